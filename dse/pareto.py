@@ -1,0 +1,51 @@
+"""Pareto fronts: dominance, hypervolume, knee, reference point. Every matrix here is to be minimised.
+
+A point *dominates* another when it is no worse in every objective and better in one. Points with equal values do not
+dominate each other, so all of them are on the front. Dominance and hypervolume come from the `moocore` library
+(Fonseca, Paquete, López-Ibáñez 2006).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+def front_mask(points: Matrix) -> NDArray[np.bool_]:
+    """Which of `points` `[N, M]` no other dominates, `[N]`. A point with NaN is never on the front."""
+    import moocore
+
+    mask = ~np.isnan(points).any(axis=1)
+    if mask.any():
+        mask[mask] = moocore.is_nondominated(points[mask], keep_weakly=True)
+    return mask
+
+
+def hypervolume(points: Matrix, reference: NDArray[np.float64]) -> float:
+    """Volume dominated by `points` `[N, M]` and bounded by `reference` `[M]`; 0 for no points."""
+    import moocore
+
+    inside = points[(points < reference).all(axis=1)] if len(points) else points
+    return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
+
+
+def reference_point(points: Matrix) -> NDArray[np.float64]:
+    """1.1 x the worst of `points` `[N, M]` per objective, moved away from the front also where that is negative."""
+    worst: NDArray[np.float64] = points.max(axis=0)
+    return worst + 0.1 * np.abs(worst)
+
+
+def knee(front: Matrix) -> int | None:
+    """Index of the front's knee: the point farthest below the line through its extremes (Das 1999), normalised.
+
+    With one or two points there is no knee, `None`; with more than two objectives the hyperplane through the
+    per-objective extremes takes the place of the line.
+    """
+    low, high = (front.min(axis=0), front.max(axis=0)) if len(front) else (None, None)
+    if low is None or high is None or len(np.unique(front, axis=0)) < 3:
+        return None
+    span = np.where(high > low, high - low, 1.0)
+    below = 1.0 - ((front - low) / span).sum(axis=1)
+    return int(np.argmax(below))

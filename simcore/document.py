@@ -1,0 +1,127 @@
+"""YAML as the documents mean it: duplicate keys refused, `1e-6` a number, and the line of every key remembered.
+
+PyYAML reads `1e-6` as a string, `010` as 8, `on` as true, and lets a later key overwrite an earlier one. This loader
+keeps only the JSON-like readings of YAML 1.2, and notes for each path of the document the line it stands on, so that
+every later problem can name it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from simcore.problem import InputError, Path, Problem, nearest
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed YAML file: its data, and path -> line (1-based)."""
+
+    source: str
+    data: Any
+    lines: dict[Path, int]
+
+    def line(self, path: Path) -> int | None:
+        """The line of `path`, or of its nearest ancestor that stands in the file."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.lines:
+                return self.lines[path[:end]]
+        return None
+
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """The safe loader with YAML 1.2's scalars."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9_]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf)|\.nan", "-+0123456789."),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value.replace("_", "")))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value.replace("_", "")))
+
+
+def read_document(path: str | FilePath) -> Document:
+    """Read a YAML file.
+
+    Raises `InputError` where the file cannot be read, is not YAML, holds a duplicate key, or is not a mapping.
+    """
+    source = str(path)
+    try:
+        text = FilePath(path).read_text(encoding="utf-8")
+    except OSError as error:
+        problem = Problem((), "a readable file", error.strerror or str(error), "check the path")
+        raise InputError([problem], source) from None
+    except UnicodeDecodeError as error:
+        problem = Problem((), "a UTF-8 text file", f"bytes that are not text ({error.reason})")
+        raise InputError([problem], source) from None
+    return parse_document(text, source)
+
+
+def parse_document(text: str, source: str = "document") -> Document:
+    """Parse YAML text; see `read_document`."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        lines: dict[Path, int] = {(): 1}
+        duplicates: list[Problem] = []
+        if node is not None:
+            _walk(node, (), lines, duplicates, set())
+        data = None if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        found = getattr(error, "problem", None) or str(error).splitlines()[0]
+        line = None if mark is None else mark.line + 1
+        raise InputError(
+            [Problem((), "a YAML document", f"text that is not YAML ({found})", line=line)], source
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError([Problem((), "a YAML document", f"text that cannot be read ({error})")], source) from None
+    finally:
+        loader.dispose()
+    if duplicates:
+        raise InputError(duplicates, source)
+    if not isinstance(data, dict):
+        found = "an empty file" if data is None else f"a {type(data).__name__}"
+        raise InputError([Problem((), "a mapping of keys to values", found, line=1)], source)
+    return Document(source, data, lines)
+
+
+def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Problem], above: set[int]) -> None:
+    if id(node) in above:
+        raise ValueError("an alias that contains itself")
+    above = above | {id(node)}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = str(key.value)
+            line = key.start_mark.line + 1
+            if (*path, name) in lines:
+                first = lines[(*path, name)]
+                duplicates.append(
+                    Problem((*path, name), "each key once", f"a second '{name}' (first on line {first})", line=line)
+                )
+            lines[(*path, name)] = line
+            _walk(value, (*path, name), lines, duplicates, above)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            lines[(*path, index)] = value.start_mark.line + 1
+            _walk(value, (*path, index), lines, duplicates, above)
+
+
+def unknown_key(path: Path, known: list[str]) -> Problem:
+    """The problem of a key that is not one of `known`."""
+    key = str(path[-1])
+    fix = nearest(key, known) or f"known keys: {', '.join(known)}"
+    return Problem(path, "a known key", f"'{key}'", fix)

@@ -1,0 +1,69 @@
+"""What is wrong with a document: every problem at once, each with its place and the likely fix.
+
+A *problem* is a value. Checks collect problems; only the door (a loader, a command) turns them into one `InputError`.
+The form is always *where: expected X, got Y; likely fix*.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in a document.
+
+    `violation` says by how much, relative to what is allowed (1.0 where there is no measure), so that a search can
+    learn from it; `rule` names the rule that was broken, for counting.
+    """
+
+    path: Path
+    expected: str
+    found: str
+    fix: str = ""
+    line: int | None = None
+    rule: str = "document"
+    violation: float = 1.0
+
+    def __str__(self) -> str:
+        place = dotted(self.path) or "document"
+        where = f"line {self.line}: {place}" if self.line is not None else place
+        return f"{where}: expected {self.expected}, got {self.found}" + (f"; {self.fix}" if self.fix else "")
+
+
+class InputError(ValueError):
+    """A document (or a command's argument) that cannot be used; carries every problem found in it."""
+
+    def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
+        unique = dict.fromkeys(problems)
+        self.problems = sorted(unique, key=lambda p: (p.line is None, p.line or 0))
+        self.source = source
+        count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
+        head = f"{source}: {count}" if source else count
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """`("cluster", "dimensions", 1, "size")` as `cluster.dimensions[1].size`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+    return text
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the known word nearest to `word`, or the empty string."""
+    names = sorted(known)
+    match = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [
+        name for name in names if word and (word in name or name in word)
+    ]
+    return f"did you mean '{match[0]}'?" if match else ""
+
+
+def below(prefix: Path, problem: Problem) -> Problem:
+    """The same problem, seen from a document in which its own document lies at `prefix`."""
+    return replace(problem, path=prefix + problem.path)

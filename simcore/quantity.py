@@ -1,0 +1,136 @@
+"""Quantities with units: `"400 GB/s"`, `"1.7 us"`, `"80 GiB"`, `"312 TFLOP/s"` <-> SI floats.
+
+Units exist only at the door; inside, every number is SI (seconds, bytes, bytes/s, FLOP/s, watts, dollars).
+1 GB = 1e9 B, 1 GiB = 2^30 B, and `b` is a bit: 1 Gb/s = 1e9/8 B/s. The table is small on purpose: general unit
+packages read "400 Gb/s" as gilberts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+# Exact factors: a product of two floats would read "1.7 us" as 1.6999999999999998e-06 s.
+_Units = dict[str, Fraction]
+_DECIMAL: _Units = {prefix: Fraction(1000) ** power for power, prefix in enumerate(["", "k", "M", "G", "T", "P", "E"])}
+_DECIMAL["K"] = _DECIMAL["k"]
+_BINARY: _Units = {f"{prefix}i": Fraction(1024) ** power for power, prefix in enumerate("KMGTP", 1)}
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of quantity: its units as multiples of the SI unit, and the units it is written in, largest first."""
+
+    name: str
+    units: _Units
+    written: tuple[str, ...]
+
+    @property
+    def example(self) -> str:
+        """A value of this kind, for messages."""
+        return f"'1 {self.written[min(1, len(self.written) - 1)]}'"
+
+
+def _scaled(unit: str, prefixes: _Units, scale: Fraction = Fraction(1)) -> _Units:
+    return {prefix + unit: factor * scale for prefix, factor in prefixes.items()}
+
+
+def _exact(**units: str) -> _Units:
+    return {unit: Fraction(factor) for unit, factor in units.items()}
+
+
+_SIZES = _scaled("B", _DECIMAL) | _scaled("B", _BINARY) | _scaled("b", _DECIMAL, Fraction(1, 8))
+_RATES = {f"{unit}/s": factor for unit, factor in _SIZES.items()} | {
+    f"{prefix}bps": factor / 8 for prefix, factor in _DECIMAL.items()
+}
+_TIMES = _exact(s="1", ms="1e-3", us="1e-6", µs="1e-6", ns="1e-9", ps="1e-12", min="60", h="3600")
+_LONG_TIMES = _TIMES | _exact(d="86400", years="31536000", year="31536000")
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("size", _SIZES, ("GiB", "GB", "MiB", "MB", "KiB", "kB", "B")),
+        Kind("bandwidth", _RATES, ("TB/s", "GB/s", "MB/s", "B/s")),
+        Kind("time", _TIMES, ("s", "ms", "us", "ns", "ps")),
+        Kind("duration", _LONG_TIMES, ("years", "h", "s")),
+        Kind("compute", _scaled("FLOP/s", _DECIMAL) | _scaled("FLOPS", _DECIMAL), ("TFLOP/s", "GFLOP/s", "FLOP/s")),
+        Kind("power", _scaled("W", _DECIMAL), ("MW", "kW", "W")),
+        Kind("money", _scaled("$", _DECIMAL), ("$",)),
+        Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
+        Kind("capacity price", {"$/GB": Fraction("1e-9"), "$/GiB": Fraction(1, 2**30)}, ("$/GB",)),
+        Kind("energy price", {"$/kWh": Fraction(1, 3_600_000)}, ("$/kWh",)),
+    )
+}
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str, kind_name: str) -> float:
+    """The SI value of `text`.
+
+    Raises `ValueError` with *expected …, got …* for a missing number, a missing or unknown unit, or a unit of
+    another kind.
+    """
+    kind = KINDS[kind_name]
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"expected a {kind.name} such as {kind.example}, got '{text}'")
+    number, unit = match[1], match[2]
+    if unit in kind.units:
+        return float(Fraction(number) * kind.units[unit])
+    if not unit:
+        raise ValueError(f"expected a {kind.name} with its unit, such as {kind.example}, got '{text}' without one")
+    others = [other.name for other in KINDS.values() if unit in other.units]
+    what = f"a {others[0]} ('{text}')" if others else f"'{text}' with the unknown unit '{unit}'"
+    raise ValueError(f"expected a {kind.name} such as {kind.example}, got {what}")
+
+
+@lru_cache(maxsize=4096)
+def write(value: float, kind_name: str) -> str:
+    """`value` with its unit: the shortest text that reads back to exactly the same float."""
+    kind = KINDS[kind_name]
+    exact = Fraction(value)
+    candidates = [
+        f"{float(exact / kind.units[unit]):.{digits}g} {unit}"
+        for digits in (6, 12, 17)
+        for unit in (*kind.written, *(unit for unit, factor in kind.units.items() if factor == 1))
+    ]
+    readable = [text for text in candidates if parse(text, kind_name) == value]
+    natural = [text for text in readable if 1 <= abs(float(text.split(" ")[0])) < 1e4 and "e" not in text]
+    return min(natural or readable, key=len)
+
+
+def _validator(kind_name: str) -> Any:
+    def read(value: Any) -> float:
+        if isinstance(value, str):
+            return parse(value, kind_name)
+        kind = KINDS[kind_name]
+        raise ValueError(f"expected a {kind.name} with its unit, such as {kind.example}, got {value!r} without one")
+
+    return read
+
+
+def _annotated(kind_name: str) -> tuple[Any, ...]:
+    schema = {"type": "string", "examples": [KINDS[kind_name].example.strip("'")]}
+    return (
+        BeforeValidator(_validator(kind_name)),
+        PlainSerializer(lambda value: write(value, kind_name), return_type=str),
+        WithJsonSchema(schema),
+    )
+
+
+Size = Annotated[float, *_annotated("size")]
+Bandwidth = Annotated[float, *_annotated("bandwidth")]
+Time = Annotated[float, *_annotated("time")]
+Duration = Annotated[float, *_annotated("duration")]
+ComputeRate = Annotated[float, *_annotated("compute")]
+Power = Annotated[float, *_annotated("power")]
+Money = Annotated[float, *_annotated("money")]
+BandwidthPrice = Annotated[float, *_annotated("bandwidth price")]
+CapacityPrice = Annotated[float, *_annotated("capacity price")]
+EnergyPrice = Annotated[float, *_annotated("energy price")]

@@ -1,0 +1,132 @@
+"""What the simulator answers for one design: time and where it went, memory, dollars, watts.
+
+`METRICS` is the one table of names by which objectives, constraints and columns speak of a result; the names and
+their units (SI) are those of `docs/model.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedCommunication:
+    """Time an NPU waits for communication, by parallel group [s]."""
+
+    tensor: float = 0.0
+    data: float = 0.0
+    pipeline: float = 0.0
+    expert: float = 0.0
+    context: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All groups [s]."""
+        return self.tensor + self.data + self.pipeline + self.expert + self.context
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory of the fullest pipeline stage, per NPU [B]; `peak` is their sum with working space."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    peak: float
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionUse:
+    """Use of one network dimension by an NPU of the stage that finishes last, over the iteration.
+
+    `busy_s` is the time its queue serves a phase; `utilization` is bytes sent / (bandwidth x iteration time).
+    """
+
+    dimension: str
+    bytes_per_npu: float
+    busy_s: float
+    utilization: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Price of the cluster [$]."""
+
+    network: float
+    npu: float
+    memory: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One simulated design. `None` marks what does not apply (memory of a single collective, say).
+
+    The breakdown (`compute_s`, `exposed_communication_s`, `bubble_s`, `optimizer_s`, `other_s`) is that of an NPU of
+    the pipeline stage that finishes last, and sums to `iteration_time_s`.
+    """
+
+    iteration_time_s: float
+    throughput_tokens_per_s: float | None
+    mfu: float | None
+    compute_s: float
+    exposed_communication_s: ExposedCommunication
+    bubble_s: float
+    optimizer_s: float
+    other_s: float
+    memory_bytes: Memory | None
+    memory_capacity_bytes: float
+    fits: bool
+    network: tuple[DimensionUse, ...]
+    network_utilization: float
+    cost: Cost
+    power_w: float
+    energy_j: float
+    perf_per_cost: float | None
+    engine: str
+    npus: int
+
+    def document(self) -> dict[str, Any]:
+        """The JSON form of the contract."""
+        document = asdict(self)
+        document["network"] = list(document["network"])
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number of a `Result` by the name that objectives and constraints use."""
+
+    unit: str
+    better: str
+    """`lower` or `higher`: the direction in which it is an improvement."""
+    read: Callable[[Result], float | None]
+
+
+METRICS: dict[str, Metric] = {
+    "iteration_time": Metric("s", "lower", lambda r: r.iteration_time_s),
+    "throughput": Metric("tokens/s", "higher", lambda r: r.throughput_tokens_per_s),
+    "mfu": Metric("", "higher", lambda r: r.mfu),
+    "exposed_communication": Metric("s", "lower", lambda r: r.exposed_communication_s.total),
+    "bubble": Metric("s", "lower", lambda r: r.bubble_s),
+    "memory.peak": Metric("B", "lower", lambda r: r.memory_bytes and r.memory_bytes.peak),
+    "memory.capacity": Metric("B", "lower", lambda r: r.memory_capacity_bytes),
+    "fits": Metric("", "higher", lambda r: float(r.fits)),
+    "cost.total": Metric("$", "lower", lambda r: r.cost.total),
+    "cost.network": Metric("$", "lower", lambda r: r.cost.network),
+    "cost.npu": Metric("$", "lower", lambda r: r.cost.npu),
+    "cost.memory": Metric("$", "lower", lambda r: r.cost.memory),
+    "power": Metric("W", "lower", lambda r: r.power_w),
+    "energy": Metric("J", "lower", lambda r: r.energy_j),
+    "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
+    "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
+    "npus": Metric("", "lower", lambda r: float(r.npus)),
+}
+
+
+def metrics(result: Result) -> dict[str, float | None]:
+    """Every metric of a result by name, in the order of `METRICS`."""
+    return {name: metric.read(result) for name, metric in METRICS.items()}
