@@ -1,0 +1,38 @@
+"""The catalogue: models, NPUs, fabrics and price lists as YAML data, each number with its source. No code.
+
+An entry is the mapping that could stand inline in a design document in place of its name; `source` and `sources` say
+where its numbers were read, or *assumed*.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from simcore.document import read_document
+from simcore.problem import nearest
+
+SECTIONS = ("models", "npus", "fabrics", "prices")
+
+
+@lru_cache(maxsize=None)
+def section(name: str) -> dict[str, dict[str, Any]]:
+    """All entries of one of `SECTIONS`, by name."""
+    data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
+    return {key: {"name": key, **entry} for key, entry in data.items()}
+
+
+def entry(section_name: str, name: str) -> dict[str, Any]:
+    """The entry called `name`.
+
+    Raises `ValueError` (*expected …, got …; did you mean …*) where there is none.
+    """
+    entries = section(section_name)
+    if name in entries:
+        return entries[name]
+    singular = section_name.removesuffix("s")
+    raise ValueError(
+        f"expected a {singular} of the catalogue or one spelled out, got '{name}'; "
+        + (nearest(name, entries) or f"known: {', '.join(entries)}")
+    )

@@ -1,0 +1,178 @@
+"""What a design must satisfy beyond its form: degrees that fill the network, sizes that divide, prices that exist.
+
+Each rule is one function from a design to the problems it finds; `check` runs them all, so that every problem is
+reported at once. Inside the simulator a checked design is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from simcore.cost.price import price_problems
+from simcore.design import Design, TransformerWorkload
+from simcore.engine.queues import MAX_CHUNKS
+from simcore.problem import Path, Problem
+from simcore.system.placement import place
+
+
+def check(design: Design) -> list[Problem]:
+    """Every problem of a well-formed design; empty where it can be simulated."""
+    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _system)
+    if isinstance(design.workload, TransformerWorkload):
+        rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
+    return [problem for rule in rules for problem in rule(design)] + price_problems(design)
+
+
+def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
+    if part and whole % part:
+        fix = f"choose a divisor of {whole}"
+        yield Problem(path, f"{part_name} that divides {whole_name} ({whole})", str(part), fix, rule=rule)
+
+
+def _network(design: Design) -> Iterator[Problem]:
+    for index, dimension in enumerate(design.cluster.dimensions):
+        path: Path = ("cluster", "dimensions", index)
+        if dimension.size < 2 and len(design.cluster.dimensions) > 1:
+            yield Problem((*path, "size"), "at least 2 NPUs", str(dimension.size), "leave the dimension out")
+        if dimension.bandwidth <= 0:
+            yield Problem((*path, "bandwidth"), "a bandwidth above 0", f"{dimension.bandwidth:g} B/s")
+        if dimension.latency < 0:
+            yield Problem((*path, "latency"), "a latency of 0 or more", f"{dimension.latency:g} s")
+        if dimension.topology != "switch" and dimension.oversubscription > 1:
+            yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{dimension.oversubscription:g}")
+        if dimension.topology != "switch" and dimension.in_network:
+            yield Problem((*path, "in_network"), "false on what is no switch", "true")
+        if design.algorithms[index] == "halving_doubling" and dimension.size & (dimension.size - 1):
+            yield Problem(
+                ("system", "collective", index),
+                f"an algorithm for the {dimension.size} NPUs of cluster.dimensions[{index}]",
+                "'halving_doubling', which needs a power of two",
+                "use ring, direct or double_binary_tree there",
+                rule="halving_doubling needs a power of two",
+            )
+
+
+def _system(design: Design) -> Iterator[Problem]:
+    listed, dimensions = design.system.collective, design.cluster.dimensions
+    if listed is not None and len(listed) != len(dimensions):
+        yield Problem(
+            ("system", "collective"),
+            f"one algorithm for each of the {len(dimensions)} dimensions",
+            f"{len(listed)}",
+            "list them innermost first",
+        )
+    if listed is not None:
+        for index, dimension in enumerate(dimensions):
+            if dimension.collective is not None and dimension.collective != (*listed, *dimensions)[index]:
+                path: Path = ("cluster", "dimensions", index, "collective")
+                yield Problem(path, "the algorithm in one place", "another in system.collective", "drop one of the two")
+    if design.system.chunks >= MAX_CHUNKS:
+        yield Problem(("system", "chunks"), f"fewer than {MAX_CHUNKS} chunks", str(design.system.chunks))
+    placement = design.cluster.placement
+    if sorted(placement) != ["context", "data", "pipeline", "tensor"]:
+        yield Problem(("cluster", "placement"), "each of tensor, context, data, pipeline once", ", ".join(placement))
+
+
+def _degrees(design: Design) -> Iterator[Problem]:
+    p, npus = design.parallelism, design.cluster.npus
+    inner = p.tensor * p.context * p.pipeline
+    if inner * design.data != npus:
+        degrees = f"tensor {p.tensor} x context {p.context} x pipeline {p.pipeline}"
+        given = f" x data {p.data}" if p.data else ""
+        yield Problem(
+            ("parallelism",),
+            f"degrees whose product is the {npus} NPUs of cluster.dimensions",
+            f"{degrees}{given} = {inner * (p.data or 1)}",
+            f"choose degrees that {'multiply to' if p.data else 'divide'} {npus}",
+            rule="degrees multiply to the NPUs",
+        )
+    else:
+        yield from place(design)[1]
+
+
+def _model(design: Design) -> Iterator[Problem]:
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    model = workload.model
+    tensor: Path = ("parallelism", "tensor")
+    rule = "tensor divides the heads"
+    yield from _divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
+    yield from _divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
+    kv = model.kv_heads or model.heads
+    if kv != model.heads and kv % p.tensor and p.tensor % kv:
+        yield Problem(tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule)
+    yield from _divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
+    if p.sequence_parallel:
+        what = "tensor divides the sequence"
+        yield from _divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)
+    stages = p.pipeline * p.interleave
+    if stages > model.layers:
+        yield Problem(
+            ("parallelism", "pipeline"),
+            f"at most {model.layers} stages, one a layer",
+            f"{p.pipeline}" + (f" x interleave {p.interleave} = {stages}" if p.interleave > 1 else ""),
+            "use fewer stages",
+            rule="stages have layers",
+            violation=stages / model.layers - 1,
+        )
+    elif p.interleave > 1:
+        what = "interleaved stages divide the layers"
+        path: Path = ("parallelism", "interleave")
+        yield from _divides(stages, model.layers, path, "pipeline x interleave", "the layers", what)
+    if model.position == "learned" and workload.sequence > model.sequence_length and not workload.sequence_length:
+        yield Problem(("workload", "sequence_length"), f"at most {model.sequence_length}", str(workload.sequence))
+
+
+def _batch(design: Design) -> Iterator[Problem]:
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    together = design.data * p.microbatch
+    if together and workload.global_batch % together:
+        yield Problem(
+            ("parallelism", "microbatch"),
+            f"data x microbatch that divides the global batch ({workload.global_batch})",
+            f"{design.data} x {p.microbatch} = {together}",
+            "choose another microbatch, data degree or global batch",
+            rule="microbatches fill the batch",
+            violation=max(together / workload.global_batch - 1, 0.1),
+        )
+
+
+def _schedule(design: Design) -> Iterator[Problem]:
+    p = design.parallelism
+    path: Path = ("parallelism", "interleave")
+    if p.interleave == 1:
+        return
+    if p.pipeline == 1:
+        yield Problem(path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving")
+    elif p.schedule == "gpipe":
+        yield Problem(path, "1 with schedule gpipe", str(p.interleave), "use schedule 1f1b", rule="interleaving")
+    elif design.data and design.microbatches % p.pipeline:
+        yield Problem(
+            path,
+            f"microbatches ({design.microbatches}) in whole rounds of the {p.pipeline} stages",
+            f"interleave {p.interleave}",
+            "use interleave 1, or a batch that gives a multiple",
+            rule="interleaving",
+        )
+
+
+def _precision(design: Design) -> Iterator[Problem]:
+    workload, npu = design.workload, design.cluster.npu
+    assert isinstance(workload, TransformerWorkload)
+    if workload.precision not in npu.peak:
+        yield Problem(
+            ("workload", "precision"),
+            f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}",
+            workload.precision,
+        )
+
+
+def _not_yet(design: Design) -> Iterator[Problem]:
+    for name in ("context", "expert"):
+        degree = getattr(design.parallelism, name)
+        if degree > 1:
+            what = f"1 ({name} parallelism is not simulated by this version)"
+            yield Problem(("parallelism", name), what, str(degree))
+
+

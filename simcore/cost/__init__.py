@@ -1,0 +1,1 @@
+"""At what price: dollars, watts, joules."""

@@ -1,0 +1,85 @@
+"""At what price: network, NPUs, memory, power.
+
+Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
+ring or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simcore.design import Design, Dimension
+from simcore.problem import Problem
+from simcore.result import Cost
+from simcore.spec import PriceList
+
+
+def elements(topology: str) -> tuple[str, ...]:
+    """Network elements that each NPU needs in a dimension."""
+    return ("link", "switch") if topology == "switch" else ("link",)
+
+
+def unit_price(prices: PriceList, dimension: Dimension) -> float:
+    """Price of 1 B/s of one NPU's bandwidth in a dimension [$ per B/s]."""
+    tier = prices.network[dimension.tier]
+    total = sum(getattr(tier, element) for element in elements(dimension.topology))
+    nic: float = (tier.nic or 0.0) if dimension.topology == "switch" else 0.0
+    return float(total) + nic
+
+
+def cluster_cost(design: Design) -> Cost:
+    """Price of the cluster [$]."""
+    cluster, prices = design.cluster, design.cost
+    network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
+    each = 0.0 if prices.free_npus else npu_price(design)
+    npu = cluster.npus * each
+    return Cost(network=network, npu=npu, memory=0.0, total=network + npu)
+
+
+def npu_price(design: Design) -> float:
+    """Price of one NPU [$]: the price list's, or the NPU's own."""
+    npu = design.cluster.npu
+    price = design.cost.npu.get(npu.name, npu.price)
+    assert price is not None  # checked at the door
+    return price
+
+
+def price_problems(design: Design) -> list[Problem]:
+    """What of the design cannot be bought at its price list."""
+    prices, problems = design.cost, []
+    for index, dimension in enumerate(design.cluster.dimensions):
+        tier = prices.network.get(dimension.tier)
+        for element in elements(dimension.topology):
+            if tier is None or getattr(tier, element) is None:
+                problems.append(
+                    Problem(
+                        ("cluster", "dimensions", index, "tier"),
+                        f"a tier with a price for a {element} in price list '{prices.name}'",
+                        f"'{dimension.tier}'",
+                        "choose another tier or topology, or spell the price list out",
+                    )
+                )
+    npu = design.cluster.npu
+    if not prices.free_npus and npu.name not in prices.npu and npu.price is None:
+        found = f"'{npu.name}'" if npu.name else "an NPU without a price"
+        fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
+        problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
+    return problems
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Power of the cluster [W] and energy of one iteration [J]."""
+
+    power: float
+    energy: float
+
+
+def energy(design: Design, busy_share: float, seconds: float) -> Energy:
+    """Energy of `seconds` in which NPUs compute for `busy_share` of the time.
+
+    An NPU draws idle + (max - idle) x share; the building adds PUE.
+    """
+    draw = design.cluster.npu.power
+    power = design.cluster.npus * (draw.idle + (draw.max - draw.idle) * busy_share) * design.cost.pue
+    return Energy(power, power * seconds)

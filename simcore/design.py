@@ -1,0 +1,230 @@
+"""The design document: everything about one training job on one cluster, frozen and validated at the door.
+
+A `Design` is workload x parallelism x cluster x system x cost. Presets may stand by name or spelled out; quantities
+carry units in the document and are SI inside. `Design.document()` is the complete canonical form, which loads back
+to an equal design; `Design.key` identifies it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
+
+from simcore import catalog
+from simcore.quantity import Bandwidth, Size, Time
+from simcore.spec import Frozen, NamedNpu, NamedPrices, NamedTransformer, Precision, Tier, preset
+
+Group = Literal["tensor", "context", "expert", "data", "pipeline"]
+Topology = Literal["ring", "fully_connected", "switch"]
+Algorithm = Literal["ring", "direct", "halving_doubling", "double_binary_tree"]
+CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
+
+
+class TransformerWorkload(Frozen):
+    """One training iteration of a transformer."""
+
+    model: NamedTransformer
+    global_batch: PositiveInt
+    """Sequences per iteration."""
+    sequence_length: PositiveInt | None = None
+    precision: Precision = "fp16"
+    gradient_precision: Literal["fp16", "fp32"] = "fp16"
+
+    @property
+    def sequence(self) -> int:
+        """Tokens per sequence, the model's longest unless given."""
+        return self.sequence_length or self.model.sequence_length
+
+
+class CollectiveWorkload(Frozen):
+    """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share)."""
+
+    collective: CollectiveKind
+    size: Size
+
+
+def _workload_kind(value: Any) -> str:
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return "collective" if "collective" in keys else "transformer"
+
+
+Workload = Annotated[
+    Annotated[TransformerWorkload, Tag("transformer")] | Annotated[CollectiveWorkload, Tag("collective")],
+    Discriminator(_workload_kind),
+]
+
+
+class Parallelism(Frozen):
+    """How the model and the batch are spread over the NPUs."""
+
+    tensor: PositiveInt = 1
+    pipeline: PositiveInt = 1
+    data: PositiveInt | None = None
+    """What is left of the NPUs unless given."""
+    context: PositiveInt = 1
+    expert: PositiveInt = 1
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    microbatch: PositiveInt = 1
+    schedule: Literal["gpipe", "1f1b"] = "1f1b"
+    interleave: PositiveInt = 1
+    recompute: Literal["none", "selective", "full"] = "none"
+    sequence_parallel: bool = False
+    bucket: Size = 25e6
+    """Least bytes of gradients that are reduced together [B]."""
+
+
+class Dimension(Frozen):
+    """One dimension of the network."""
+
+    topology: Topology
+    size: PositiveInt
+    bandwidth: Bandwidth
+    """Injection bandwidth per NPU, each direction [B/s]."""
+    latency: Time
+    """One step between neighbours [s]."""
+    tier: Tier = "node"
+    oversubscription: Annotated[float, Field(ge=1)] = 1.0
+    """Traffic that leaves the leaf of a switch gets bandwidth / oversubscription."""
+    in_network: bool = False
+    """The switch reduces: an all-reduce sends its buffer once."""
+    efficiency: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the bandwidth that messages reach."""
+    collective: Algorithm | None = None
+    """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
+
+
+class Cluster(Frozen):
+    """NPUs and the network between them, innermost dimension first."""
+
+    npu: NamedNpu
+    dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
+    placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_fabric(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or "fabric" not in value:
+            return value
+        if "dimensions" in value:
+            raise ValueError("expected either 'fabric' or 'dimensions', got both; drop one")
+        rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
+        return {**rest, "dimensions": fabric_dimensions(value["fabric"], value.get("npus"))}
+
+    @property
+    def npus(self) -> int:
+        """Number of NPUs."""
+        return math.prod(dimension.size for dimension in self.dimensions)
+
+
+def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
+    """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
+
+    Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
+    """
+    if not isinstance(npus, int) or isinstance(npus, bool) or npus < 1:
+        raise ValueError(f"expected 'npus', the number of NPUs of the fabric, got {npus!r}; add 'npus: 512'")
+    spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
+    if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
+        raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
+    left, dimensions = npus, []
+    for dimension in spec["dimensions"]:
+        size = min(dimension.get("size", left), left)
+        if left % size:
+            raise ValueError(f"expected a number of NPUs that fills whole groups of {size}, got {npus}")
+        if size > 1 or not dimensions:
+            dimensions.append({**dimension, "size": size})
+        left //= size
+    return dimensions
+
+
+class System(Frozen):
+    """In which order chunks of collectives use the network."""
+
+    collective: tuple[Algorithm, ...] | None = None
+    """All-reduce algorithm per dimension; by topology unless given."""
+    chunks: PositiveInt = 64
+    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "fifo"
+    inter_dimension: Literal["baseline", "themis"] = "baseline"
+    active_chunks: Literal["overlap"] | PositiveInt = "overlap"
+    priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
+    """Which group's chunks go first where `intra_dimension` is `priority`."""
+
+
+class Design(Frozen):
+    """One training job on one cluster."""
+
+    workload: Workload
+    parallelism: Parallelism = Parallelism()
+    cluster: Cluster
+    system: System = System()
+    cost: NamedPrices = Field(default_factory=lambda: preset("prices", "libra"))
+
+    @cached_property
+    def data(self) -> int:
+        """Data-parallel degree: given, or what is left of the NPUs (0 where nothing is)."""
+        p = self.parallelism
+        return p.data or self.cluster.npus // (p.tensor * p.context * p.pipeline)
+
+    @cached_property
+    def algorithms(self) -> tuple[Algorithm, ...]:
+        """All-reduce algorithm of each dimension."""
+        listed = self.system.collective or (None,) * len(self.cluster.dimensions)
+        return tuple(
+            dimension.collective or given or default_algorithm(dimension.topology, dimension.size)
+            for dimension, given in zip(self.cluster.dimensions, listed, strict=False)
+        )
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches per pipeline and iteration."""
+        assert isinstance(self.workload, TransformerWorkload)
+        return self.workload.global_batch // (self.data * self.parallelism.microbatch)
+
+    def document(self) -> dict[str, Any]:
+        """The complete canonical document: every key, quantities with units; loads back to an equal design."""
+        document = self.model_dump(mode="json", exclude_none=True)
+        system: dict[str, Any] = document["system"]
+        for dimension in document["cluster"]["dimensions"]:
+            dimension.pop("collective", None)
+        document["system"] = {"collective": list(self.algorithms)} | system | {"collective": list(self.algorithms)}
+        if isinstance(self.workload, CollectiveWorkload):
+            del document["parallelism"]
+        else:
+            document["parallelism"]["data"] = self.data
+            document["workload"]["sequence_length"] = self.workload.sequence
+        return document
+
+    @cached_property
+    def key(self) -> str:
+        """Identity of the design: designs with equal keys are simulated once."""
+        text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def default_algorithm(topology: Topology, size: int) -> Algorithm:
+    """ring on a ring, direct on fully connected, halving_doubling on a switch (ring where no power of two)."""
+    if topology == "fully_connected":
+        return "direct"
+    return "halving_doubling" if topology == "switch" and size & (size - 1) == 0 else "ring"
+
+
+__all__ = [
+    "Algorithm",
+    "Cluster",
+    "CollectiveKind",
+    "CollectiveWorkload",
+    "Design",
+    "Dimension",
+    "Group",
+    "Parallelism",
+    "System",
+    "Topology",
+    "TransformerWorkload",
+    "default_algorithm",
+    "fabric_dimensions",
+]

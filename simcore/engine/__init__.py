@@ -1,0 +1,1 @@
+"""When: the engines that play a Program."""

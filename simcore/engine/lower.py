@@ -1,0 +1,135 @@
+"""From a Program to the arrays of the compiled engine: operators timed, collectives chunked, blocks put together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simcore.compute import Roofline
+from simcore.design import Design
+from simcore.engine import pipeline, queues
+from simcore.program import Category, Compute, Program, Segment, Start, Waits
+from simcore.system.chunks import Chunker, Phase, picoseconds
+from simcore.system.intra_dimension import POLICIES
+from simcore.system.placement import Placement
+
+
+@dataclass
+class Lowering:
+    """Collects collectives, operators, segments and blocks; equal ones are kept once."""
+
+    design: Design
+    placement: Placement
+    compute: Roofline
+    types: list[tuple[str, list[list[Phase]]]] = field(default_factory=list)
+    operators: list[tuple[int, int, int]] = field(default_factory=list)
+    segments: list[tuple[int, int, int]] = field(default_factory=list)
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    _type_of: dict[tuple[Hashable, ...], int] = field(default_factory=dict)
+    _durations: dict[Compute, int] = field(default_factory=dict)
+    _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chunker = Chunker(self.design)
+
+    def collective(self, kind: str, group: str, size: float) -> int:
+        """Index of a type of collective."""
+        key = (kind, group, size)
+        if key not in self._type_of:
+            self._add(key, group, self.chunker.paths(kind, self.placement[group], size))
+        return self._type_of[key]
+
+    def message(self, group: str, size: float, origin: int, target: int) -> int:
+        """Index of a message of `size` [B] from the group's member `origin` to `target`."""
+        paths = self.chunker.send(self.placement[group], origin, target, size)
+        key = ("send_recv", group, tuple(paths[0]))
+        if key not in self._type_of:
+            self._add(key, group, paths)
+        return self._type_of[key]
+
+    def _add(self, key: tuple[Hashable, ...], group: str, paths: list[list[Phase]]) -> None:
+        self._type_of[key] = len(self.types)
+        self.types.append((group, paths))
+
+    def duration(self, operator: Compute) -> int:
+        """Time of an operator [ps]."""
+        if operator not in self._durations:
+            self._durations[operator] = picoseconds(self.compute.seconds(operator))
+        return self._durations[operator]
+
+    def _operators(self, segment: Segment) -> tuple[int, int]:
+        known = self._ranges.get(id(segment.operators))
+        if known is not None:
+            return known
+        first = len(self.operators)
+        for operator in segment.operators:
+            if isinstance(operator, Compute):
+                self.operators.append((pipeline.COMPUTE, self.duration(operator), int(operator.category)))
+            elif isinstance(operator, Start):
+                kind = self.collective(operator.kind, operator.group, operator.size)
+                self.operators.append((pipeline.START, kind, int(operator.waits)))
+            else:
+                self.operators.append((pipeline.WAIT, int(operator.waits), int(operator.category)))
+        self._ranges[id(segment.operators)] = (first, len(self.operators))
+        return first, len(self.operators)
+
+    def block(self, segments: Sequence[Segment], send: int | None, after: Sequence[Segment] = ()) -> int:
+        """Index of a block: segments, then the send (a type of collective, or none), then what comes `after`."""
+        key = (id(segments), -1 if send is None else send, id(after) if after else 0)
+        if key in self._block_of:
+            return self._block_of[key]
+        first = len(self.segments)
+        self.segments += [(*self._operators(segment), segment.repeat) for segment in segments]
+        begin = len(self.operators)
+        if send is not None:
+            self.operators.append((pipeline.START, send, int(Waits.NOW)))
+            self.operators.append((pipeline.WAIT, int(Waits.NOW), int(Category.PIPELINE)))
+        self.operators.append((pipeline.SENT, 0, 0))
+        self.segments.append((begin, len(self.operators), 1))
+        self.segments += [(*self._operators(segment), segment.repeat) for segment in after]
+        self._block_of[key] = len(self.blocks)
+        self.blocks.append((first, len(self.segments)))
+        return self._block_of[key]
+
+    def network(self) -> queues.Ints:
+        """The phases of every type of collective, packed."""
+        system = self.design.system
+        policy = POLICIES[system.intra_dimension]
+        packed = []
+        for group, paths in self.types:
+            rows: dict[int, list[tuple[int, int, int, int]]] = {}
+            for path in paths:
+                if id(path) not in rows:
+                    rows[id(path)] = [
+                        (p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path
+                    ]
+            packed.append([rows[id(path)] for path in paths])
+        slots = 0 if system.active_chunks == "overlap" else system.active_chunks
+        return queues.pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
+
+
+def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
+    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
+    p, v = program.stages, program.chunks
+    programs = np.zeros((p, v, 4), np.int64)
+
+    def send(stage: int, onward: int) -> int | None:
+        target = stage + onward
+        if not 0 <= target < p * v or p == 1:
+            return None
+        return lowering.message("pipeline", program.send_bytes, stage % p, target % p)
+
+    for k in range(p * v):
+        s, chunk = k % p, k // p
+        part = program.parts[program.part_of[k]]
+        back = send(k, -1)
+        programs[s, chunk] = (
+            lowering.block(part.forward, send(k, 1)),
+            lowering.block(part.backward, back),
+            lowering.block(part.last_backward, back),
+            lowering.block(part.last_backward, back, program.final[s]),
+        )
+    return programs

@@ -1,0 +1,200 @@
+"""A training iteration as a compiled loop: blocks of a pipeline schedule, each a program of one representative NPU.
+
+A *block* is what a stage does for one microbatch and one direction: segments (a layer, the embedding, the head) that
+repeat, then the send to the next stage; the last backward block also carries the reduction of gradients, the optimizer
+step, and what follows. All NPUs of a stage do the same, so one of them and one queue per dimension is exact.
+
+What starts on an idle network and ends on an idle network always takes the same time; such segments and blocks are
+played once and then only added. Everything else is played event by event.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simcore.compiled import compiled, inlined
+from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, start, wait
+
+# Operators, `[operators, 3]`: COMPUTE (duration [ps], category), START (type, class), WAIT (class, category), SENT.
+COMPUTE, START, WAIT, SENT = range(4)
+# Segments, `[segments, 3]`: first operator, end, repeats. Blocks, `[blocks, 2]`: first segment, end.
+
+# Learnt, one row per segment or block, `[…, SPENT + categories]`: is it known; duration from idle to idle; time until
+# it has sent; time by category.
+KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
+UNKNOWN, CONSTANT, VARIES = range(3)
+
+# Programs of a stage's blocks, `[stages, chunks, 4]`; FINAL is that of the very last backward, in chunk 0.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL = range(4)
+
+# Log, `[capacity, 5]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
+BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
+
+
+@inlined
+def _note(log: Ints, level: int, stage: int, what: int, begin: int, end: int) -> None:
+    if log.shape[0] > 0 and end > begin:
+        n = log[0, 0] + 1
+        if n < log.shape[0]:
+            log[n, 0], log[n, 1], log[n, 2], log[n, 3], log[n, 4] = level, stage, what, begin, end
+            log[0, 0] = n
+
+
+@compiled
+def _play_segment(
+    net: Ints, state: Ints, stage: int, operators: Ints, first: int, end: int, spent: Ints, log: Ints
+) -> int:
+    """Play one segment once; the time at which it sent, or -1."""
+    sent = -1
+    for i in range(first, end):
+        code, argument, other = operators[i, 0], operators[i, 1], operators[i, 2]
+        begin = state[NOW]
+        if code == COMPUTE:
+            advance(net, state, begin + argument)
+            spent[other] += argument
+        elif code == START:
+            start(net, state, argument, other)
+        elif code == WAIT:
+            wait(net, state, argument)
+            spent[other] += state[NOW] - begin
+        else:
+            sent = begin
+        _note(log, OPERATOR_LEVEL, stage, i, begin, state[NOW])
+    return int(sent)
+
+
+@compiled
+def _play_block(
+    net: Ints,
+    state: Ints,
+    stage: int,
+    operators: Ints,
+    segments: Ints,
+    blocks: Ints,
+    block: int,
+    known_segments: Ints,
+    known_blocks: Ints,
+    spent: Ints,
+    log: Ints,
+) -> int:
+    """Play one block, and learn what it takes where it starts and ends idle; the time at which it sent."""
+    begin = state[NOW]
+    idle_before = state[OUTSTANDING] == 0
+    before = spent.copy()
+    sent = begin
+    for segment in range(blocks[block, 0], blocks[block, 1]):
+        left = segments[segment, 2]
+        while left > 0:
+            idle = state[OUTSTANDING] == 0
+            if idle and known_segments[segment, KNOWN] == CONSTANT and log.shape[0] == 0:
+                state[NOW] += left * known_segments[segment, DURATION]
+                spent += left * known_segments[segment, SPENT:]
+                break
+            since = state[NOW]
+            so_far = spent.copy()
+            at = _play_segment(
+                net, state, stage, operators, segments[segment, 0], segments[segment, 1], spent, log
+            )
+            if at >= 0:
+                sent = at
+            elif idle and known_segments[segment, KNOWN] == UNKNOWN:
+                known_segments[segment, KNOWN] = CONSTANT if state[OUTSTANDING] == 0 else VARIES
+                known_segments[segment, DURATION] = state[NOW] - since
+                known_segments[segment, SPENT:] = spent - so_far
+            left -= 1
+    if idle_before and known_blocks[block, KNOWN] == UNKNOWN:
+        known_blocks[block, KNOWN] = CONSTANT if state[OUTSTANDING] == 0 else VARIES
+        known_blocks[block, DURATION] = state[NOW] - begin
+        known_blocks[block, UNTIL_SENT] = sent - begin
+        known_blocks[block, SPENT:] = spent - before
+    return int(sent)
+
+
+@compiled
+def run(
+    net: Ints,
+    states: Ints,
+    operators: Ints,
+    segments: Ints,
+    blocks: Ints,
+    known_segments: Ints,
+    known_blocks: Ints,
+    order: Ints,
+    programs: Ints,
+    microbatches: int,
+    spent: Ints,
+    bubble: Ints,
+    log: Ints,
+) -> int:
+    """Play an iteration; the number of blocks that could not run for want of input (0: complete).
+
+    `order` `[stages, blocks]` lists each stage's blocks as (microbatch x chunks + chunk) x 2 + direction. Fills `spent`
+    `[stages, categories]` and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which
+    a stage is done is `states[stage, NOW]`.
+    """
+    stages, length = order.shape
+    chunks = programs.shape[1]
+    virtual = stages * chunks
+    ready = np.full((2, virtual, microbatches), -1, np.int64)
+    ready[0, 0] = 0
+    ready[1, virtual - 1] = 0
+    times = np.zeros((stages, blocks.shape[0]), np.int64)
+    position = np.zeros(stages, np.int64)
+    waiting = np.empty(stages, np.int64)
+    queued = np.ones(stages, np.bool_)
+    for s in range(stages):
+        waiting[s] = stages - 1 - s
+    depth = stages
+    while depth > 0:
+        depth -= 1
+        s = waiting[depth]
+        queued[s] = False
+        now = states[s, NOW]
+        while position[s] < length:
+            code = order[s, position[s]]
+            direction = code & 1
+            microbatch = (code >> 1) // chunks
+            chunk = (code >> 1) - microbatch * chunks
+            stage = chunk * stages + s
+            arrival = ready[direction, stage, microbatch]
+            if arrival < 0:
+                break
+            if arrival > now:
+                bubble[s] += arrival - now
+                now = arrival
+            kind = FORWARD
+            if direction == 1:
+                kind = LAST_BACKWARD if microbatch == microbatches - 1 else BACKWARD
+                if position[s] == length - 1:
+                    kind = FINAL
+            block = programs[s, chunk, kind]
+            begin = now
+            if states[s, OUTSTANDING] == 0 and known_blocks[block, KNOWN] == CONSTANT:
+                sent = now + known_blocks[block, UNTIL_SENT]
+                now += known_blocks[block, DURATION]
+                times[s, block] += 1
+            else:
+                if states[s, OUTSTANDING] == 0:
+                    states[s, NOW] = now
+                else:
+                    advance(net, states[s], now)
+                sent = _play_block(
+                    net, states[s], s, operators, segments, blocks, block, known_segments, known_blocks, spent[s], log
+                )
+                now = states[s, NOW]
+            _note(log, BLOCK_LEVEL, s, code, begin, now)
+            position[s] += 1
+            after = stage + 1 - 2 * direction
+            if 0 <= after < virtual:
+                ready[direction, after, microbatch] = sent
+                other = after % stages
+                if not queued[other] and other != s:
+                    queued[other] = True
+                    waiting[depth] = other
+                    depth += 1
+        states[s, NOW] = now
+    for s in range(stages):
+        for block in range(blocks.shape[0]):
+            if times[s, block] > 0:
+                spent[s] += times[s, block] * known_blocks[block, SPENT:]
+    return int(stages * length - position.sum())

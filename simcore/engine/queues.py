@@ -1,0 +1,248 @@
+"""The network of one NPU as a compiled event loop: one queue per dimension, chunks that flow through phases.
+
+A *task* is one phase of one chunk of one issued collective, packed into an int64 as (issue, chunk, phase) so that
+its order is the order in which ties are broken. A task waits in its dimension's queue by (policy key, arrival, task),
+occupies the dimension for its serialization time, flies for its latency, and arrives at its next phase. At any one
+picosecond, arrivals come before the program's own moves, and those before any queue picks its next task; so the
+outcome depends on no processing order.
+
+What does not change (`pack`) and what does (`new_state`) are one flat int64 array each, with a header that says where
+things lie: passing tuples of arrays around costs a compiled loop twenty times its own work in reference counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compiled import compiled, inlined
+
+Ints = NDArray[np.int64]
+
+CHUNK_BITS, PHASE_BITS = 20, 8
+MAX_CHUNKS, MAX_PHASES = 1 << CHUNK_BITS, 1 << PHASE_BITS
+ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
+
+# Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
+# in a dimension until they leave it (0: only serialization occupies it); where the tables start.
+DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(6)
+# Types: first chunk of each. Chunks: where their first phase lies. Phases: dimension, times, policy
+# key, whether another phase follows.
+DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
+
+# Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
+# phases; capacity of the heaps; where the tables start; outstanding collectives by class.
+NOW, ISSUED, OUTSTANDING, FLYING, ROOM, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT, PENDING = range(10)
+CLASSES = 4
+STATE_HEADER = PENDING + CLASSES
+# Serving, per dimension: end of service (-1: idle), task and where its phase lies, chunks that hold a slot, tasks waiting.
+END, TASK, PHASE, HELD, WAITING, SERVING_SIZE = range(6)
+# Issues, per issued collective: type, class, chunks left.
+TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
+# Flight and queues are heaps of (key, arrival, task, where its phase lies), in flight of (arrival, 0, task, …).
+ENTRY = 4
+
+
+def pack(types: list[list[list[tuple[int, int, int, int]]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
+    """The network: for each type of collective, for each chunk, its phases (dimension, serialization, latency, key).
+
+    Chunks that share one list object share one path.
+    """
+    phases: list[tuple[int, ...]] = []
+    first: dict[int, int] = {}
+    chunk_path: list[int] = []
+    type_chunk = [0]
+    for chunks in types:
+        for path in chunks:
+            if id(path) not in first:
+                first[id(path)] = len(phases)
+                phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
+            chunk_path.append(first[id(path)])
+        type_chunk.append(len(chunk_path))
+    chunks_at = NET_HEADER + len(type_chunk)
+    phases_at = chunks_at + len(chunk_path)
+    net = np.empty(phases_at + len(phases) * PHASE_SIZE, np.int64)
+    net[:NET_HEADER] = dimensions, issue_weight, slots, NET_HEADER, chunks_at
+    net[NET_HEADER:chunks_at] = type_chunk
+    net[chunks_at:phases_at] = chunk_path
+    net[chunks_at:phases_at] *= PHASE_SIZE
+    net[chunks_at:phases_at] += phases_at
+    net[phases_at:] = np.array(phases, np.int64).reshape(-1)
+    return net
+
+
+def new_state(stages: int, dimensions: int, issues: int, room: int) -> Ints:
+    """Idle networks at time 0, `[stages, width]`, with room for `issues` collectives and `room` chunks each."""
+    serving_at = STATE_HEADER
+    issues_at = serving_at + dimensions * SERVING_SIZE
+    flight_at = issues_at + issues * ISSUE_SIZE
+    queues_at = flight_at + room * ENTRY
+    state = np.empty((stages, queues_at + dimensions * room * ENTRY), np.int64)
+    state[:, :issues_at] = 0
+    state[:, serving_at + END : issues_at : SERVING_SIZE] = -1
+    state[:, [ROOM, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT]] = room, serving_at, issues_at, flight_at, queues_at
+    return state
+
+
+@inlined
+def _push(heap: Ints, base: int, length: int, key: int, arrival: int, task: int, phase: int) -> None:
+    """Add an entry to the heap of `length` entries that starts at `base`."""
+    i = length
+    while i > 0:
+        parent = (i - 1) >> 1
+        at = base + ENTRY * parent
+        if heap[at] < key or (
+            heap[at] == key and (heap[at + 1] < arrival or (heap[at + 1] == arrival and heap[at + 2] < task))
+        ):
+            break
+        here = base + ENTRY * i
+        for column in range(ENTRY):
+            heap[here + column] = heap[at + column]
+        i = parent
+    here = base + ENTRY * i
+    heap[here], heap[here + 1], heap[here + 2], heap[here + 3] = key, arrival, task, phase
+
+
+@inlined
+def _pop(heap: Ints, base: int, length: int) -> tuple[int, int]:
+    """Take the smallest entry out of the heap of `length` entries; its task and phase."""
+    first, its_phase = heap[base + 2], heap[base + 3]
+    last = base + ENTRY * (length - 1)
+    key, arrival, task, phase = heap[last], heap[last + 1], heap[last + 2], heap[last + 3]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= length - 1:
+            break
+        at = base + ENTRY * child
+        if child + 1 < length - 1:
+            other = at + ENTRY
+            k, t = heap[other], heap[other + 1]
+            if k < heap[at] or (
+                k == heap[at] and (t < heap[at + 1] or (t == heap[at + 1] and heap[other + 2] < heap[at + 2]))
+            ):
+                child += 1
+                at = other
+        if key < heap[at] or (
+            key == heap[at] and (arrival < heap[at + 1] or (arrival == heap[at + 1] and task < heap[at + 2]))
+        ):
+            break
+        here = base + ENTRY * i
+        for column in range(ENTRY):
+            heap[here + column] = heap[at + column]
+        i = child
+    here = base + ENTRY * i
+    heap[here], heap[here + 1], heap[here + 2], heap[here + 3] = key, arrival, task, phase
+    return int(first), int(its_phase)
+
+
+@inlined
+def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
+    d = net[phase + DIMENSION]
+    serving = state[SERVING_AT] + d * SERVING_SIZE
+    base = state[QUEUES_AT] + d * state[ROOM] * ENTRY
+    key = net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT)
+    _push(state, base, state[serving + WAITING], key, state[NOW], task, phase)
+    state[serving + WAITING] += 1
+
+
+@compiled
+def start(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """Issue a collective of type `kind` and class `group`: all its chunks arrive at their first dimension now."""
+    if state[OUTSTANDING] == 0:
+        state[ISSUED] = 0
+    issue = state[ISSUED]
+    first = net[net[TYPES_AT] + kind]
+    chunks = net[net[TYPES_AT] + kind + 1] - first
+    state[ISSUED] += 1
+    state[OUTSTANDING] += 1
+    state[PENDING + group] += 1
+    row = state[ISSUES_AT] + issue * ISSUE_SIZE
+    state[row + TYPE] = kind
+    state[row + CLASS] = group
+    state[row + LEFT] = chunks
+    for chunk in range(chunks):
+        _enqueue(net, state, net[net[CHUNKS_AT] + first + chunk], (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+
+
+@inlined
+def _serve(net: Ints, state: Ints) -> None:
+    """Let every idle dimension pick its next task."""
+    for d in range(net[DIMENSIONS]):
+        serving = state[SERVING_AT] + d * SERVING_SIZE
+        waiting = state[serving + WAITING]
+        if state[serving + END] >= 0 or waiting == 0:
+            continue
+        if net[SLOTS] > 0 and state[serving + HELD] >= net[SLOTS]:
+            continue
+        task, phase = _pop(state, state[QUEUES_AT] + d * state[ROOM] * ENTRY, waiting)
+        state[serving + WAITING] = waiting - 1
+        state[serving + END] = state[NOW] + net[phase + SERIALIZATION]
+        state[serving + TASK] = task
+        state[serving + PHASE] = phase
+        state[serving + HELD] += 1
+
+
+@inlined
+def _next_event(net: Ints, state: Ints) -> int:
+    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else -1
+    for d in range(net[DIMENSIONS]):
+        end = state[state[SERVING_AT] + d * SERVING_SIZE + END]
+        if end >= 0 and (time < 0 or end < time):
+            time = end
+    return int(time)
+
+
+@inlined
+def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
+    """A chunk has left a phase: on to the next one, or done."""
+    state[state[SERVING_AT] + net[phase + DIMENSION] * SERVING_SIZE + HELD] -= 1
+    if net[phase + MORE]:
+        _enqueue(net, state, phase + PHASE_SIZE, task + 1)
+        return
+    row = state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE
+    state[row + LEFT] -= 1
+    if state[row + LEFT] == 0:
+        state[OUTSTANDING] -= 1
+        state[PENDING + state[row + CLASS]] -= 1
+
+
+@inlined
+def _happen(net: Ints, state: Ints, time: int) -> None:
+    """Everything that happens at `time`: services that end, then chunks that arrive."""
+    state[NOW] = time
+    flight = state[FLIGHT_AT]
+    for d in range(net[DIMENSIONS]):
+        serving = state[SERVING_AT] + d * SERVING_SIZE
+        if state[serving + END] == time:
+            phase = state[serving + PHASE]
+            state[serving + END] = -1
+            _push(state, flight, state[FLYING], time + net[phase + LATENCY], 0, state[serving + TASK], phase)
+            state[FLYING] += 1
+    while state[FLYING] > 0 and state[flight] == time:
+        task, phase = _pop(state, flight, state[FLYING])
+        state[FLYING] -= 1
+        _arrive(net, state, task, phase)
+
+
+@compiled
+def advance(net: Ints, state: Ints, until: int) -> None:
+    """Let the network run up to and including what happens at `until`, but no queue picks at `until` yet."""
+    while state[NOW] < until:
+        if state[OUTSTANDING] == 0:
+            state[NOW] = until
+            return
+        _serve(net, state)
+        time = _next_event(net, state)
+        if time > until:
+            state[NOW] = until
+            return
+        _happen(net, state, time)
+
+
+@compiled
+def wait(net: Ints, state: Ints, group: int) -> None:
+    """Let the network run until no collective of class `group` is outstanding."""
+    while state[PENDING + group] > 0:
+        _serve(net, state)
+        _happen(net, state, _next_event(net, state))

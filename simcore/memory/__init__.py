@@ -1,0 +1,1 @@
+"""What fits: memory per NPU."""

@@ -1,0 +1,71 @@
+"""What fits: memory per NPU of each pipeline stage, and the fullest stage.
+
+Model states of P parameters per NPU of the tensor-pipeline shard, data parallel d (Rajbhandari et al. 2020, Figure 1),
+fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
+Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simcore.design import Design, TransformerWorkload
+from simcore.program import Part, Program
+from simcore.result import Memory
+from simcore.schedule import SCHEDULES
+from simcore.spec import BYTES
+from simcore.workload.transformer import MASTER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Bytes of the model states of one NPU."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+
+
+def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gradient_bytes: int) -> States:
+    """States of `parameters` (per tensor-pipeline shard) under ZeRO stage `zero` over `data` NPUs."""
+    return States(
+        weights=parameters * weight_bytes / (data if zero >= 3 else 1),
+        gradients=parameters * gradient_bytes / (data if zero >= 2 else 1),
+        optimizer=parameters * MASTER_BYTES / (data if zero >= 1 else 1),
+    )
+
+
+def stage_memory(design: Design, program: Program, stage: int) -> Memory:
+    """Memory of an NPU of `stage` at its peak."""
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    parts: list[Part] = [
+        program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
+    ]
+    parameters = sum(part.parameters for part in parts)
+    weight, gradient = BYTES[workload.precision], BYTES[workload.gradient_precision]
+    states = model_states(parameters, design.data, p.zero, weight, gradient)
+    flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
+    activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
+    working = max(part.working for part in parts)
+    return Memory(
+        weights=states.weights,
+        gradients=states.gradients,
+        optimizer=states.optimizer,
+        activations=activations,
+        peak=states.weights + states.gradients + states.optimizer + activations + working,
+    )
+
+
+def footprint(design: Design, program: Program) -> Memory:
+    """Memory of the fullest stage."""
+    return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
+
+
+def _candidates(program: Program) -> list[int]:
+    """Stages that can be the fullest: of equal parts, the earliest keeps most in flight."""
+    seen: dict[tuple[int, ...], int] = {}
+    for stage in range(program.stages):
+        kind = tuple(program.part_of[chunk * program.stages + stage] for chunk in range(program.chunks))
+        seen.setdefault(kind, stage)
+    return list(seen.values())

@@ -1,0 +1,123 @@
+"""The Program: what must happen in an iteration, between workload and engine.
+
+For each *part* of the model (a virtual pipeline stage) a repeated structure of segments, not an unrolled graph. An
+operator is compute (FLOPs, bytes), the start of a collective, or the wait for a class of collectives. What blocks is
+written as a start followed at once by a wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Waits(IntEnum):
+    """Classes of collectives that a program can wait for."""
+
+    NOW = 0
+    """Blocking collectives."""
+    PREFETCH = 1
+    """The gather of the next layer's parameters (ZeRO-3)."""
+    GRADIENTS = 2
+    """Gradient buckets on their way."""
+
+
+class Category(IntEnum):
+    """Where an NPU's time goes."""
+
+    COMPUTE = 0
+    TENSOR = 1
+    CONTEXT = 2
+    EXPERT = 3
+    DATA = 4
+    PIPELINE = 5
+    OPTIMIZER = 6
+
+
+GROUP_CATEGORY = {
+    "tensor": Category.TENSOR,
+    "context": Category.CONTEXT,
+    "expert": Category.EXPERT,
+    "data": Category.DATA,
+    "pipeline": Category.PIPELINE,
+    "all": Category.DATA,
+}
+
+
+class Compute(NamedTuple):
+    """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
+
+    name: str
+    kind: str
+    flops: float
+    bytes: float
+    category: Category = Category.COMPUTE
+
+
+class Start(NamedTuple):
+    """Issue a collective of `size` [B] over `group`; see `Waits` for `waits`."""
+
+    kind: str
+    group: str
+    size: float
+    waits: Waits
+
+
+class Wait(NamedTuple):
+    """Wait until no collective of class `waits` is outstanding; the time counts as `category`."""
+
+    waits: Waits
+    category: Category
+
+
+Operator = Compute | Start | Wait
+
+
+class Segment(NamedTuple):
+    """Operators that happen `repeat` times in a row."""
+
+    name: str
+    operators: tuple[Operator, ...]
+    repeat: int = 1
+
+
+def blocking(kind: str, group: str, size: float) -> tuple[Operator, ...]:
+    """A collective that its stage waits for."""
+    return Start(kind, group, size, Waits.NOW), Wait(Waits.NOW, GROUP_CATEGORY[group])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A virtual pipeline stage: what it does for one microbatch, and what it holds."""
+
+    forward: tuple[Segment, ...]
+    backward: tuple[Segment, ...]
+    last_backward: tuple[Segment, ...]
+    """The last microbatch's backward: it also reduces the gradients."""
+    parameters: float
+    """Parameters of the part, per NPU, before any sharding over data parallel."""
+    activations: float
+    """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
+    working: float
+    """Bytes of the largest temporary buffers, per NPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A training iteration: `part_of[k]` is the part of virtual stage k = chunk x stages + stage."""
+
+    parts: tuple[Part, ...]
+    part_of: tuple[int, ...]
+    stages: int
+    chunks: int
+    microbatches: int
+    schedule: str
+    send_bytes: float
+    """Bytes a stage sends to the next for one microbatch, per NPU."""
+    final: tuple[tuple[Segment, ...], ...]
+    """What follows the last backward of each stage: the wait for gradients, the optimizer step, …, `[stages]`."""
+    model_flops: float
+    """FLOPs of the model per iteration over all NPUs, without recomputation."""
+    tokens: int
+    """Tokens per iteration."""

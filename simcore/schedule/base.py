@@ -1,0 +1,23 @@
+"""A pipeline schedule: in which order a stage does its forward and backward blocks, and how many it keeps in flight."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class PipelineSchedule(ABC):
+    """A way to order the blocks of `microbatches` microbatches on `stages` stages of `chunks` model chunks each."""
+
+    @abstractmethod
+    def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
+        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]`.
+
+        A block is coded as (microbatch x chunks + chunk) x 2 + direction, direction 0 forward and 1 backward.
+        """
+
+    @abstractmethod
+    def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
+        """Most forward blocks of each chunk whose backward is still to come, on `stage`, all at the same time."""

@@ -1,0 +1,75 @@
+"""1F1B: after a warm-up, one forward and one backward in turn; with several model chunks a stage, interleaved.
+
+PipeDream-Flush and its interleaved form (Narayanan et al. 2021, arXiv 2104.04473, section 2.2). The interleaved form
+runs the chunks in rounds of `stages` microbatches, so `stages` must divide `microbatches`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compiled import compiled
+from simcore.schedule.base import PipelineSchedule
+
+
+@compiled
+def _warm_up(stage: int, stages: int, total: int, chunks: int) -> int:
+    """Forwards of a stage before its first backward."""
+    ahead = stages - stage - 1 if chunks == 1 else 2 * (stages - stage - 1) + (chunks - 1) * stages
+    return min(ahead, total)
+
+
+@compiled
+def _code(i: int, stages: int, chunks: int, direction: int) -> int:
+    """The i-th forward (or backward) of a stage: rounds of `stages` microbatches, chunk by chunk."""
+    if chunks == 1:
+        return 2 * i + direction
+    within = i % (stages * chunks)
+    chunk = within // stages
+    if direction == 1:
+        chunk = chunks - 1 - chunk
+    microbatch = i // (stages * chunks) * stages + within % stages
+    return (microbatch * chunks + chunk) * 2 + direction
+
+
+@compiled
+def _fill(order: NDArray[np.int64], stages: int, microbatches: int, chunks: int) -> None:
+    total = microbatches * chunks
+    for stage in range(stages):
+        warm = _warm_up(stage, stages, total, chunks)
+        position = 0
+        for i in range(total + warm):
+            if i < total:
+                order[stage, position] = _code(i, stages, chunks, 0)
+                position += 1
+            if i >= warm:
+                order[stage, position] = _code(i - warm, stages, chunks, 1)
+                position += 1
+
+
+@lru_cache(maxsize=16)
+def _order(stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
+    order = np.empty((stages, 2 * microbatches * chunks), np.int64)
+    _fill(order, stages, microbatches, chunks)
+    order.flags.writeable = False
+    return order
+
+
+class OneForwardOneBackward(PipelineSchedule):
+    """Bubble (p-1)/m of the ideal time, divided by the number of chunks; in-flight microbatches bounded by p."""
+
+    def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
+        """See `PipelineSchedule.order`."""
+        return _order(stages, microbatches, chunks)
+
+    def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
+        """See `PipelineSchedule.in_flight`; on the first stage p(1 + (p-1)/(p v)) microbatches' worth in all."""
+        total = microbatches * chunks
+        most = min(_warm_up(stage, stages, total, chunks) + 1, total)
+        counts = [0] * chunks
+        for i in range(most):
+            counts[(i % (stages * chunks)) // stages if chunks > 1 else 0] += 1
+        return tuple(counts)

@@ -1,0 +1,97 @@
+"""`simulate(design, engine) -> Result`: one design, end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simcore.cost.price import cluster_cost, energy
+from simcore.design import CollectiveWorkload, Design
+from simcore.engine.fast import Timing, Trace, time_collective, time_program
+from simcore.memory.footprint import footprint
+from simcore.program import Category, Program
+from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
+from simcore.system.chunks import PICOSECONDS
+from simcore.system.placement import place
+from simcore.workload import transformer_program
+
+Engine = Callable[[Design], Result]
+
+
+def simulate(design: Design, engine: str | Engine = "fast") -> Result:
+    """Time, breakdown, memory, cost and energy of one valid design (see `check`).
+
+    `engine` is `"fast"`, or any callable from a design to a result.
+    """
+    if callable(engine):
+        return engine(design)
+    if engine != "fast":
+        raise ValueError(f"engine: expected 'fast', or a callable Design -> Result, got '{engine}'")
+    return traced(design, trace=False)[0]
+
+
+def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
+    """The result of the fast engine, and the log of what happened when."""
+    if isinstance(design.workload, CollectiveWorkload):
+        return _result(design, time_collective(design), None), None
+    program = transformer_program(design)
+    placement, _ = place(design)
+    timing, log = time_program(design, program, placement, trace)
+    return _result(design, timing, program), log
+
+
+def _result(design: Design, timing: Timing, program: Program | None) -> Result:
+    seconds = timing.total / PICOSECONDS
+    spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
+    cost = cluster_cost(design)
+    npus = design.cluster.npus
+    capacity = design.cluster.npu.memory.capacity
+    memory: Memory | None = None
+    throughput = mfu = None
+    if program is not None:
+        memory = footprint(design, program)
+        throughput = program.tokens / seconds
+        peak = design.cluster.npu.peak[design.workload.precision]  # type: ignore[union-attr]
+        mfu = program.model_flops / (seconds * npus * peak)
+    working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
+    drawn = energy(design, working / seconds, seconds)
+    return Result(
+        iteration_time_s=seconds,
+        throughput_tokens_per_s=throughput,
+        mfu=mfu,
+        compute_s=spent.get(Category.COMPUTE, 0.0),
+        exposed_communication_s=ExposedCommunication(
+            tensor=spent.get(Category.TENSOR, 0.0),
+            data=spent.get(Category.DATA, 0.0),
+            pipeline=spent.get(Category.PIPELINE, 0.0),
+            expert=spent.get(Category.EXPERT, 0.0),
+            context=spent.get(Category.CONTEXT, 0.0),
+        ),
+        bubble_s=timing.bubble / PICOSECONDS,
+        optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
+        other_s=0.0,
+        memory_bytes=memory,
+        memory_capacity_bytes=capacity,
+        fits=memory is None or memory.peak <= capacity,
+        network=_network_use(design, timing, seconds),
+        network_utilization=sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions)),
+        cost=cost,
+        power_w=drawn.power,
+        energy_j=drawn.energy,
+        perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
+        engine="fast",
+        npus=npus,
+    )
+
+
+def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:
+    return tuple(
+        DimensionUse(
+            dimension=f"{index}: {dimension.topology}({dimension.size})",
+            bytes_per_npu=sent,
+            busy_s=busy / PICOSECONDS,
+            utilization=sent / (dimension.bandwidth * seconds),
+        )
+        for index, (dimension, busy, sent) in enumerate(
+            zip(design.cluster.dimensions, timing.busy, timing.sent, strict=True)
+        )
+    )

@@ -1,0 +1,153 @@
+"""What a catalogue entry is: a transformer's shape, an NPU, a price list. Frozen, validated, SI inside."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PositiveInt
+
+from simcore import catalog
+from simcore.quantity import (
+    Bandwidth,
+    BandwidthPrice,
+    CapacityPrice,
+    ComputeRate,
+    Duration,
+    EnergyPrice,
+    Money,
+    Power,
+    Size,
+    Time,
+    Work,
+)
+
+Precision = Literal["fp32", "fp16", "bf16", "fp8"]
+Tier = Literal["chiplet", "package", "node", "pod"]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
+"""Bytes of one number, by precision."""
+
+
+class Frozen(BaseModel):
+    """Base of every part of a document: immutable, no unknown keys, no silent conversion of strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Transformer(Frozen):
+    """A decoder-only transformer by its shape."""
+
+    name: str = ""
+    hidden: PositiveInt
+    layers: PositiveInt
+    heads: PositiveInt
+    vocabulary: PositiveInt
+    sequence_length: PositiveInt = 2048
+    """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
+    feed_forward: PositiveInt | None = None
+    kv_heads: PositiveInt | None = None
+    gated: bool = False
+    bias: bool = True
+    position: Literal["learned", "rotary"] = "learned"
+    source: str = ""
+
+    @property
+    def ffn(self) -> int:
+        """Width of the feed-forward block, 4 x hidden unless given."""
+        return self.feed_forward or 4 * self.hidden
+
+    @property
+    def kv_width(self) -> int:
+        """Width of the keys (and of the values) over all their heads."""
+        return self.hidden * (self.kv_heads or self.heads) // self.heads
+
+
+class NpuMemory(Frozen):
+    """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
+
+    capacity: Size
+    bandwidth: Bandwidth
+    efficiency: Fraction = 0.8
+
+
+class GemmEfficiency(Frozen):
+    """A matrix product of F FLOPs reaches `limit` x F / (F + `half`) of the peak."""
+
+    limit: Fraction = 0.75
+    half: Work = 8e9
+
+
+class NpuPower(Frozen):
+    """Power of one NPU at full use and idle [W]."""
+
+    max: Power
+    idle: Power
+
+
+class Npu(Frozen):
+    """An accelerator."""
+
+    name: str = ""
+    peak: dict[Precision, ComputeRate]
+    memory: NpuMemory
+    gemm: GemmEfficiency = GemmEfficiency()
+    overhead: Time = 4e-6
+    """Time a kernel takes beyond its roofline [s]."""
+    power: NpuPower
+    price: Money | None = None
+    """Price of one NPU [$], where the price list has none."""
+    sources: dict[str, str] = {}
+
+
+class TierPrices(Frozen):
+    """Prices of the network elements of one tier [$ per B/s]; None where the tier has no such element."""
+
+    link: BandwidthPrice | None = None
+    switch: BandwidthPrice | None = None
+    nic: BandwidthPrice | None = None
+
+
+class PriceList(Frozen):
+    """What things cost."""
+
+    name: str = ""
+    network: dict[Tier, TierPrices]
+    npu: dict[str, Money] = {}
+    free_npus: bool = False
+    """NPUs are not counted (the network alone)."""
+    memory: CapacityPrice = 8e-9
+    electricity: EnergyPrice = 0.1 / 3.6e6
+    pue: Annotated[float, Field(ge=1)] = 1.2
+    lifetime: Duration = 4 * 365 * 86400.0
+    sources: dict[str, str] = {}
+
+
+Spec = TypeVar("Spec", bound=Frozen)
+_SPECS: dict[str, type[Frozen]] = {"models": Transformer, "npus": Npu, "prices": PriceList}
+
+
+@lru_cache(maxsize=None)
+def preset(section: str, name: str) -> Any:
+    """The catalogue's entry as a frozen object, the same one at every call.
+
+    Raises `ValueError` where the catalogue has no such name.
+    """
+    return _SPECS[section].model_validate(catalog.entry(section, name))
+
+
+def _named(section: str) -> tuple[Any, ...]:
+    def read(value: Any) -> Any:
+        return preset(section, value) if isinstance(value, str) else value
+
+    def written(value: Any) -> Any:
+        known = value.name in catalog.section(section) and preset(section, value.name) == value
+        return value.name if known else value.model_dump(mode="json", exclude_defaults=True)
+
+    return BeforeValidator(read), PlainSerializer(written)
+
+
+NamedTransformer = Annotated[Transformer, *_named("models")]
+NamedNpu = Annotated[Npu, *_named("npus")]
+NamedPrices = Annotated[PriceList, *_named("prices")]

@@ -1,0 +1,1 @@
+"""In which order: groups on dimensions, collectives in chunks, chunks in queues."""
