@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from functools import cached_property
+from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
@@ -173,10 +174,10 @@ class Design(Frozen):
     @cached_property
     def algorithms(self) -> tuple[Algorithm, ...]:
         """All-reduce algorithm of each dimension."""
-        listed = self.system.collective or (None,) * len(self.cluster.dimensions)
+        listed = self.system.collective or ()
         return tuple(
             dimension.collective or given or default_algorithm(dimension.topology, dimension.size)
-            for dimension, given in zip(self.cluster.dimensions, listed, strict=False)
+            for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 
     @property
@@ -191,7 +192,8 @@ class Design(Frozen):
         system: dict[str, Any] = document["system"]
         for dimension in document["cluster"]["dimensions"]:
             dimension.pop("collective", None)
-        document["system"] = {"collective": list(self.algorithms)} | system | {"collective": list(self.algorithms)}
+        system.pop("collective", None)
+        document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):
             del document["parallelism"]
         else:

@@ -48,7 +48,7 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     """A checked design from a mapping; see `load_design`."""
     problems = list(_foreign(data))
     design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
-    problems += broken
+    problems += _untouched(broken, [problem for problem in problems if problem.rule == "hole"])
     if design is None:
         repaired = _repaired(data, broken)
         problems += [] if repaired is None else _untouched(check(repaired), broken)
@@ -187,5 +187,5 @@ def _untouched(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
     return [
         problem
         for problem in problems
-        if not any(problem.path[: len(path)] == path or path[: len(problem.path)] == problem.path for path in paths)
+        if not any(problem.path[: len(path)] == path for path in paths)
     ]
