@@ -100,7 +100,9 @@ def _model(design: Design) -> Iterator[Problem]:
     yield from _divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
     kv = model.kv_heads or model.heads
     if kv != model.heads and kv % p.tensor and p.tensor % kv:
-        yield Problem(tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule)
+        yield Problem(
+            tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
+        )
     yield from _divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
     if p.sequence_parallel:
         what = "tensor divides the sequence"
@@ -144,7 +146,9 @@ def _schedule(design: Design) -> Iterator[Problem]:
     if p.interleave == 1:
         return
     if p.pipeline == 1:
-        yield Problem(path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving")
+        yield Problem(
+            path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
+        )
     elif p.schedule == "gpipe":
         yield Problem(path, "1 with schedule gpipe", str(p.interleave), "use schedule 1f1b", rule="interleaving")
     elif design.data and design.microbatches % p.pipeline:
@@ -174,5 +178,3 @@ def _not_yet(design: Design) -> Iterator[Problem]:
         if degree > 1:
             what = f"1 ({name} parallelism is not simulated by this version)"
             yield Problem(("parallelism", name), what, str(degree))
-
-

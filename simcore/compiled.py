@@ -8,7 +8,7 @@ only, so that a cache written by an older version never names a class that is go
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,10 +26,10 @@ else:
 
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk."""
-        machine_code: F = njit(cache=True, error_model="numpy")(function)
-        return machine_code
+        machine_code: Any = njit(cache=True, error_model="numpy")(function)
+        return cast("F", machine_code)
 
     def inlined(function: F) -> F:
         """With numba: part of its compiled caller."""
-        machine_code: F = njit(inline="always", error_model="numpy")(function)
-        return machine_code
+        machine_code: Any = njit(inline="always", error_model="numpy")(function)
+        return cast("F", machine_code)

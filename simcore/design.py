@@ -132,7 +132,8 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
-    left, dimensions = npus, []
+    left = npus
+    dimensions: list[dict[str, Any]] = []
     for dimension in spec["dimensions"]:
         size = min(dimension.get("size", left), left)
         if left % size:
@@ -154,6 +155,10 @@ class System(Frozen):
     active_chunks: Literal["overlap"] | PositiveInt = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
+
+
+_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0}
+"""Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 
 class Design(Frozen):
@@ -192,6 +197,9 @@ class Design(Frozen):
         system: dict[str, Any] = document["system"]
         for dimension in document["cluster"]["dimensions"]:
             dimension.pop("collective", None)
+            for key, usual in _USUAL.items():
+                if dimension[key] == usual:
+                    del dimension[key]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):
@@ -209,7 +217,7 @@ class Design(Frozen):
 
 
 def default_algorithm(topology: Topology, size: int) -> Algorithm:
-    """ring on a ring, direct on fully connected, halving_doubling on a switch (ring where no power of two)."""
+    """Ring on a ring, direct on fully connected, halving_doubling on a switch (ring where no power of two)."""
     if topology == "fully_connected":
         return "direct"
     return "halving_doubling" if topology == "switch" and size & (size - 1) == 0 else "ring"

@@ -184,8 +184,4 @@ def _untouched(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
     paths = [problem.path for problem in broken]
     if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):
         paths.append(("parallelism",))  # the degrees cannot be judged without the number of NPUs
-    return [
-        problem
-        for problem in problems
-        if not any(problem.path[: len(path)] == path for path in paths)
-    ]
+    return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

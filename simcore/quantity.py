@@ -106,8 +106,14 @@ def write(value: float, kind_name: str) -> str:
     return min(natural or readable, key=len)
 
 
+class SI(float):
+    """A number that is already SI: what an expression over quantities gives."""
+
+
 def _validator(kind_name: str) -> Any:
     def read(value: Any) -> float:
+        if isinstance(value, SI):
+            return float(value)
         if isinstance(value, str):
             return parse(value, kind_name)
         kind = KINDS[kind_name]

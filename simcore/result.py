@@ -112,7 +112,7 @@ METRICS: dict[str, Metric] = {
     "mfu": Metric("", "higher", lambda r: r.mfu),
     "exposed_communication": Metric("s", "lower", lambda r: r.exposed_communication_s.total),
     "bubble": Metric("s", "lower", lambda r: r.bubble_s),
-    "memory.peak": Metric("B", "lower", lambda r: r.memory_bytes and r.memory_bytes.peak),
+    "memory.peak": Metric("B", "lower", lambda r: None if r.memory_bytes is None else r.memory_bytes.peak),
     "memory.capacity": Metric("B", "lower", lambda r: r.memory_capacity_bytes),
     "fits": Metric("", "higher", lambda r: float(r.fits)),
     "cost.total": Metric("$", "lower", lambda r: r.cost.total),

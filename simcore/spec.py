@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PositiveInt
@@ -128,7 +128,7 @@ Spec = TypeVar("Spec", bound=Frozen)
 _SPECS: dict[str, type[Frozen]] = {"models": Transformer, "npus": Npu, "prices": PriceList}
 
 
-@lru_cache(maxsize=None)
+@cache
 def preset(section: str, name: str) -> Any:
     """The catalogue's entry as a frozen object, the same one at every call.
 

@@ -6,7 +6,7 @@ where its numbers were read, or *assumed*.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from simcore.problem import nearest
 SECTIONS = ("models", "npus", "fabrics", "prices")
 
 
-@lru_cache(maxsize=None)
+@cache
 def section(name: str) -> dict[str, dict[str, Any]]:
     """All entries of one of `SECTIONS`, by name."""
     data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data

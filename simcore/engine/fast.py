@@ -15,8 +15,8 @@ from simcore.compute import Roofline
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.schedule import SCHEDULES
 from simcore.program import Category, Program, Start, Waits
+from simcore.schedule import SCHEDULES
 from simcore.system.chunks import Phase
 from simcore.system.placement import Placement, whole
 
@@ -58,7 +58,7 @@ def time_collective(design: Design) -> Timing:
     queues.start(net, state, kind, int(Waits.NOW))
     queues.wait(net, state, int(Waits.NOW))
     total = int(state[queues.NOW])
-    busy, sent = _use(lowering, {kind: 1}, dimensions)
+    busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
 
 
@@ -96,7 +96,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         raise RuntimeError(f"pipeline schedule {program.schedule} waits for itself: {missing} blocks never ran")
     finish = states[:, queues.NOW]
     last = int(np.argmax(finish))
-    busy, sent = _use(lowering, _issues(lowering, programs[last], program.microbatches), dimensions)
+    busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
     used = {category: int(spent[last, category]) for category in Category}
     timing = Timing(int(finish[last]), used, int(bubble[last]), last, busy, sent)
     return timing, Trace(log[1 : 1 + log[0, 0]] if trace else log, lowering.operators, program.chunks)
@@ -119,10 +119,10 @@ def _capacity(program: Program) -> tuple[int, int]:
     return issued * min(blocks, 2 * program.microbatches * program.chunks), buckets * program.chunks + 4
 
 
-def _issues(lowering: Lowering, programs: queues.Ints, microbatches: int) -> dict[int, int]:
+def block_issues(lowering: Lowering, programs: list[list[int]], microbatches: int) -> dict[int, int]:
     """How often a stage with `programs` `[chunks, 4]` issues each type of collective in the iteration."""
     counts: dict[int, int] = {}
-    for chunk, (forward, backward, last, final) in enumerate(programs.tolist()):
+    for chunk, (forward, backward, last, final) in enumerate(programs):
         ends = final if chunk == 0 else last
         for block, times in ((forward, microbatches), (backward, microbatches - 1), (ends, 1)):
             for segment in range(*lowering.blocks[block]):
@@ -133,7 +133,7 @@ def _issues(lowering: Lowering, programs: queues.Ints, microbatches: int) -> dic
     return counts
 
 
-def _use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tuple[list[int], list[float]]:
+def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tuple[list[int], list[float]]:
     """Busy time [ps] and bytes sent [B] per dimension for `counts` of each type of collective."""
     busy, sent = [0] * dimensions, [0.0] * dimensions
     for kind, count in counts.items():

@@ -92,9 +92,7 @@ def _play_block(
                 break
             since = state[NOW]
             so_far = spent.copy()
-            at = _play_segment(
-                net, state, stage, operators, segments[segment, 0], segments[segment, 1], spent, log
-            )
+            at = _play_segment(net, state, stage, operators, segments[segment, 0], segments[segment, 1], spent, log)
             if at >= 0:
                 sent = at
             elif idle and known_segments[segment, KNOWN] == UNKNOWN:

@@ -190,7 +190,9 @@ def layer_activations(shapes: Shapes) -> float:
     learned = 1.0 if model.bias else 0.0  # dropout masks, of one byte, come with the biased (GPT) layer
     outside = (4 * w + 2 * learned) * h / shapes.shared  # two norms' inputs, inputs of two products, two masks
     attention = w * (2 * h + 2 * model.kv_width)  # queries, keys, values, and the input of the projection
-    mlp = w * (3 if model.gated else 2) * model.ffn  # input of the activation (two when gated) and of the second product
+    mlp = (
+        w * (3 if model.gated else 2) * model.ffn
+    )  # input of the activation (two when gated) and of the second product
     kept = shapes.tokens * (outside + (attention + mlp) / t)
     core = 0.0 if p.recompute == "selective" else p.microbatch * s * s * model.heads * (2 * w + 1) / t
     return kept + core

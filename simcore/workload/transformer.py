@@ -201,4 +201,3 @@ class _Builder:
             operators.append(Start("all_gather", "data", own * self.shapes.width, Waits.NOW))
             operators.append(Wait(Waits.NOW, Category.DATA))
         return (Segment("optimizer", tuple(operators)),)
-

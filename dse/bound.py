@@ -1,0 +1,138 @@
+"""What no design of a space can beat: a proven bound per objective over the whole space.
+
+Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Every other hole is free, so
+time counts the model's FLOPs at the peak, and cost the least bandwidth that each dimension can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dse.draw import InfiniteError, Odometer
+from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.space import Space
+from dse.template import fill_template
+from simcore.bound import bound
+from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.design import Design, TransformerWorkload
+from simcore.load import parse_design
+from simcore.quantity import parse, write
+from simcore.result import METRICS
+
+MOST_SHAPES = 20_000
+"""Above this many combinations of workload, NPU and shape no bound is given."""
+
+
+def space_bounds(space: Space) -> dict[str, float | None]:
+    """The proven bound of each objective over every design of the space; None where there is none."""
+    best: dict[str, float | None] = {}
+    try:
+        for number, design in enumerate(_shapes(space.template)):
+            if number >= MOST_SHAPES:
+                return dict.fromkeys((objective.name for objective in space.objectives), None)
+            proven = _proven(design)
+            for objective in space.objectives:
+                best[objective.name] = _better(objective.name, best, proven.get(objective.name), first=number == 0)
+    except (InfiniteError, ValueError):
+        return dict.fromkeys((objective.name for objective in space.objectives), None)
+    return {objective.name: best.get(objective.name) for objective in space.objectives}
+
+
+def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:
+    """The weaker of two bounds: one that holds for both."""
+    known = best.get(name)
+    if first:
+        return value
+    if known is None or value is None:
+        return None
+    return min(known, value) if METRICS[name].better == "lower" else max(known, value)
+
+
+def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
+    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth."""
+    cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
+    if "dimensions" in cluster:
+        cluster["dimensions"] = _bare(cluster["dimensions"])
+    reduced = {key: template[key] for key in ("workload", "cost") if key in template} | {"cluster": cluster}
+    split = template["cluster"].get("bandwidth")
+    odometer = Odometer()
+    while True:
+        document = fill_template(reduced, odometer).document
+        design, _ = parse_design(document)
+        if design is None and isinstance(split, Split):
+            document["cluster"]["dimensions"] = _cheapest(document, split)
+            design, _ = parse_design(document)
+        if design is None:
+            raise ValueError("a shape that cannot be bounded")
+        yield design
+        if not odometer.step():
+            return
+
+
+def _bare(dimensions: Any) -> Any:
+    """The shapes of the network: no algorithms, the least of each bandwidth."""
+    if isinstance(dimensions, Choice):
+        return Choice(tuple(_bare(alternative) for alternative in dimensions.alternatives))
+    if isinstance(dimensions, list):
+        return [_bare(dimension) for dimension in dimensions]
+    if isinstance(dimensions, dict):
+        kept = {key: value for key, value in dimensions.items() if key not in ("collective", "latency", "efficiency")}
+        if "bandwidth" in kept:
+            kept["bandwidth"] = _least(kept["bandwidth"])
+        return kept | {"latency": "0 s"}
+    return dimensions
+
+
+def _least(bandwidth: Any) -> Any:
+    if isinstance(bandwidth, Choice):
+        return min(bandwidth.alternatives, key=lambda value: magnitude(value) or 0.0)
+    if isinstance(bandwidth, Range):
+        return write(bandwidth.low, "bandwidth")
+    return bandwidth.low if isinstance(bandwidth, PowersOfTwo) else bandwidth
+
+
+def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
+    """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
+    least = _least(split.budget)
+    dimensions = [{"bandwidth": write(split.step, "bandwidth"), **d} for d in document["cluster"]["dimensions"]]
+    design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
+    if design is None:
+        raise ValueError("a shape that cannot be bounded")
+    prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
+    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if "bandwidth" not in d]
+    rest = (split.units(least) - len(open_ones)) * split.step
+    cheapest = min(open_ones, key=prices.__getitem__)
+    own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
+    dimensions[cheapest]["bandwidth"] = write(own + max(rest, 0.0), "bandwidth")
+    return dimensions
+
+
+def _proven(design: Design) -> dict[str, float | None]:
+    if price_problems(design):
+        raise ValueError("a shape without a price")
+    cost = cluster_cost(design)
+    proven: dict[str, float | None] = {
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "npus": float(design.cluster.npus),
+        "memory.capacity": design.cluster.npu.memory.capacity,
+        "bubble": 0.0,
+        "exposed_communication": 0.0,
+        "mfu": 1.0,
+        "network_utilization": 1.0,
+        "fits": 1.0,
+    }
+    if isinstance(design.workload, TransformerWorkload):
+        document = design.document()
+        whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
+        free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
+        proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
+        throughput = free["throughput"]
+        proven["perf_per_cost"] = throughput / cost.total if throughput and cost.total else None
+        idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
+        time = free["iteration_time"]
+        proven |= {"power": idle, "energy": None if time is None else idle * time}
+    return proven

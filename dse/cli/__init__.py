@@ -1,0 +1,93 @@
+"""The command line: one file per command. Nothing heavy is imported before a command needs it.
+
+Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what was evaluated is saved).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+COMMANDS = {
+    "optimize": "search a space; write the front, plots and a page",
+    "simulate": "one design: time, breakdown, memory, cost",
+    "space": "what is in a space: size, examples, schema",
+    "report": "front, plots and page again from a run folder",
+}
+DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."
+EPILOG = """examples:
+  dse optimize spaces/transformer1t.yaml --trials 400 --seed 0
+  dse simulate design.yaml --set parallelism.tensor=8 --json
+  dse space spaces/small.yaml --count
+
+exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with one-line errors that name the help."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and exit with 2."""
+        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def parser() -> Parser:
+    """The parser of `dse`, with the options of the command that is given only."""
+    top = Parser(
+        prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"dse {_version()}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser, required=True)
+    for name, summary in COMMANDS.items():
+        module = import_module(f"dse.cli.{name}")
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=module.__doc__,
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return top
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dse")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone: nothing more to say, and no message about it at exit
+        return 1
+    except Exception as error:
+        from simcore.problem import InputError
+
+        if isinstance(error, InputError):
+            print(f"dse {options.command}: {error}", file=sys.stderr)
+            return 2
+        if isinstance(error, OSError | RuntimeError):
+            print(f"dse {options.command}: {error}", file=sys.stderr)
+            return 1
+        raise
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Search a space for the designs worth building, and write the run folder.
+
+SPACE is a YAML space, or the study.yaml of an earlier run, which repeats that run byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EXAMPLES = """examples:
+  dse optimize spaces/transformer1t.yaml
+  dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
+  dse optimize spaces/gpt3.yaml --trials 2000 --out runs/gpt3-tpe --sampler tpe --resume
+  dse optimize runs/transformer1t/study.yaml --out runs/again
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse optimize`."""
+    command.add_argument("space", metavar="SPACE", help="YAML space, or study.yaml of an earlier run")
+    command.add_argument("--trials", type=_positive, metavar="N", help="distinct designs to try [study.trials, 400]")
+    command.add_argument("--timeout", type=float, metavar="SECONDS", help="stop after this long [no limit]")
+    command.add_argument(
+        "--sampler", metavar="NAME", help="auto, random, exhaustive, nsga2, nsga3, tpe [study.sampler, auto]"
+    )
+    command.add_argument("--seed", type=int, metavar="N", help="seed of the sampler [study.seed, 0]")
+    command.add_argument("--jobs", type=_positive, default=1, metavar="N", help="worker processes [1]")
+    command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
+    command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
+    command.add_argument("--engine", default="fast", metavar="E", help="fast [fast]")
+    command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
+    return number
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse optimize`."""
+    from dse.run import Settings, load_record, next_free, open_space, optimize
+
+    space, earlier = open_space(options.space)
+    base = space.settings.model_dump() if earlier is None else earlier
+    settings = Settings(
+        sampler=_sampler(options.sampler or base["sampler"]),
+        trials=options.trials or base["trials"],
+        seed=base["seed"] if options.seed is None else options.seed,
+        timeout=options.timeout,
+        jobs=options.jobs,
+        engine=options.engine,
+    )
+    folder: Path = options.out or Path("runs") / space.name
+    if options.out is None and not options.resume and (folder / "journal.log").exists():
+        kept = next_free(folder)
+        folder.rename(kept)
+        print(f"the earlier run is kept in {kept}", file=sys.stderr)
+
+    from dse.cli.progress import Progress
+    from dse.report import explain_infeasible, print_front, write_reports
+
+    with Progress(space, settings.trials) as progress:
+        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start)
+    record = load_record(folder)
+    files = write_reports(record, folder)
+    if options.json:
+        sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
+    elif record.feasible:
+        from rich.console import Console
+
+        print_front(record, Console())
+    print(f"wrote {len(files) + 2} files to {folder}/", file=sys.stderr)
+    if ended == "interrupted":
+        print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
+        return 130
+    if ended == "exhausted" and len(record.trials) < settings.trials:
+        print(f"the sampler found no design beyond these {len(record.trials)}", file=sys.stderr)
+    if not record.feasible:
+        print(explain_infeasible(record), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _sampler(name: str) -> str:
+    from dse.settings import sampler_problems
+    from simcore.problem import InputError
+
+    problems = sampler_problems(name, ("--sampler",))
+    if problems:
+        raise InputError(problems, "command line")
+    return name

@@ -1,0 +1,96 @@
+"""Progress of a study on stderr: done, rate, best value of each objective, size of the front.
+
+On a terminal a bar that redraws itself; elsewhere a plain line every few seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate import Outcome
+from dse.objective import losses
+from dse.pareto import front_mask
+from dse.space import Space
+
+LINE_SECONDS = 5.0
+REDRAW_SECONDS = 0.1
+
+
+class Progress:
+    """Shows how a study goes, from its first trial to its last."""
+
+    def __init__(self, space: Space, trials: int) -> None:
+        self._space, self._trials = space, trials
+        self._points = np.empty((0, len(space.objectives)))
+        self._done = self._fresh = 0
+        self._begun = self._shown = time.monotonic()
+        self._live: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        """Nothing is shown before `start`."""
+        return self
+
+    def start(self, sampler: str, known: int) -> None:
+        """The study begins; `known` trials come from the journal."""
+        self._begun = time.monotonic()
+        resumed = f", {known} trials from the journal" if known else ""
+        print(f"{self._space.name}: {sampler}, {self._trials} trials{resumed}", file=sys.stderr)
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            BarColumn(20),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.description}"),
+        )
+        self._live = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._live.add_task("", total=self._trials)
+        self._live.start()
+
+    def trial(self, number: int, outcome: Outcome) -> None:
+        """One more trial is done."""
+        self._done = number + 1
+        self._fresh += 1
+        if outcome.state == "feasible":
+            row = losses(self._space.objectives, [outcome.values])
+            points = np.concatenate([self._points, row])
+            self._points = points[front_mask(points)]
+        now = time.monotonic()
+        if self._live is not None and (now - self._shown > REDRAW_SECONDS or self._done == self._trials):
+            self._shown = now
+            self._live.update(self._task, completed=self._done, description=self._state(now))
+        elif self._live is None and now - self._shown > LINE_SECONDS:
+            self._shown = now
+            print(f"{self._done}/{self._trials} {self._state(now)}", file=sys.stderr)
+
+    def _state(self, now: float) -> str:
+        from dse.report.units import human
+
+        rate = self._fresh / max(now - self._begun, 1e-9)
+        parts = [f"{rate:.0f}/s"]
+        if len(self._points):
+            for column, objective in enumerate(self._space.objectives):
+                best = objective.sign * float(self._points[:, column].min())
+                parts.append(f"{objective.name} {human(best, objective.unit)}")
+        parts.append(f"front {len(np.unique(self._points, axis=0))}")
+        return " · ".join(parts)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was, with one last line."""
+        if self._live is not None:
+            self._live.stop()
+        if self._done:
+            took = time.monotonic() - self._begun
+            print(f"{self._done} trials in {took:.1f} s · {self._state(time.monotonic())}", file=sys.stderr)

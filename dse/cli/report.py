@@ -1,0 +1,42 @@
+"""Write the front, the tables, the plots and the page of a run folder again, from its journal alone."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EXAMPLES = """examples:
+  dse report runs/transformer1t
+  dse report runs/transformer1t --out /tmp/report
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse report`."""
+    command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
+    command.add_argument("--out", type=Path, metavar="DIR", help="where to write [the run folder]")
+    command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse report`."""
+    from dse.report import explain_infeasible, print_front, write_reports
+    from dse.run import load_record
+    from dse.store import check_folder
+
+    record = load_record(options.run_folder)
+    folder: Path = options.out or options.run_folder
+    check_folder(folder)
+    files = write_reports(record, folder)
+    if options.json:
+        sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
+    elif record.feasible:
+        from rich.console import Console
+
+        print_front(record, Console())
+    print(f"wrote {len(files)} files to {folder}/", file=sys.stderr)
+    if not record.feasible:
+        print(explain_infeasible(record), file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,49 @@
+"""Designs drawn from a space, and a summary of its holes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import yaml
+
+from dse.draw import RandomDraw
+from dse.space import Space
+from simcore.check import check
+from simcore.load import parse_design
+
+_MOST_SHOWN = 12
+_MOST_DRAWN = 10_000
+
+
+def print_samples(space: Space, count: int, seed: int) -> None:
+    """Print `count` valid designs, each a YAML document."""
+    generator = np.random.default_rng(seed)
+    found = drawn = 0
+    while found < count and drawn < _MOST_DRAWN:
+        drawn += 1
+        design, _ = parse_design(space.fill(RandomDraw(generator)).document)
+        if design is not None and not check(design):
+            print("---")
+            print(yaml.safe_dump(design.document(), sort_keys=False, width=120), end="")
+            found += 1
+    if found < count:
+        raise RuntimeError(f"found {found} valid designs of {count} in {drawn} draws; most combinations are not valid")
+
+
+def print_summary(space: Space) -> None:
+    """Print objectives, constraints, and the values each hole took in a few hundred draws."""
+    generator = np.random.default_rng(0)
+    seen: dict[str, dict[str, None]] = {}
+    for _ in range(300):
+        for path, value in space.fill(RandomDraw(generator)).params.items():
+            seen.setdefault(path, {})[str(value)] = None
+    count = space.count()
+    size = "infinitely many" if math.isinf(count) else f"{count:,.0f}"
+    print(f"{space.name}: {size} combinations")
+    print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
+    print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
+    for path, values in seen.items():
+        shown = list(values)[:_MOST_SHOWN]
+        more = f", … ({len(values)} seen)" if len(values) > _MOST_SHOWN else ""
+        print(f"  {path}: {', '.join(shown)}{more}")

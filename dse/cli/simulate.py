@@ -1,0 +1,57 @@
+"""Simulate one design: iteration time and where it goes, memory, network use, cost, energy."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+EXAMPLES = """examples:
+  dse simulate design.yaml
+  dse simulate design.yaml --set parallelism.tensor=16 --set cluster.dimensions[1].bandwidth="50 GB/s"
+  dse simulate design.yaml --json | jq .iteration_time_s
+  dse simulate design.yaml --trace trace.json        # open it at ui.perfetto.dev
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse simulate`."""
+    command.add_argument("design", metavar="DESIGN", help="YAML design document")
+    command.add_argument("--engine", default="fast", metavar="E", help="fast [fast]")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        dest="changes",
+        help="change one value; may be repeated",
+    )
+    command.add_argument("--trace", type=Path, metavar="FILE.json", help="write a Chrome / Perfetto trace")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse simulate`."""
+    from dse.cli.change import changed
+    from simcore.document import read_document
+    from simcore.load import design_from
+    from simcore.simulate import simulate, traced
+
+    document = changed(read_document(options.design), options.changes)
+    design = design_from(document.data, document)
+    if options.trace is not None:
+        from simcore.trace import write_trace
+
+        result, log = traced(design)
+        write_trace(design, result, log, options.trace)
+    else:
+        result = simulate(design, options.engine)
+    document_out: dict[str, Any] = result.document()
+    if options.json:
+        print(json.dumps(document_out, indent=2, allow_nan=False))
+    else:
+        from dse.cli.result_table import print_result
+
+        print_result(design, result)
+    return 0

@@ -1,0 +1,45 @@
+"""Look into a space: how many designs it holds, examples of them, its JSON Schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+
+EXAMPLES = """examples:
+  dse space spaces/transformer1t.yaml --count
+  dse space spaces/transformer1t.yaml --sample 2 --seed 1 > designs.yaml
+  dse space spaces/transformer1t.yaml --schema > space.schema.json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse space`."""
+    command.add_argument("space", metavar="SPACE", help="YAML space")
+    command.add_argument("--count", action="store_true", help="number of combinations")
+    command.add_argument("--sample", type=int, metavar="N", help="N designs drawn at random, as YAML documents")
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="seed of --sample [0]")
+    command.add_argument("--schema", action="store_true", help="JSON Schema of spaces, for editors")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse space`."""
+    from dse.run import open_space
+
+    space, _ = open_space(options.space)
+    if options.schema:
+        from dse.schema import space_schema
+
+        print(json.dumps(space_schema(), indent=2))
+    elif options.count:
+        count = space.count()
+        print("infinite" if math.isinf(count) else f"{count:.0f}")
+    elif options.sample is not None:
+        from dse.cli.sample import print_samples
+
+        print_samples(space, options.sample, options.seed)
+    else:
+        from dse.cli.sample import print_summary
+
+        print_summary(space)
+    return 0

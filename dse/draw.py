@@ -1,0 +1,120 @@
+"""Where the free numbers of a design come from: a sampler behind one small protocol.
+
+A hole asks for an index, an integer or a real number by name, and only when it is live, so a space may branch. A
+source that is `smooth` gets composite holes (degrees, shares) as weights that it can move a little at a time; any
+other gets them as an index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+
+class Draw(Protocol):
+    """A source of choices."""
+
+    smooth: bool
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """One of `count` alternatives; `ordered` where neighbours are alike."""
+        ...
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """An integer of [low, high]."""
+        ...
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """A number of [low, high]."""
+        ...
+
+
+@dataclass
+class RandomDraw:
+    """Independent uniform choices."""
+
+    generator: np.random.Generator
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        return int(self.generator.integers(count))
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return int(self.generator.integers(low, high + 1))
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        if log:
+            return float(np.exp(self.generator.uniform(np.log(low), np.log(high))))
+        return float(self.generator.uniform(low, high))
+
+
+class InfiniteError(ValueError):
+    """A continuous hole where only a finite space will do."""
+
+
+@dataclass
+class Odometer:
+    """Every combination of a finite space in turn, whatever branches it has.
+
+    A pass replays `prefix` and takes the first alternative of what comes after; `step` turns it to the next pass.
+    """
+
+    prefix: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    smooth: bool = False
+    _position: int = 0
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        if self._position == len(self.prefix):
+            self.prefix.append(0)
+            self.counts.append(count)
+        value = self.prefix[self._position]
+        self._position += 1
+        return value
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return low + self.index(name, high - low + 1, True)
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """A continuous range cannot be enumerated: raises `InfiniteError`."""
+        raise InfiniteError(f"{name}: expected a finite hole, got a continuous range; give it a step")
+
+    def step(self) -> bool:
+        """Turn to the next combination; False when all have been."""
+        self._position = 0
+        while self.prefix:
+            if self.prefix[-1] + 1 < self.counts[-1]:
+                self.prefix[-1] += 1
+                return True
+            self.prefix.pop()
+            self.counts.pop()
+        return False
+
+
+@dataclass
+class FixedDraw:
+    """Given indices, the first alternative where none is given: the base of one-at-a-time changes."""
+
+    given: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        self.counts[name] = count
+        return min(self.given.get(name, 0), count - 1)
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return low
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        return low

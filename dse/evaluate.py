@@ -1,0 +1,153 @@
+"""From a design document to an outcome: cheap and certain checks first, simulation only where they pass.
+
+    document ─▶ form ─▶ degrees, memory, cost, constraints on inputs ─▶ simulation ─▶ constraints on results
+                              │ broken: cut, its proven bounds as values
+
+An outcome is a value, infeasible ones too: the search learns from them. Nothing here depends on the run: same
+document, same outcome.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.constraint import Constraint
+from dse.objective import Objective
+from dse.record import State
+from simcore.bound import bound
+from simcore.check import check
+from simcore.cost.price import cluster_cost, price_problems
+from simcore.design import Design, TransformerWorkload
+from simcore.load import parse_design
+from simcore.memory.footprint import footprint
+from simcore.problem import Problem
+from simcore.result import Result, metrics
+from simcore.simulate import simulate
+from simcore.workload import transformer_program
+
+VALID = "valid"
+"""Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one design."""
+
+    key: str
+    state: State
+    values: dict[str, float]
+    """Per objective: simulated, or the proven bound of a design that was cut."""
+    violations: dict[str, float]
+    """Per constraint, always every one; <= 0 where it holds."""
+    design: dict[str, Any]
+    metrics: dict[str, Any] | None = None
+    cut_by: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates design documents against the objectives and constraints of a space."""
+
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    engine: str | Callable[[Design], Result] = "fast"
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        try:
+            return self._evaluate(design)
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{frame.name}, line {frame.lineno}"
+            text = f"{type(error).__name__}: {error} (in {where})"
+            return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
+    def _unknown(self) -> dict[str, float]:
+        return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
+
+    def _evaluate(self, design: Design) -> Outcome:
+        problems = check(design)
+        document = design.document()
+        if problems:
+            return self._invalid(design, document, problems)
+        before = bounds_before(design)
+        early = {c.name: c.violation(before, document) for c in self.constraints if c.early}
+        broken = [name for name, violation in early.items() if violation > 0]
+        if broken:
+            return self._cut(design, document, early, broken[0])
+        result = simulate(design, self.engine)
+        found = metrics(result)
+        violations = {VALID: 0.0} | {
+            c.name: early[c.name] if c.early else c.violation(found, document) for c in self.constraints
+        }
+        state: State = "infeasible" if any(violation > 0 for violation in violations.values()) else "feasible"
+        values = {}
+        for objective in self.objectives:
+            value = found[objective.name]
+            if value is None:
+                raise ValueError(f"objective '{objective.name}': this workload has no such metric")
+            values[objective.name] = value
+        return Outcome(design.key, state, values, violations, document, result.document())
+
+    def _cut(self, design: Design, document: dict[str, Any], early: dict[str, float], rule: str) -> Outcome:
+        """A valid design that breaks a constraint known before simulation."""
+        proven = bound(design)
+        violations = {VALID: 0.0} | {c.name: early.get(c.name, 0.0) for c in self.constraints}
+        return Outcome(design.key, "cut", self._bounds(proven), violations, document, cut_by=rule)
+
+    def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
+        """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
+        partial = {
+            "workload": document["workload"],
+            "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus},
+            "cost": document["cost"],
+        }
+        proven = bound(partial) if isinstance(design.workload, TransformerWorkload) else {}
+        if not price_problems(design):
+            cost = cluster_cost(design)
+            proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}
+        violation = sum(problem.violation for problem in problems)
+        violations = {VALID: violation} | {c.name: 0.0 for c in self.constraints}
+        return Outcome(
+            design.key,
+            "cut",
+            self._bounds(proven),
+            violations,
+            document,
+            cut_by=problems[0].rule,
+            error=str(problems[0]),
+        )
+
+    def _bounds(self, proven: Mapping[str, float | None]) -> dict[str, float]:
+        """Bounds of the objectives; 0 where nothing is proven (no metric to be minimised is negative)."""
+        values = {}
+        for objective in self.objectives:
+            value = proven.get(objective.name)
+            values[objective.name] = 0.0 if value is None else value
+        return values
+
+
+def bounds_before(design: Design) -> dict[str, float | None]:
+    """The metrics that are exact before simulation."""
+    cost = cluster_cost(design)
+    peak: float | None = None
+    if isinstance(design.workload, TransformerWorkload):
+        peak = footprint(design, transformer_program(design)).peak
+    capacity = design.cluster.npu.memory.capacity
+    return {
+        "memory.peak": peak,
+        "memory.capacity": capacity,
+        "fits": float(peak is None or peak <= capacity),
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "npus": float(design.cluster.npus),
+    }

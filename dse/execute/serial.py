@@ -1,0 +1,22 @@
+"""In this process, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dse.evaluate import Evaluator, Outcome
+from dse.execute.base import Documents, Executor
+
+
+class Serial(Executor):
+    """No workers, no start-up time."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def map(self, documents: Documents) -> Iterator[Outcome]:
+        """See `Executor.map`."""
+        return map(self._evaluator, documents)
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,198 @@
+"""The aspects of a design: how each is read from a design document and said in few words.
+
+Topology is written `Ring(4)_FC(8)_SW(32)`, innermost dimension first, as in LIBRA (Won et al. 2024); bandwidths
+`300/25 GB/s`; degrees of parallelism `t8 p16 d8`. Adding one = one line in `ASPECTS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dse.report.units import MISSING, brief, clean
+from dse.report.values import cell
+from simcore.quantity import parse
+
+Document = Mapping[str, Any]
+
+_TOPOLOGIES = {"ring": "Ring", "fully_connected": "FC", "switch": "SW", "mesh": "Mesh", "torus": "Torus"}
+_ALGORITHMS = {"halving_doubling": "HD", "double_binary_tree": "DBT", "ring": "ring", "direct": "direct"}
+_DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
+_DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
+_DIMENSION_DEFAULTS: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0}
+_BANDWIDTHS = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s"))
+_LATENCIES = ((1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One thing to say about a design.
+
+    `read` gives a table's cell, None where the design has no such aspect; `phrase` says it in running text; a common
+    value equal to `quiet` goes without saying. `paths` are the keys of the document it accounts for.
+    """
+
+    name: str
+    phrase: str
+    paths: tuple[str, ...]
+    read: Callable[[Document], str | None]
+    quiet: str | None = None
+
+
+def _at(design: Document, path: str) -> Any:
+    value: Any = design
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _leaf(path: str) -> Callable[[Document], str | None]:
+    def read(design: Document) -> str | None:
+        value = _at(design, path)
+        return None if value is None else short(value)
+
+    return read
+
+
+def short(value: Any) -> str:
+    """Any value of a document in few words: a list as `a/b`, a subtree by its name or as *inline*."""
+    if isinstance(value, Mapping):
+        value = value.get("name") or "inline"
+    if isinstance(value, (list, tuple)) and all(isinstance(entry, (str, int, float)) for entry in value):
+        return clean("/".join(cell(entry) for entry in value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return clean(brief(value) if isinstance(value, float) else cell(value))
+
+
+def _workload(design: Document) -> str | None:
+    work = _at(design, "workload")
+    if not isinstance(work, Mapping):
+        return None
+    if "collective" in work:
+        return clean(f"{work['collective']} of {work.get('size')}")
+    named = next((work[key] for key in ("model", "layers", "trace") if key in work), None)
+    return None if named is None else short(named)
+
+
+def _dimensions(design: Document) -> list[Document]:
+    listed = _at(design, "cluster.dimensions")
+    return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
+
+
+def _npus(design: Document) -> str | None:
+    npu = _at(design, "cluster.npu")
+    count = _at(design, "cluster.npus")
+    sizes = [entry.get("size") for entry in _dimensions(design)]
+    if sizes and all(isinstance(size, int) for size in sizes):
+        count = math.prod(sizes)
+    return None if npu is None else short(npu) if count is None else f"{clean(count)} x {short(npu)}"
+
+
+def _topology(design: Document) -> str | None:
+    blocks = [
+        f"{_TOPOLOGIES.get(str(entry.get('topology')), clean(entry.get('topology')))}({clean(entry.get('size'))})"
+        for entry in _dimensions(design)
+    ]
+    fabric = _at(design, "cluster.fabric")
+    return "_".join(blocks) or (None if fabric is None else short(fabric))
+
+
+def _quantities(
+    key: str, kind: str, steps: tuple[tuple[float, str], ...], least: float
+) -> Callable[[Document], str | None]:
+    def read(design: Document) -> str | None:
+        texts = [entry.get(key) for entry in _dimensions(design)]
+        if not texts or None in texts:
+            return None
+        try:
+            values = [parse(text, kind) if isinstance(text, str) else float(text) for text in texts if text is not None]
+        except (TypeError, ValueError):
+            return clean("/".join(map(str, texts)))
+        positive = [value for value in values if value > 0]
+        factor, unit = next((step for step in steps if positive and min(positive) >= least * step[0]), steps[-1])
+        return f"{'/'.join(f'{value / factor:.6g}' for value in values)} {unit}"
+
+    return read
+
+
+def _tiers(design: Document) -> str | None:
+    tiers = [entry.get("tier") for entry in _dimensions(design)]
+    return clean("/".join(map(str, tiers))) if any(tiers) else None
+
+
+def _degrees(design: Document) -> str | None:
+    parallelism = _at(design, "parallelism")
+    if not isinstance(parallelism, Mapping):
+        return None
+    kept = {name: parallelism.get(name) for name in _DEGREES if parallelism.get(name) is not None}
+    shown = [f"{_DEGREES[name]}{n}" for name, n in kept.items() if n != 1 or name not in ("context", "expert")]
+    return clean(" ".join(shown)) or None
+
+
+def _algorithms(design: Document) -> str | None:
+    listed = _at(design, "system.collective")
+    if not listed:
+        return None
+    names = [_ALGORITHMS.get(str(name), clean(name)) for name in (listed if isinstance(listed, list) else [listed])]
+    return names[0] if len(set(names)) == 1 else "/".join(names)
+
+
+def _scheduling(design: Document) -> str | None:
+    parts = [_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
+    return clean("+".join(str(part) for part in parts if part is not None)) or None
+
+
+def dimension_extras(design: Document) -> dict[str, str]:
+    """What the dimensions have beyond topology, size, bandwidth, latency and tier: key -> `a/b`."""
+    dimensions = _dimensions(design)
+    keys = dict.fromkeys(key for entry in dimensions for key in entry if key not in _DIMENSION)
+    return {
+        clean(key): "/".join(short(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions)
+        for key in keys
+    }
+
+
+def is_default_extra(name: str, text: str) -> bool:
+    """Whether `text` of the extra `name` only says that every dimension has its default."""
+    return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {short(_DIMENSION_DEFAULTS[name])}
+
+
+_WORKLOAD = tuple(f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size"))
+_NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
+_SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
+
+
+def _simple(name: str, phrase: str, path: str, quiet: str | None = None) -> Aspect:
+    return Aspect(name, phrase, (path,), _leaf(path), quiet)
+
+
+ASPECTS: tuple[Aspect, ...] = (
+    Aspect("workload", "{}", _WORKLOAD, _workload),
+    _simple("batch", "batch {}", "workload.global_batch"),
+    _simple("sequence", "sequence {}", "workload.sequence_length"),
+    _simple("precision", "{}", "workload.precision"),
+    _simple("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
+    Aspect("NPUs", "{}", _NPU, _npus),
+    Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
+    Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
+    Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1)),
+    Aspect("tiers", "tiers {}", (), _tiers),
+    _simple("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
+    Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in _DEGREES), _degrees),
+    _simple("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),
+    _simple("microbatch", "microbatch {}", "parallelism.microbatch"),
+    _simple("schedule", "{}", "parallelism.schedule"),
+    _simple("interleave", "interleave {}", "parallelism.interleave", "1"),
+    _simple("recompute", "recompute {}", "parallelism.recompute", "none"),
+    _simple("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    _simple("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
+    Aspect("collective", "{}", ("system.collective",), _algorithms),
+    _simple("chunks", "{} chunks", "system.chunks"),
+    Aspect("scheduling", "{}", _SCHEDULING, _scheduling),
+    _simple("active chunks", "active chunks {}", "system.active_chunks", "overlap"),
+    _simple("prices", "prices {}", "cost"),
+)
+BY_NAME = {aspect.name: aspect for aspect in ASPECTS}

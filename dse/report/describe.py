@@ -1,0 +1,74 @@
+"""What makes a design what it is, and what tells the designs of a front apart.
+
+An *aspect* is one thing people say about a design (`dse.report.aspects`). Over the designs of a front most aspects are
+the same: `compare` says those once and leaves the others as columns. A key of the document that no aspect speaks of
+appears under its own path as soon as it differs, so nothing that tells two designs apart is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, short
+from dse.report.units import MISSING, clean, shorten
+from dse.report.values import flatten
+
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Designs side by side: what all share, as one line, and a column for each aspect in which they differ."""
+
+    common: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """A cell for each design and column."""
+    phrases: tuple[tuple[str, ...], ...]
+    """The differing aspects of each design, each as said in running text."""
+
+
+def describe(design: Document) -> dict[str, str]:
+    """Aspect -> text of one design, in the order in which people say them; all leaves that no aspect covers follow."""
+    told = {aspect.name: text for aspect in ASPECTS if (text := aspect.read(design)) is not None}
+    covered = {path for aspect in ASPECTS for path in aspect.paths}
+    leaves = flatten(design)
+    rest = {clean(path): short(value) for path, value in leaves.items() if path not in covered}
+    return told | dimension_extras(design) | rest
+
+
+def headline(design: Document | None, names: Sequence[str] | None = None) -> str:
+    """One line about a design: all its aspects, or those of `names`."""
+    if design is None:
+        return "design unknown"
+    chosen = ASPECTS if names is None else [BY_NAME[name] for name in names]
+    told = [(aspect.name, text) for aspect in chosen if (text := aspect.read(design)) is not None]
+    phrases = [_phrase(name, text, quiet=names is None) for name, text in told]
+    return ", ".join(phrase for phrase in phrases if phrase)
+
+
+def compare(designs: Sequence[Document | None]) -> Comparison:
+    """What is common to `designs`, and what differs."""
+    told = [{} if design is None else describe(design) for design in designs]
+    names = _ordered(told)
+    columns = tuple(name for name in names if len({texts.get(name) for texts in told}) > 1)
+    common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in columns and "." not in name]
+    rows = tuple(tuple(shorten(texts.get(name, MISSING), _LONGEST) for name in columns) for texts in told)
+    phrases = tuple(
+        tuple(_phrase(name, texts[name], quiet=False) for name in columns if name in texts) for texts in told
+    )
+    return Comparison(", ".join(phrase for phrase in common if phrase), columns, rows, phrases)
+
+
+def _ordered(told: Sequence[Mapping[str, str]]) -> list[str]:
+    seen = dict.fromkeys(name for texts in told for name in texts)
+    first = [aspect.name for aspect in ASPECTS if aspect.name in seen]
+    return first + [name for name in seen if name not in first]
+
+
+def _phrase(name: str, text: str, *, quiet: bool) -> str:
+    aspect, text = BY_NAME.get(name), shorten(text, _LONGEST)
+    if aspect is None:
+        return "" if quiet and is_default_extra(name, text) else f"{shorten(name, _LONGEST)} {text}"
+    return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

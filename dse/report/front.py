@@ -1,0 +1,50 @@
+"""`pareto.json`: the front with each member's complete design and result, the hypervolume, and the proven bounds.
+
+The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `reference_point`, `bounds`, `evaluated` and
+`infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
+proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
+bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.summary import Summary
+from dse.report.values import to_json
+
+
+def pareto_json(record: StudyRecord, summary: Summary) -> str:
+    """The document as strict JSON text."""
+    return to_json(pareto_document(record, summary), indent=2) + "\n"
+
+
+def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
+    """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
+    return {
+        "space": record.space,
+        "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
+        "front": [_member(record, trial) for trial in summary.front],
+        "hypervolume": summary.hypervolume,
+        "reference_point": list(summary.reference),
+        "bounds": summary.bounds,
+        "evaluated": summary.trials,
+        "infeasible": summary.infeasible + summary.cuts,
+        "gap": summary.gaps,
+        "knee": summary.knee,
+        "cut": summary.cut,
+        "failed": summary.failed,
+        "sampler": record.sampler,
+        "seed": record.seed,
+    }
+
+
+def _member(record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "values": {objective.name: trial.values[objective.name] for objective in record.objectives},
+        "params": trial.params,
+        "design": trial.design,
+        "metrics": trial.metrics,
+    }

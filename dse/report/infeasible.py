@@ -1,0 +1,77 @@
+"""Why nothing in a study is feasible: the constraint that binds, and how close the best trial came.
+
+The binding constraint is the one that most trials break. Trials are compared by how many constraints they break, then
+by the largest miss: a trial that misses one thing narrowly is closer than one that misses two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import headline
+from dse.report.units import clean, human, number, shorten
+from dse.report.values import result
+
+_SAID = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
+
+
+def explain_infeasible(record: StudyRecord) -> str:
+    """A few sentences for a study without a feasible trial; empty where there is one."""
+    if record.feasible:
+        return ""
+    if not record.trials:
+        return "No design was evaluated."
+    failed = [trial for trial in record.trials if trial.state == "failed"]
+    rest = [trial for trial in record.trials if trial.state != "failed"]
+    sentences = [_how_they_ended(record)]
+    if rest:
+        sentences += [_binding(rest), _closest(rest)]
+    if failed:
+        error, times = Counter(clean(trial.error or "no message") for trial in failed).most_common(1)[0]
+        often = (
+            f"The most frequent error ({number(times)} of {number(len(failed))})" if len(failed) > 1 else "The error"
+        )
+        sentences.append(f"{often}: {error}")
+    return "\n".join(sentence for sentence in sentences if sentence)
+
+
+def _how_they_ended(record: StudyRecord) -> str:
+    states = Counter(trial.state for trial in record.trials)
+    said = {"infeasible": "broke a constraint on results", "cut": "were cut before simulation", "failed": "failed"}
+    parts = [f"{number(states[state])} {text}" for state, text in said.items() if states[state]]  # type: ignore[index]
+    return f"Nothing is feasible: of {number(len(record.trials))} designs, {', '.join(parts)}."
+
+
+def _broken(trial: TrialRecord) -> dict[str, float]:
+    return {name: missed for name, missed in trial.violations.items() if missed > 0}
+
+
+def _binding(trials: list[TrialRecord]) -> str:
+    # A rule that cut a trial without a measured violation counts under its own name.
+    names = [name for trial in trials for name in (_broken(trial) or [trial.cut_by or "unknown"])]
+    ordered = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
+    (binding, times), others = ordered[0], ordered[1:4]
+    then = ", ".join(f"'{clean(name)}' by {number(count)}" for name, count in others)
+    after = f" (then {then})" if then else ""
+    return f"The binding constraint is '{clean(binding)}', broken by {number(times)} of them{after}."
+
+
+def _closest(trials: list[TrialRecord]) -> str:
+    measured = [trial for trial in trials if _broken(trial)]
+    if not measured:
+        return ""
+    best = min(measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
+    misses = " and ".join(f"'{clean(name)}' by {missed:.3g}" for name, missed in _broken(best).items())
+    what = "" if best.design is None else f" ({headline(best.design, _SAID)})"
+    return f"The closest is trial {best.number}{what}: it misses {misses}{_memory(best)}."
+
+
+def _memory(trial: TrialRecord) -> str:
+    if trial.metrics is None:
+        return ""
+    outcome = result(trial.metrics)
+    if outcome.memory_bytes is None or outcome.memory_bytes.peak <= outcome.memory_capacity_bytes:
+        return ""
+    peak, capacity = human(outcome.memory_bytes.peak, "B"), human(outcome.memory_capacity_bytes, "B")
+    return shorten(f"; its memory peaks at {peak} of {capacity}", 120)

@@ -1,0 +1,83 @@
+"""What the parts of the page share: charts as data, escaping, and the names of designs."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.record import TrialRecord
+from dse.report.describe import compare
+from dse.report.summary import Summary, spread
+from dse.report.units import clean, shorten
+from dse.report.values import to_json
+
+MOST_BARS = 40
+"""Designs that a chart with a row for each shows at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A plotly figure as plain data.
+
+    A colour `@name` stands for the style sheet's variable `--name`, so that charts follow the light or dark theme.
+    """
+
+    name: str
+    title: str
+    note: str
+    data: Sequence[Mapping[str, Any]]
+    layout: Mapping[str, Any]
+    legend: Sequence[tuple[str, str]] = ()
+    """Name and colour (`@name`) of each trace, for a legend in HTML: plotly's own takes the room of the bars."""
+
+
+def esc(text: object) -> str:
+    """`text`, cleaned, as HTML."""
+    return html.escape(clean(text))
+
+
+def plot_text(text: object) -> str:
+    """`text`, cleaned, as plotly shows it: it reads tags such as `<b>` and `<a href>` in every string."""
+    return html.escape(clean(text), quote=False)
+
+
+def charts_json(charts: Sequence[Chart]) -> str:
+    """The charts as JSON that cannot end the script element it stands in."""
+    document = {chart.name: {"data": chart.data, "layout": chart.layout} for chart in charts}
+    return to_json(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def bars(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
+    """The members of the front that charts with a row for each design show, and the rows' names.
+
+    A name is the trial's number and, where `told`, what the design has that others have not.
+    """
+    front = summary.front
+    knee = frozenset(index for index, trial in enumerate(front) if trial.number == summary.knee)
+    phrases = compare([trial.design for trial in front]).phrases if told else ((),) * len(front)
+    chosen = [index for index in spread(len(front), MOST_BARS, knee) if front[index].metrics is not None]
+    return [(front[index], _row(front[index], phrases[index], index in knee)) for index in chosen]
+
+
+def _row(trial: TrialRecord, phrases: Sequence[str], knee: bool) -> str:
+    return plot_text(f"{'★ ' if knee else ''}#{trial.number} {shorten(', '.join(phrases), 52)}")
+
+
+def rows_layout(count: int, title: str) -> dict[str, Any]:
+    """Layout of a chart with a row for each of `count` designs."""
+    return {
+        "height": 102 + 26 * count,
+        "barmode": "stack",
+        "bargap": 0.28,
+        "margin": {"l": 10, "r": 16, "t": 26, "b": 46},
+        "showlegend": False,
+        "xaxis": {"title": {"text": title, "standoff": 8}, "zeroline": False},
+        "yaxis": {"type": "category", "autorange": "reversed", "automargin": True, "ticksuffix": "  "},
+    }
+
+
+def shown_note(shown: int, count: int) -> str:
+    """That a chart shows only some of the designs; empty where it shows all."""
+    return "" if shown == count else f"{shown} of {count} designs, evenly spread over the front."

@@ -1,0 +1,162 @@
+"""The sections of the page as HTML: what the study came to, the front as a table, each design, prices, failures."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import compare, headline
+from dse.report.infeasible import explain_infeasible
+from dse.report.page.base import Chart, esc
+from dse.report.page.table import front_table
+from dse.report.reasons import reason
+from dse.report.summary import Summary
+from dse.report.units import clean, human, label, number, percent
+from dse.report.values import plain
+from dse.report.words import counts, is_assumed
+
+
+def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iterator[str]:
+    """The sections from top to bottom."""
+    drawn = {chart.name: _figure(chart) for chart in charts}
+    yield _header(record, summary)
+    yield "<main>"
+    if not summary.front:
+        lines = "".join(f"<p>{esc(line)}</p>" for line in explain_infeasible(record).splitlines())
+        yield f'<section class="warning"><h2>No feasible design</h2>{lines}</section>'
+    yield drawn.get("pareto", "")
+    if summary.front:
+        yield _front(record, summary)
+    yield drawn.get("time", "")
+    halves = drawn.get("network", "") + drawn.get("cost", "")
+    yield f'<div class="halves">{halves}</div>' if halves else ""
+    yield drawn.get("parameters", "")
+    yield _designs(summary)
+    yield _not_on_the_front(record, summary)
+    yield _prices(record)
+    yield "</main>"
+
+
+def _header(record: StudyRecord, summary: Summary) -> str:
+    said = f"sampler {esc(record.sampler)} · seed {esc(record.seed)} · {number(summary.trials)} designs evaluated"
+    size = len(summary.front)
+    cards = [_card("On the front", number(size), f"of {number(summary.feasible)} feasible")]
+    rules = ", ".join(f"{clean(rule)} {number(count)}" for rule, count in summary.cut.items())
+    cards.append(_card("Infeasible", number(summary.infeasible), "simulated, a constraint missed"))
+    cards.append(_card("Cut", number(summary.cuts), rules or "nothing ruled out before simulation"))
+    if summary.failed:
+        cards.append(_card("Failed", number(summary.failed), "the evaluation raised an error"))
+    for objective in record.objectives:
+        best, bound, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
+        proven = "no proven bound"
+        if bound is not None:
+            proven = f"proven bound {human(bound, objective.unit, objective.name)}"
+            proven += "" if gap is None else f", gap {percent(gap)}"
+        title = f"{'Lowest' if objective.sign > 0 else 'Highest'} {label(objective.name)}"
+        cards.append(_card(title, human(best, objective.unit, objective.name), proven))
+    if summary.hypervolume is not None and summary.reference:
+        pairs = zip(record.objectives, summary.reference, strict=True)
+        reference = ", ".join(human(value, o.unit, o.name) for o, value in pairs)
+        cards.append(_card("Hypervolume", f"{summary.hypervolume:.4g}", f"to {reference}"))
+    return f"<header><h1>{esc(record.space)}</h1><p>{said}</p><div class='cards'>{''.join(cards)}</div></header>"
+
+
+def _card(title: str, value: str, below: str) -> str:
+    return f"<div class='card'><h3>{esc(title)}</h3><b>{esc(value)}</b><small>{esc(below)}</small></div>"
+
+
+def _figure(chart: Chart) -> str:
+    height = int(chart.layout["height"])
+    note = f"<p class='note'>{esc(chart.note)}</p>" if chart.note else ""
+    place = f"<div class='chart' id='chart-{chart.name}' style='min-height:{height}px'></div>"
+    chips = "".join(_chip(chart.name, name, colour) for name, colour in chart.legend)
+    legend = f"<p class='legend'>{chips}</p>" if chips else ""
+    return f"<section><h2>{esc(chart.title)}</h2>{note}{legend}{place}</section>"
+
+
+def _chip(chart: str, name: str, colour: str) -> str:
+    mark = f"<i style='background:var(--{colour.lstrip('@')})'></i>"
+    what = f"aria-pressed='true' data-chart='{chart}' data-trace='{esc(name)}'"
+    return f"<button type='button' {what}>{mark}{esc(name)}</button>"
+
+
+def _front(record: StudyRecord, summary: Summary) -> str:
+    compared = compare([trial.design for trial in summary.front])
+    title = "The designs of the front" if len(record.objectives) > 1 else "The best design"
+    who = "The design" if len(summary.front) == 1 else "All designs"
+    common = f"<p class='common'><b>{who}:</b> {esc(compared.common)}.</p>" if compared.common else ""
+    table = front_table(record, summary, compared)
+    return f"<section><h2>{title}</h2>{common}<div class='scroll'>{table}</div></section>"
+
+
+def _designs(summary: Summary) -> str:
+    if not summary.front:
+        return ""
+    phrases = compare([trial.design for trial in summary.front]).phrases
+    pairs = zip(summary.front, phrases, strict=True)
+    blocks = "".join(_design(trial, told, trial.number == summary.knee) for trial, told in pairs)
+    note = "<p class='note'>Each document is complete: saved to a file, it can be simulated again as it is.</p>"
+    return f"<section><h2>Design documents</h2>{note}{blocks}</section>"
+
+
+def _design(trial: TrialRecord, told: Sequence[str], knee: bool) -> str:
+    star = " <span class='star' title='knee'>★</span>" if knee else ""
+    title = f"<b>#{trial.number}</b>{star} {esc(', '.join(told))}"
+    why = f"<p>{esc(reason(trial.metrics))}</p>" if trial.metrics is not None else ""
+    whole = f"<p class='note'>{esc(headline(trial.design))}</p>"
+    text = html.escape(document_yaml(trial)) if trial.design is not None else "unknown"
+    copy = "<button type='button' class='copy'>Copy</button>"
+    code = f"<div class='code'>{copy}<pre>{text}</pre></div>"
+    return f"<details id='design-{trial.number}'><summary>{title}</summary>{why}{whole}{code}</details>"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes YAML that reads back the same by the rules of YAML 1.2 as well as 1.1."""
+
+
+def _written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # A reader of YAML 1.2 takes the plain scalar 1e6 for a number, one of YAML 1.1 for text.
+    numeric = text[:1] in "+-.0123456789" and "e" in text.lower() and " " not in text
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if numeric else None)
+
+
+_Dumper.add_representer(str, _written)
+
+
+def document_yaml(trial: TrialRecord) -> str:
+    """The design document of a trial as YAML."""
+    return yaml.dump(plain(trial.design), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _not_on_the_front(record: StudyRecord, summary: Summary) -> str:
+    rows = [("cut before simulation", clean(rule), count) for rule, count in summary.cut.items()]
+    simulated = [trial for trial in record.trials if trial.state == "infeasible"]
+    broken = Counter(name for trial in simulated for name, missed in trial.violations.items() if missed > 0)
+    rows += [("infeasible", f"misses {clean(name)}", count) for name, count in broken.most_common()]
+    errors = Counter(clean(trial.error or "no message") for trial in record.trials if trial.state == "failed")
+    rows += [("failed", error, count) for error, count in errors.most_common(10)]
+    if not rows:
+        return ""
+    cells = "".join(f"<tr><td>{esc(a)}</td><td>{esc(b)}</td><td class='n'>{number(n)}</td></tr>" for a, b, n in rows)
+    head = "<tr><th>state</th><th>why</th><th class='n'>designs</th></tr>"
+    said = f"<p class='note'>{esc(counts(summary))}</p>"
+    table = f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
+    return f"<section><h2>What was ruled out</h2>{said}<div class='scroll'>{table}</div></section>"
+
+
+def _prices(record: StudyRecord) -> str:
+    if not record.prices:
+        return ""
+    rows = "".join(_price(name, source) for name, source in record.prices.items())
+    table = f"<table><thead><tr><th>price</th><th>source</th></tr></thead><tbody>{rows}</tbody></table>"
+    return f"<section><h2>Prices and their sources</h2><div class='scroll'>{table}</div></section>"
+
+
+def _price(name: str, source: str) -> str:
+    badge = "<span class='badge'>assumed</span> " if is_assumed(source) else ""
+    rest = "" if clean(source).strip("* ").lower() == "assumed" else esc(source)
+    return f"<tr><td>{esc(name)}</td><td>{badge}{rest}</td></tr>"

@@ -1,0 +1,90 @@
+"""The front as an HTML table: numbers in one unit a column, what differs, where time goes; a heading sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import Comparison
+from dse.report.page.base import esc
+from dse.report.reasons import bound_by
+from dse.report.summary import Summary
+from dse.report.units import MISSING, label, scale
+from dse.report.values import trial_metrics
+from simcore.result import METRICS
+
+_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.peak")
+
+
+def front_table(record: StudyRecord, summary: Summary, compared: Comparison) -> str:
+    """The table; the row of the knee has the class `knee`."""
+    columns = [_trials(summary), *_numbers(record, summary.front), *_differing(compared), _reasons(summary.front)]
+    head = "".join(column.head for column in columns)
+    rows = []
+    for index, trial in enumerate(summary.front):
+        knee = " class='knee'" if trial.number == summary.knee else ""
+        rows.append(f"<tr{knee}>{''.join(column.cells[index] for column in columns)}</tr>")
+    return f"<table class='sortable'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+class _Column:
+    """A heading and its cells; `values` are what the column sorts by, `classes` how it is set."""
+
+    def __init__(
+        self, title: str, unit: str, texts: Sequence[str], values: Sequence[float | str | None], classes: str = ""
+    ) -> None:
+        below = f"<small>{esc(unit)}</small>" if unit else ""
+        kind = f" class='{classes}'" if classes else ""
+        self.head = f"<th{kind}><button type='button'>{esc(title)}{below}</button></th>"
+        pairs = zip(texts, values, strict=True)
+        self.cells = [f"<td{kind} data-v='{esc('' if v is None else v)}'>{text}</td>" for text, v in pairs]
+
+
+def _trials(summary: Summary) -> _Column:
+    numbers = [trial.number for trial in summary.front]
+    texts = []
+    for trial in summary.front:
+        star = "<span class='star' title='knee of the front'>★</span> " if trial.number == summary.knee else ""
+        texts.append(f"{star}<a href='#design-{trial.number}'>#{trial.number}</a>")
+    return _Column("trial", "", texts, numbers, "n")
+
+
+def _numbers(record: StudyRecord, front: Sequence[TrialRecord]) -> list[_Column]:
+    units = {objective.name: objective.unit for objective in record.objectives}
+    measured = [trial_metrics(trial) for trial in front]
+    columns = []
+    for name in [*units, *(name for name in _ALWAYS if name not in units)]:
+        values = [
+            trial.values.get(name) if name in units else metrics[name]
+            for trial, metrics in zip(front, measured, strict=True)
+        ]
+        if all(value is None for value in values):
+            continue
+        unit = scale(units.get(name, METRICS[name].unit if name in METRICS else ""), values, name)
+        texts = [esc(unit.number(value)) for value in values]
+        columns.append(_Column(label(name), unit.unit, texts, values, "n"))
+        if name == "memory.peak":
+            columns.append(_headroom(measured))
+    return columns
+
+
+def _headroom(measured: Sequence[dict[str, float | None]]) -> _Column:
+    free = []
+    for metrics in measured:
+        peak, capacity = metrics["memory.peak"], metrics["memory.capacity"]
+        free.append(None if peak is None or not capacity else 1 - peak / capacity)
+    texts = [MISSING if share is None else f"{100 * share:.0f}" for share in free]
+    return _Column("memory free", "%", texts, free, "n")
+
+
+def _differing(compared: Comparison) -> list[_Column]:
+    columns = []
+    for index, name in enumerate(compared.columns):
+        texts = [row[index] for row in compared.rows]
+        columns.append(_Column(name, "", [esc(text) for text in texts], texts, "what"))
+    return columns
+
+
+def _reasons(front: Sequence[TrialRecord]) -> _Column:
+    texts = [bound_by(trial.metrics) for trial in front]
+    return _Column("time goes to", "", [esc(text) for text in texts], texts, "what")

@@ -1,0 +1,179 @@
+"""What the plots share: style, markers, axes with units, legend, notes, and rendering to reproducible bytes.
+
+Kinds of trials differ by the shape of their marker as well as by colour; the colours are those of Okabe & Ito (2008),
+told apart with any common colour blindness. Text is never read as TeX: a `$` is a dollar.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from dse.objective import Objective
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import compare
+from dse.report.infeasible import explain_infeasible
+from dse.report.points import KINDS, Kind, Window, outside, title
+from dse.report.summary import Summary
+from dse.report.units import Scale, brief, clean, human, label, number, scale, shorten
+
+Draw = Callable[[StudyRecord, Summary], Figure]
+
+BLUE, GREY, VERMILION, PURPLE, YELLOW, INK = "#0072B2", "#8C9AA6", "#D55E00", "#AA5B8C", "#F0C000", "#1F2933"
+MARKERS: dict[Kind, dict[str, Any]] = {
+    "cut": {"marker": "s", "s": 26, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 0.9, "alpha": 0.75},
+    "infeasible": {"marker": "x", "s": 26, "color": VERMILION, "linewidths": 1.1, "alpha": 0.75},
+    "dominated": {"marker": "o", "s": 20, "color": GREY, "linewidths": 0, "alpha": 0.65},
+    "front": {"marker": "o", "s": 46, "color": BLUE, "edgecolors": "white", "linewidths": 0.8},
+}
+KNEE: dict[str, Any] = {"marker": "*", "s": 260, "color": YELLOW, "edgecolors": INK, "linewidths": 0.9}
+# Any: matplotlib types the keys of its settings from 3.11 on, as a Literal of all of them.
+STYLE: Any = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 11,
+    "axes.edgecolor": "#9AA5B1",
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": "#52606D",
+    "ytick.color": "#52606D",
+    "svg.hashsalt": "dse",
+    "svg.fonttype": "path",
+}
+
+
+def render(figure: Figure) -> dict[str, bytes]:
+    """`png` and `svg`, without dates or versions."""
+    rendered: dict[str, bytes] = {}
+    metadata: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": "dse"}}
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; that is no reason to fail.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        for kind in ("png", "svg"):
+            out = io.BytesIO()
+            figure.savefig(out, format=kind, dpi=160, metadata=metadata[kind])
+            rendered[kind] = out.getvalue()
+    return rendered
+
+
+def axis_scale(objective: Objective, window: Window) -> Scale:
+    """The unit of an axis that shows `window`."""
+    return scale(objective.unit, [window.low, window.high], objective.name)
+
+
+def axis_title(objective: Objective, unit: Scale, *, arrow: bool = True) -> str:
+    """`Iteration time [s]`, with the direction in which it is better."""
+    name = label(objective.name)
+    better = f"  ({'lower' if objective.sign > 0 else 'higher'} is better)" if arrow else ""
+    return shorten(f"{name[:1].upper()}{name[1:]}{f' [{unit.unit}]' if unit.unit else ''}{better}", 70)
+
+
+def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
+    """Limits, scale and readable ticks of axis `x` or `y`."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if window.log:
+        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        wide = window.high > 1000 * window.low
+        axis.set_major_locator(LogLocator(base=10, subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+        axis.set_minor_locator(FixedLocator([]))
+    else:
+        # At round numbers of the unit shown, which need not be those of SI: 1 GiB = 2^30 B.
+        round_numbers = MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10])
+        ticks = round_numbers.tick_values(window.low / unit.factor, window.high / unit.factor)
+        axis.set_major_locator(FixedLocator([tick * unit.factor for tick in ticks]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: brief(value / unit.factor)))
+    axis.set_minor_formatter(NullFormatter())
+    (axes.set_xlim if which == "x" else axes.set_ylim)(window.low, window.high)
+    axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
+
+
+def scatter(axes: Axes, kind: Kind, xs: Sequence[float], ys: Sequence[float]) -> None:
+    """The points of one kind; above the grid, the front on top."""
+    if xs:
+        axes.scatter(xs, ys, zorder=2 + KINDS.index(kind), **MARKERS[kind])
+
+
+def legend(
+    figure: Figure,
+    place: tuple[float, float],
+    record: StudyRecord,
+    summary: Summary,
+    shown: dict[Kind, list[TrialRecord]],
+    *,
+    bound: bool,
+) -> None:
+    """The legend with its upper left corner at `place` of the figure, and below it what the knee is."""
+    handles = _handles(shown, len(record.objectives), knee=summary.knee is not None, bound=bound)
+    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, frameon=False, fontsize=9.5)
+    index = next((i for i, trial in enumerate(summary.front) if trial.number == summary.knee), None)
+    if index is None:
+        return
+    trial = summary.front[index]
+    values = [human(trial.values[o.name], o.unit, o.name) for o in record.objectives]
+    phrases = compare([member.design for member in summary.front]).phrases[index]
+    lines = [f"Knee: trial {trial.number}", *values, *phrases]
+    text = "\n".join(shorten(line, 30) for line in lines[:12])
+    below = place[1] - (0.2 + 0.225 * len(handles)) / figure.get_figheight()
+    figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color="#52606D")
+
+
+def _handles(shown: dict[Kind, list[TrialRecord]], objectives: int, *, knee: bool, bound: bool) -> list[Any]:
+    handles: list[Any] = []
+    probe = Figure().add_subplot()
+    for kind in reversed(KINDS):
+        if shown[kind]:
+            handle = probe.scatter([], [], **MARKERS[kind])
+            handle.set_label(title(kind, shown, objectives))
+            handles.append(handle)
+    if knee:
+        handles.insert(1, probe.scatter([], [], **{**KNEE, "s": 110}, label="knee"))
+    if bound:
+        handles.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 3)), label="proven bound"))
+    return handles
+
+
+def headline(figure: Figure, record: StudyRecord, summary: Summary) -> None:
+    """Title and subtitle, at the top left."""
+    count = len(summary.front)
+    what = "no feasible design" if not count else "1 design" if count == 1 else f"{number(count)} designs"
+    front = f"{what} on the Pareto front" if count and len(record.objectives) > 1 else "best design found"
+    height = figure.get_figheight()
+    figure.text(0.012, 1 - 0.16 / height, shorten(record.space, 60), fontsize=15, fontweight="bold", va="top")
+    said = [front if count else what, f"{number(summary.trials)} evaluated", f"sampler {clean(record.sampler)}"]
+    text = shorten("  ·  ".join([*said, f"seed {record.seed}"]), 110)
+    figure.text(0.012, 1 - 0.5 / height, text, fontsize=10, color="#52606D", va="top")
+
+
+def note(figure: Figure, sentences: Sequence[str]) -> None:
+    """Small print at the bottom left."""
+    text = shorten("  ".join(sentence for sentence in sentences if sentence), 160)
+    figure.text(0.012, 0.1 / figure.get_figheight(), text, fontsize=8.5, color="#52606D", va="bottom")
+
+
+def outside_note(
+    objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]], summary: Summary
+) -> str:
+    """How many points, and which proven bounds, the window leaves out."""
+    counts = outside(objectives, windows, shown)
+    parts = [f"{number(counts[kind])} {kind}" for kind in reversed(KINDS) if kind in counts]
+    for objective, limits in zip(objectives, windows, strict=True):
+        bound = summary.bounds[objective.name]
+        if bound is not None and not limits.holds(bound):
+            parts.append(f"the proven bound of {label(objective.name)}, {human(bound, objective.unit, objective.name)}")
+    return f"Outside this window: {', '.join(parts)}." if parts else ""
+
+
+def why_empty(record: StudyRecord) -> str:
+    """The binding constraint of a study without a feasible trial."""
+    return next((line for line in explain_infeasible(record).splitlines() if "binding" in line), "")

@@ -1,0 +1,45 @@
+"""One objective: every trial in order, and the best so far as a staircase down to the proven bound."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from dse.record import StudyRecord
+from dse.report.plots import base
+from dse.report.points import KINDS, best_so_far, groups, window
+from dse.report.summary import Summary
+from dse.report.units import number
+
+
+def draw(record: StudyRecord, summary: Summary) -> Figure:
+    """The figure, 10 x 5.6 inches."""
+    figure = Figure(figsize=(10, 5.6))
+    axes = figure.add_axes((0.085, 0.145, 0.67, 0.70))
+    (objective,) = record.objectives
+    shown = groups(record, summary)
+    bound = summary.bounds[objective.name]
+    limits = window(objective, shown, bound)
+    unit = base.axis_scale(objective, limits)
+    for kind in KINDS:
+        trials = shown[kind]
+        base.scatter(axes, kind, [trial.number for trial in trials], [t.values[objective.name] for t in trials])
+    last = max((trial.number for trial in record.trials), default=1)
+    numbers, values = best_so_far(objective, record.trials)
+    if numbers:
+        axes.step([*numbers, last], [*values, values[-1]], where="post", color=base.BLUE, linewidth=1.6, zorder=4)
+        text = f"best {unit.text(values[-1])}"
+        axes.annotate(text, (last, values[-1]), xytext=(6, 0), textcoords="offset points", fontsize=9, va="center")
+    drawn = bound is not None and limits.holds(bound)
+    if bound is not None and drawn:
+        axes.axhline(bound, color=base.INK, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.75, zorder=1.5)
+        at = axes.get_yaxis_transform()
+        axes.text(0.995, bound, f"proven bound {unit.text(bound)}", transform=at, ha="right", va="bottom", fontsize=8.5)
+    base.set_axis(axes, "y", limits, unit)
+    axes.set_xlim(-0.02 * last - 0.5, 1.02 * last + 0.5)
+    axes.xaxis.set_major_formatter(lambda value, _: number(round(value)))
+    axes.set_ylabel(base.axis_title(objective, unit), labelpad=7)
+    axes.set_xlabel("Trial", labelpad=7)
+    base.legend(figure, (0.805, 0.85), record, summary, shown, bound=drawn)
+    base.headline(figure, record, summary)
+    base.note(figure, [base.why_empty(record), base.outside_note([objective], [limits], shown, summary)])
+    return figure

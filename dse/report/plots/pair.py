@@ -1,0 +1,115 @@
+"""Two objectives: the front as a staircase among everything that was tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dse.objective import Objective
+from dse.record import StudyRecord
+from dse.report.plots import base
+from dse.report.points import KINDS, Window, groups, staircase, window
+from dse.report.summary import Summary
+from dse.report.units import Scale
+
+_NOTE = 0.3
+"""Width of the knee's note, as a share of the axes."""
+
+
+def draw(record: StudyRecord, summary: Summary) -> Figure:
+    """The figure, 10 x 6.2 inches."""
+    figure = Figure(figsize=(10, 6.2))
+    axes = figure.add_axes((0.085, 0.135, 0.66, 0.73))
+    shown = groups(record, summary)
+    objectives = record.objectives
+    windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
+    units = [base.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
+    for kind in KINDS:
+        points = [[trial.values[objective.name] for trial in shown[kind]] for objective in objectives]
+        base.scatter(axes, kind, points[0], points[1])
+    _stairs(axes, record, summary, windows)
+    lines = [_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]
+    for which, objective, limits, unit in zip("xy", objectives, windows, units, strict=True):
+        base.set_axis(axes, which, limits, unit)
+        (axes.set_xlabel if which == "x" else axes.set_ylabel)(base.axis_title(objective, unit), labelpad=7)
+    _knee(axes, objectives, summary, windows, units)
+    if not any(shown.values()):
+        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
+    base.legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
+    base.headline(figure, record, summary)
+    base.note(figure, [base.why_empty(record), base.outside_note(objectives, windows, shown, summary)])
+    return figure
+
+
+def _stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window]) -> None:
+    xs, ys = staircase(record.objectives, summary.front)
+    if not xs:
+        return
+    axes.plot(xs, ys, color=base.BLUE, linewidth=1.5, zorder=4)
+    # What the front dominates goes on to the worse end of each axis.
+    ends = [limits.high if o.sign > 0 else limits.low for o, limits in zip(record.objectives, windows, strict=True)]
+    axes.plot([xs[0], xs[0]], [ends[1], ys[0]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    axes.plot([xs[-1], ends[0]], [ys[-1], ys[-1]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    area = axes.fill_between([*xs, ends[0]], [*ys, ys[-1]], ends[1], color=base.BLUE, alpha=0.05, linewidth=0)
+    area.set_zorder(0.5)
+
+
+def _bound(
+    axes: Axes,
+    index: int,
+    objectives: tuple[Objective, ...],
+    summary: Summary,
+    windows: list[Window],
+    units: list[Scale],
+) -> bool:
+    """Draw the proven bound of objective `index`, if it has one inside its window."""
+    bound = summary.bounds[objectives[index].name]
+    if bound is None or not windows[index].holds(bound):
+        return False
+    text = f"proven bound {units[index].text(bound)}"
+    style: dict[str, Any] = {
+        "color": base.INK,
+        "linewidth": 0.9,
+        "linestyle": (0, (5, 3)),
+        "alpha": 0.75,
+        "zorder": 1.5,
+    }
+    if index == 0:
+        axes.axvline(bound, **style)
+        near_left = bound - windows[0].low < 0.05 * (windows[0].high - windows[0].low)
+        side = "left" if near_left else "right"
+        at = axes.get_xaxis_transform()
+        axes.text(bound, 0.985, f" {text} ", transform=at, rotation=90, fontsize=8.5, va="top", ha=side)
+    else:
+        axes.axhline(bound, **style)
+        axes.text(0.995, bound, text, transform=axes.get_yaxis_transform(), ha="right", fontsize=8.5, va="bottom")
+    return True
+
+
+def _knee(
+    axes: Axes, objectives: tuple[Objective, ...], summary: Summary, windows: list[Window], units: list[Scale]
+) -> None:
+    knee = next((trial for trial in summary.front if trial.number == summary.knee), None)
+    if knee is None:
+        return
+    x, y = (knee.values[objective.name] for objective in objectives)
+    axes.scatter([x], [y], zorder=7, **base.KNEE)
+    text = f"knee: {units[0].text(x)}, {units[1].text(y)}"
+    # Towards what the knee dominates, where the staircase never runs; back inside where that would leave the axes.
+    right, up = (objective.sign > 0 for objective in objectives)
+    at = axes.transLimits.transform(axes.transScale.transform((x, y)))
+    leaves = at[0] > 1 - _NOTE if right else at[0] < _NOTE
+    axes.annotate(
+        text,
+        (x, y),
+        xytext=(0 if leaves else 24 if right else -24, 28 if up else -28),
+        textcoords="offset points",
+        fontsize=9.5,
+        ha="right" if right == leaves else "left",
+        va="bottom" if up else "top",
+        zorder=8,
+        bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "#CBD2D9", "alpha": 0.92},
+        arrowprops={"arrowstyle": "-", "color": base.INK, "linewidth": 0.8},
+    )

@@ -1,0 +1,69 @@
+"""Why a design is as good as it is: what its iteration is spent on, how full its memory is, what its money goes to.
+
+The shares are those of the breakdown of `simcore.result.Result`, which sums to the iteration time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from dse.report.units import percent
+from dse.report.values import result
+from simcore.result import ExposedCommunication, Result
+
+GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
+_WORTH_SAYING = 0.05
+
+
+def breakdown(outcome: Result) -> dict[str, float]:
+    """Part -> time [s] of an iteration: compute, communication by group, bubble, optimizer, other."""
+    exposed = {f"{group} communication": getattr(outcome.exposed_communication_s, group) for group in GROUPS}
+    rest = {"bubble": outcome.bubble_s, "optimizer": outcome.optimizer_s, "other": outcome.other_s}
+    return {"compute": outcome.compute_s, **exposed, **rest}
+
+
+def reason(metrics: Mapping[str, Any] | None) -> str:
+    """A sentence about one simulated design, from its result's document; empty where there is none.
+
+    *Bound by compute (62 %), then data communication (20 %) and bubble (11 %); memory 76 % full; network 34 % of
+    cost.*
+    """
+    if metrics is None:
+        return ""
+    outcome = result(metrics)
+    clauses = [_bound_by(outcome), _memory(outcome), _money(outcome)]
+    text = "; ".join(clause for clause in clauses if clause)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def bound_by(metrics: Mapping[str, Any] | None) -> str:
+    """The two largest parts of an iteration: `compute 62 %, data communication 20 %`."""
+    shares = _shares(result(metrics)) if metrics is not None else []
+    return ", ".join(f"{part} {percent(share)}" for part, share in shares[:2])
+
+
+def _shares(outcome: Result) -> list[tuple[str, float]]:
+    """Parts worth saying and their shares of the iteration, the largest first."""
+    if outcome.iteration_time_s <= 0:
+        return []
+    shares = [(part, time / outcome.iteration_time_s) for part, time in breakdown(outcome).items()]
+    return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
+
+
+def _bound_by(outcome: Result) -> str:
+    first, *others = [f"{part} ({percent(share)})" for part, share in _shares(outcome)[:3]] or [""]
+    then = f", then {' and '.join(others)}" if others else ""
+    return f"bound by {first}{then}" if first else ""
+
+
+def _memory(outcome: Result) -> str:
+    if outcome.memory_bytes is None or outcome.memory_capacity_bytes <= 0:
+        return ""
+    share = outcome.memory_bytes.peak / outcome.memory_capacity_bytes
+    return f"memory {percent(share)} full" if share <= 1 else f"memory {percent(share - 1)} over its capacity"
+
+
+def _money(outcome: Result) -> str:
+    return f"network {percent(outcome.cost.network / outcome.cost.total)} of cost" if outcome.cost.total > 0 else ""

@@ -1,0 +1,90 @@
+"""What a study came to, in numbers: how its trials ended, the front, its knee and hypervolume, distance from bounds.
+
+Computed once and handed to every report, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.values import finite
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A study in numbers; values are in the objectives' own directions and SI units."""
+
+    trials: int
+    """All distinct trials: simulated, cut and failed."""
+    feasible: int
+    infeasible: int
+    """Simulated, but a constraint on results is missed."""
+    cut: Mapping[str, int]
+    """Trials that were never simulated, by the rule that forbade them; the most frequent first."""
+    failed: int
+    front: tuple[TrialRecord, ...]
+    knee: int | None
+    """Number of the knee's trial."""
+    hypervolume: float | None
+    reference: tuple[float, ...]
+    """Reference point of the hypervolume; empty where nothing is feasible and none was given."""
+    best: Mapping[str, float | None]
+    """Best feasible value of each objective."""
+    bounds: Mapping[str, float | None]
+    """Proven bound of each objective, None where none is known."""
+    gaps: Mapping[str, float | None]
+    """|best - bound| / |best|: the share by which no design can be better than the best found."""
+
+    @property
+    def cuts(self) -> int:
+        """Number of cut trials."""
+        return sum(self.cut.values())
+
+
+def summarize(record: StudyRecord) -> Summary:
+    """The numbers of a study."""
+    states = Counter(trial.state for trial in record.trials)
+    rules = Counter(trial.cut_by or "unknown" for trial in record.trials if trial.state == "cut")
+    front, knee, reference = record.front, record.knee, record.reference
+    signs = [objective.sign for objective in record.objectives]
+    best = _best(record)
+    bounds = {objective.name: finite(record.bounds.get(objective.name)) for objective in record.objectives}
+    return Summary(
+        trials=len(record.trials),
+        feasible=states["feasible"],
+        infeasible=states["infeasible"],
+        cut=dict(sorted(rules.items(), key=lambda item: (-item[1], item[0]))),
+        failed=states["failed"],
+        front=front,
+        knee=None if knee is None else knee.number,
+        hypervolume=finite(record.hypervolume),
+        reference=() if reference is None else tuple(s * float(x) for s, x in zip(signs, reference, strict=True)),
+        best=best,
+        bounds=bounds,
+        gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
+    )
+
+
+def _best(record: StudyRecord) -> dict[str, float | None]:
+    best: dict[str, float | None] = {}
+    for objective in record.objectives:
+        values = [value for trial in record.feasible if (value := finite(trial.values[objective.name])) is not None]
+        best[objective.name] = (min if objective.sign > 0 else max)(values, default=None)
+    return best
+
+
+def _gap(best: float | None, bound: float | None) -> float | None:
+    if best is None or bound is None or (best == 0 and bound != 0):
+        return None
+    return abs(best - bound) / abs(best) if best else 0.0
+
+
+def spread(count: int, limit: int, keep: frozenset[int] = frozenset()) -> list[int]:
+    """At most about `limit` of the indices 0 … count-1, evenly, with the first, the last and those of `keep`."""
+    if count <= limit:
+        return list(range(count))
+    step = (count - 1) / max(1, limit - 1)
+    return sorted({round(index * step) for index in range(limit)} | keep)

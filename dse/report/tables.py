@@ -1,0 +1,149 @@
+"""`trials.csv`, `trials.parquet`, `pareto.csv`: one row a trial, one column a thing that is known about it.
+
+Columns are: number, state, the objectives, every other metric of `simcore.result.METRICS`, the largest violation and
+one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance. All numbers
+are SI. The objectives of a cut trial are empty: what is known of them are bounds, not values. Nothing in the tables
+depends on when, where, or by how many workers the study ran.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.summary import Summary
+from dse.report.values import cell, finite, plain, trial_metrics
+from simcore.result import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Named columns in order, and rows of plain values; a key missing from a row is an empty cell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    numbers: frozenset[str]
+    """Columns that hold floats, also where all their cells are empty."""
+
+
+def trials_table(record: StudyRecord) -> Table:
+    """Every trial, in order."""
+    names = _Names.of(record)
+    return Table(names.columns, tuple(names.row(trial) for trial in record.trials), names.numbers)
+
+
+def pareto_table(record: StudyRecord, summary: Summary) -> Table:
+    """The members of the front in its order, with `rank` (from 1) and whether each is the knee."""
+    names = _Names.of(record)
+    rows = tuple(
+        {**names.row(trial), "rank": rank, "knee": trial.number == summary.knee}
+        for rank, trial in enumerate(summary.front, start=1)
+    )
+    return Table((*names.columns, "rank", "knee"), rows, names.numbers)
+
+
+def csv_text(table: Table) -> str:
+    """The table as CSV: `\\n` line ends, floats in their shortest exact form, `true` and `false`, empty for nothing."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_one_line(column) for column in table.columns])
+    for row in table.rows:
+        writer.writerow([_one_line(_text(row[name])) if name in row else "" for name in table.columns])
+    return out.getvalue()
+
+
+def parquet_bytes(table: Table) -> bytes:
+    """The table as Parquet."""
+    out = io.BytesIO()
+    frame(table).to_parquet(out, engine="pyarrow", index=False)
+    return out.getvalue()
+
+
+def frame(table: Table) -> pd.DataFrame:
+    """The table as a data frame with nullable types; a column of mixed types becomes text."""
+    import pandas as pd
+
+    return pd.DataFrame({name: _series(name, table) for name in table.columns})
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names of the columns, by kind; `params` and `constraints` map a name in the record to that of its column."""
+
+    objectives: tuple[str, ...]
+    metrics: tuple[str, ...]
+    constraints: Mapping[str, str]
+    params: Mapping[str, str]
+
+    @classmethod
+    def of(cls, record: StudyRecord) -> _Names:
+        """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
+        objectives = tuple(objective.name for objective in record.objectives)
+        others = tuple(name for name in METRICS if name not in objectives)
+        violations = _first_seen(trial.violations for trial in record.trials)
+        constraints = {name: f"violation: {name}" for name in violations}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee"}
+        taken |= {*objectives, *others, *constraints.values()}
+        params = _first_seen(trial.params for trial in record.trials)
+        return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns in order."""
+        what = ("number", "state", *self.objectives, *self.metrics, "violation", *self.constraints.values())
+        return (*what, "cut_by", "error", *self.params.values())
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Columns of floats."""
+        return frozenset({*self.objectives, *self.metrics, "violation", *self.constraints.values()})
+
+    def row(self, trial: TrialRecord) -> Row:
+        """The cells of one trial that are not empty."""
+        measured = trial_metrics(trial)
+        cells: dict[str, Any] = {"number": trial.number, "state": trial.state}
+        if trial.state in ("feasible", "infeasible"):
+            cells |= {name: finite(trial.values.get(name)) for name in self.objectives}
+        cells |= {name: measured[name] for name in self.metrics}
+        violations = {name: finite(value) for name, value in trial.violations.items()}
+        cells["violation"] = max((value for value in violations.values() if value is not None), default=None)
+        cells |= {self.constraints[name]: value for name, value in violations.items()}
+        cells |= {"cut_by": trial.cut_by, "error": trial.error}
+        known = {name: value for name, value in cells.items() if value is not None}
+        return known | {self.params[path]: plain(value) for path, value in trial.params.items()}
+
+
+def _first_seen(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for mapping in mappings for name in mapping))
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else cell(value)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _series(name: str, table: Table) -> pd.Series[Any]:
+    import pandas as pd
+
+    values = [row.get(name) for row in table.rows]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean")
+    if kinds == {int} and all(value is None or abs(value) < 2**63 for value in values):
+        return pd.Series(values, dtype="Int64")
+    if name in table.numbers or (kinds and kinds <= {int, float}):
+        return pd.Series(values, dtype="Float64")
+    texts = [_text(row[name]) if name in row else None for row in table.rows]
+    return pd.Series(texts, dtype="string")

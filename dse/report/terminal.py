@@ -1,0 +1,181 @@
+"""The front as a table in the terminal, and what the study came to in a few lines.
+
+A column stands for what differs over the front; what all designs share is said once above. Where the terminal is too
+narrow for a column each, what differs is told in one column of running text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import Comparison, compare
+from dse.report.infeasible import explain_infeasible
+from dse.report.reasons import reason
+from dse.report.summary import Summary, spread, summarize
+from dse.report.units import MISSING, Scale, clean, label, number, scale
+from dse.report.values import trial_metrics
+from dse.report.words import bound, counts, prices, volume
+from simcore.result import METRICS
+
+__all__ = ["explain_infeasible", "print_front"]
+
+_LONGEST = 30
+_LEAST_ROOM = 28
+_SHORT = {"iteration_time": "time", "cost.total": "cost", "perf_per_cost": "per cost"}
+_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost")
+_ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
+
+
+def print_front(record: StudyRecord, console: Console, summary: Summary | None = None) -> None:
+    """Print the front of a study, or why there is none, and the summary."""
+    summary = summary or summarize(record)
+    if summary.front:
+        _print_table(record, summary, console)
+    else:
+        _say(console, explain_infeasible(record))
+    sentences = [counts(summary)] if summary.front else []
+    sentences += [volume(record, summary)]
+    sentences += [bound(objective, summary) for objective in record.objectives]
+    for sentence in [*sentences, prices(record)]:
+        if sentence:
+            _say(console, sentence)
+
+
+def _print_table(record: StudyRecord, summary: Summary, console: Console) -> None:
+    members = summary.front
+    numbers = [trial.number for trial in members]
+    knee = frozenset() if summary.knee is None else frozenset({numbers.index(summary.knee)})
+    shown = spread(len(members), _LONGEST, knee)
+    compared = compare([trial.design for trial in members])
+    size = "1 design" if len(members) == 1 else f"{number(len(members))} designs"
+    _say(console, f"{clean(record.space)}: {size} on the Pareto front", "bold")
+    if compared.common:
+        _say(console, f"{'The design' if len(members) == 1 else 'All'}: {compared.common}.")
+    columns = _columns(record, members)
+    wide = _table(columns, summary, shown, _Differing(compared.columns, compared.rows), console)
+    console.print(
+        wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
+    )
+    if summary.knee is not None:
+        why = next(reason(trial.metrics) for trial in members if trial.number == summary.knee)
+        _say(console, f"★ Knee: trial {summary.knee}. {why}")
+    if len(shown) < len(members):
+        _say(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of numbers: its heading, its unit, and a cell for each member of the front."""
+
+    heading: str
+    unit: str
+    cells: tuple[str, ...]
+    objective: bool = False
+
+
+def _columns(record: StudyRecord, members: Sequence[TrialRecord]) -> list[_Column]:
+    measured = [trial_metrics(trial) for trial in members]
+    columns = []
+    for objective in record.objectives:
+        values = [trial.values[objective.name] for trial in members]
+        columns.append(_column(objective.name, scale(objective.unit, values, objective.name), values, objective=True))
+    chosen = {objective.name for objective in record.objectives}
+    for name in _ALWAYS:
+        found = [metrics[name] for metrics in measured]
+        if name not in chosen and any(value is not None for value in found):
+            columns.append(_column(name, scale(METRICS[name].unit, found, name), found))
+    if any(metrics["memory.peak"] is not None for metrics in measured):
+        columns.append(_memory(measured))
+    return columns
+
+
+def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _Column:
+    return _Column(_SHORT.get(name, label(name)), unit.unit, tuple(unit.number(value) for value in values), objective)
+
+
+def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
+    cells = []
+    for metrics in measured:
+        peak, capacity = metrics["memory.peak"], metrics["memory.capacity"]
+        whole = MISSING if peak is None or capacity is None else f"{peak / 2**30:.1f}/{capacity / 2**30:.4g}"
+        cells.append(whole)
+    return _Column("memory", "GiB", tuple(cells))
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """What tells the designs apart: headings, and their cells for each member of the front."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _narrow(
+    columns: Sequence[_Column], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
+) -> Table:
+    """One column for all that differs, broken between phrases only; columns beyond the objectives give it room."""
+    heading = ("what differs",) if compared.columns else ()
+    kept = list(columns)
+    while True:
+        bare = _table(kept, summary, shown, _Differing((), ()), console)
+        room = console.width - _width(bare, console) - 2
+        extra = [column for column in kept if not column.objective]
+        if room >= _LEAST_ROOM or not heading or not extra:
+            break
+        kept.remove(extra[-1])
+    told = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
+    return _table(kept, summary, shown, _Differing(heading, told), console)
+
+
+def _packed(phrases: Sequence[str], width: int) -> str:
+    lines = [""]
+    for phrase in phrases:
+        joined = f"{lines[-1]}, {phrase}" if lines[-1] else phrase
+        if len(joined) + 1 <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines[-1] += ","
+            lines.append(phrase)
+    return "\n".join(lines)
+
+
+def _width(table: Table, console: Console) -> int:
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+
+def _table(
+    columns: Sequence[_Column], summary: Summary, shown: Sequence[int], differing: _Differing, console: Console
+) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table.add_column("trial", justify="right", no_wrap=True)
+    for column in columns:
+        heading = _text(column.heading, console)
+        heading.append(f"\n{column.unit}", style="dim")
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in differing.headings:
+        table.add_column(_text(name, console))
+    for index in shown:
+        trial = summary.front[index]
+        star = trial.number == summary.knee
+        cells = [f"{'★ ' if star else ''}{trial.number}", *(column.cells[index] for column in columns)]
+        cells += differing.rows[index] if differing.headings else ()
+        table.add_row(*(_text(cell, console) for cell in cells), style="bold" if star else None)
+    return table
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(_text(text, console, style))
+
+
+def _text(text: str, console: Console, style: str = "") -> Text:
+    ascii_only = console.options.ascii_only
+    shown = text.translate(_ASCII).encode("ascii", "replace").decode("ascii") if ascii_only else text
+    return Text(shown, style=style)

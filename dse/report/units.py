@@ -1,0 +1,122 @@
+"""Numbers as people read them: `12.34 s`, `15.36 M$`, `61.2 GiB`, `38 %`; SI values in, text out.
+
+A `Scale` is a unit for a whole axis or column, chosen by its largest value, so that numbers beside each other compare
+at a glance. Text that came from a document is cleaned of control characters here before it is shown anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_Steps = tuple[tuple[float, str], ...]
+
+_STEPS: dict[str, _Steps] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
+    "$": ((1e6, "M$"), (1e3, "k$"), (1.0, "$")),
+    "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+    "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
+    "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W")),
+    "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")),
+    "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
+    "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),
+}
+_FRACTIONS = frozenset({"mfu", "network_utilization"})
+_LABELS = {
+    "mfu": "MFU",
+    "memory.peak": "peak memory",
+    "cost.total": "total cost",
+    "cost.network": "network cost",
+    "cost.npu": "NPU cost",
+    "cost.memory": "memory cost",
+    "perf_per_cost": "performance per cost",
+    "npus": "NPUs",
+}
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit that numbers are divided by: `factor` in SI, and how it is written."""
+
+    factor: float
+    unit: str
+
+    def number(self, value: float | None) -> str:
+        """`value` [SI] in this unit, without the unit."""
+        return MISSING if value is None else number(value / self.factor)
+
+    def text(self, value: float | None) -> str:
+        """`value` [SI] in this unit, with the unit, as in a sentence: no zeros at the end."""
+        text = MISSING if value is None else brief(value / self.factor)
+        return f"{text} {self.unit}" if self.unit and text != MISSING else text
+
+
+def scale(unit: str, values: Iterable[float | None], name: str = "") -> Scale:
+    """The unit in which the largest of `values` [SI] reads well; percent for metrics that are shares."""
+    if name in _FRACTIONS and not unit:
+        return Scale(0.01, "%")
+    steps = _STEPS.get(unit)
+    if steps is None:
+        return Scale(1.0, clean(unit))
+    finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(finite, default=0.0)
+    fitting = (step for step in steps if largest >= step[0])
+    base = next(step for step in steps if step[0] == 1.0)
+    return Scale(*next(fitting, steps[-1] if largest else base))
+
+
+def human(value: float | None, unit: str, name: str = "") -> str:
+    """One value [SI] with the unit that suits it."""
+    return scale(unit, [value], name).text(value)
+
+
+def number(value: float) -> str:
+    """Four significant digits, thousands apart, an exponent only beyond 1e-4 … 1e9; integers are exact."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return MISSING
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if not 1e-4 <= size < 1e9:
+        return f"{value:.3e}"
+    return f"{value:,.{min(7, max(0, 3 - math.floor(math.log10(size))))}f}"
+
+
+def brief(value: float) -> str:
+    """`number` without zeros at the end."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def percent(share: float) -> str:
+    """A share as percent: one digit after the point below ten, none above."""
+    value = 100 * share
+    if not math.isfinite(value):
+        return MISSING
+    if 0 < abs(value) < 0.05:
+        return "<0.1 %" if value > 0 else ">-0.1 %"
+    return f"{value:.1f} %" if abs(value) < 9.95 and value else f"{value:,.0f} %"
+
+
+def label(name: str) -> str:
+    """A metric's name as a phrase: `cost.total` is *total cost*."""
+    return _LABELS.get(name) or clean(name.replace("_", " ").replace(".", " "))
+
+
+def clean(text: object) -> str:
+    """`text` on one line, without control and other unprintable characters."""
+    whole = str(text)
+    if whole.isprintable() and "  " not in whole:
+        return whole.strip()
+    joined = " ".join(whole.split())
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in joined)
+
+
+def shorten(text: object, length: int) -> str:
+    """`text`, cleaned, in at most `length` characters."""
+    whole = clean(text)
+    return whole if len(whole) <= length else whole[: length - 1] + "…"

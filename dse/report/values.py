@@ -1,0 +1,78 @@
+"""Values out of a journal: metrics by name from a result's document, and plain JSON with nothing unwritable in it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from dse.record import TrialRecord
+from simcore.result import METRICS, Cost, DimensionUse, ExposedCommunication, Memory, Result, metrics
+
+_Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
+
+
+def result(document: Mapping[str, Any]) -> Result:
+    """The `Result` that `document` (see `Result.document`) was written from; keys of later versions are ignored."""
+    memory = document["memory_bytes"]
+    parts = {
+        "exposed_communication_s": _part(ExposedCommunication, document["exposed_communication_s"]),
+        "memory_bytes": None if memory is None else _part(Memory, memory),
+        "network": tuple(_part(DimensionUse, use) for use in document["network"]),
+        "cost": _part(Cost, document["cost"]),
+    }
+    return _part(Result, {**document, **parts})
+
+
+def _part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
+    return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+
+
+def trial_metrics(trial: TrialRecord) -> dict[str, float | None]:
+    """Every metric of `METRICS` by name [SI]; all None where the trial was not simulated."""
+    if trial.metrics is None:
+        return dict.fromkeys(METRICS)
+    return {name: finite(value) for name, value in metrics(result(trial.metrics)).items()}
+
+
+def finite(value: float | None) -> float | None:
+    """`value`, or None where it is missing, NaN or infinite."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON types only; NaN and infinities become None, tuples lists, keys text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if hasattr(value, "item"):
+        return plain(value.item())
+    return finite(value) if isinstance(value, float) else str(value)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Strict JSON of `value`: no NaN, no Infinity."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(plain(value), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
+
+
+def cell(value: Any) -> str:
+    """A parameter's value as text: a list or a subtree as compact JSON."""
+    return value if isinstance(value, str) else to_json(value)
+
+
+def flatten(document: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Dotted path -> value of every leaf of nested mappings (a list is a leaf)."""
+    leaves: dict[str, Any] = {}
+    for key, value in document.items():
+        path = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            leaves |= flatten(value, path)
+        else:
+            leaves[path] = value
+    return leaves

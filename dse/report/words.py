@@ -1,0 +1,53 @@
+"""Sentences about a study that more than one report says: how the trials ended, how good the front is, whose prices."""
+
+from __future__ import annotations
+
+from dse.objective import Objective
+from dse.record import StudyRecord
+from dse.report.summary import Summary
+from dse.report.units import clean, human, label, number, percent
+
+
+def counts(summary: Summary) -> str:
+    """How the trials ended, with the rules that cut."""
+    rules = ", ".join(f"{clean(rule)} {number(count)}" for rule, count in summary.cut.items())
+    parts = [f"{number(summary.feasible)} feasible", f"{number(summary.infeasible)} infeasible"]
+    parts += [f"{number(summary.cuts)} cut before simulation ({rules})"] if summary.cuts else []
+    parts += [f"{number(summary.failed)} failed"] if summary.failed else []
+    noun = "design" if summary.trials == 1 else "designs"
+    return f"{number(summary.trials)} {noun} evaluated: {', '.join(parts)}."
+
+
+def volume(record: StudyRecord, summary: Summary) -> str:
+    """The hypervolume and its reference point; empty where there is no reference point."""
+    if not summary.reference or summary.hypervolume is None:
+        return ""
+    pairs = zip(record.objectives, summary.reference, strict=True)
+    point = ", ".join(human(value, objective.unit, objective.name) for objective, value in pairs)
+    return f"Hypervolume {summary.hypervolume:.4g} to the reference point ({point})."
+
+
+def bound(objective: Objective, summary: Summary) -> str:
+    """Best value found of an objective, its proven bound, and how far apart the two are."""
+    best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
+    name = label(objective.name)
+    start = f"{name[0].upper()}{name[1:]}" if name else "Objective"
+    found = "nothing feasible" if best is None else f"best {human(best, objective.unit, objective.name)}"
+    if proven is None:
+        return f"{start}: {found}, no proven bound."
+    text = f"{start}: {found}, proven bound {human(proven, objective.unit, objective.name)}"
+    return f"{text}." if gap is None else f"{text} (gap {percent(gap)})."
+
+
+def is_assumed(source: str) -> bool:
+    """Whether a price has no source."""
+    return source.strip().strip("*").lower().startswith("assumed")
+
+
+def prices(record: StudyRecord) -> str:
+    """Which prices have a source and which are assumed; empty where no price was used."""
+    assumed = [clean(name) for name, source in record.prices.items() if is_assumed(source)]
+    sourced = len(record.prices) - len(assumed)
+    said = [f"{sourced} with a source"] if sourced else []
+    said += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
+    return f"Prices: {', '.join(said)}." if said else ""

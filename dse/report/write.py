@@ -1,0 +1,50 @@
+"""All files of a report, each written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dse.record import StudyRecord
+from dse.report.front import pareto_json
+from dse.report.page import report_html
+from dse.report.plots import plot_bytes
+from dse.report.summary import summarize
+from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
+
+FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
+
+
+def write_reports(record: StudyRecord, folder: str | Path) -> tuple[Path, ...]:
+    """Write every report of a study into `folder`, which is made where it is missing; return their paths."""
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    contents = report_files(record)
+    return tuple(_write(place / name, contents[name]) for name in FILES)
+
+
+def report_files(record: StudyRecord) -> dict[str, bytes]:
+    """The content of every file of `FILES` by name."""
+    summary = summarize(record)
+    trials = trials_table(record)
+    plots = plot_bytes(record, summary)
+    texts = {
+        "trials.csv": csv_text(trials),
+        "pareto.csv": csv_text(pareto_table(record, summary)),
+        "pareto.json": pareto_json(record, summary),
+        "report.html": report_html(record, summary),
+    }
+    # A lone surrogate (a name read from a broken file) has no UTF-8; it must not cost the report.
+    encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    binary = {"trials.parquet": parquet_bytes(trials), "pareto.png": plots["png"], "pareto.svg": plots["svg"]}
+    return encoded | binary
+
+
+def _write(path: Path, content: bytes) -> Path:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

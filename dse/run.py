@@ -1,0 +1,217 @@
+"""One run of `dse optimize`, without its command line: from a space and settings to a run folder.
+
+The order matters: everything that can be wrong with the input is found before the folder is touched, and everything
+that can be wrong with the folder before the search begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dse.bound import space_bounds
+from dse.evaluate import Evaluator, Outcome
+from dse.execute import make_executor
+from dse.record import StudyRecord
+from dse.search import make_sampler, resolve
+from dse.space import Space, space_from
+from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
+from dse.study import Limits, Study
+from simcore import catalog
+from simcore.document import parse_document, read_document
+from simcore.problem import InputError, Problem, dotted
+from simcore.spec import preset
+
+VERSION = "0.1.0"
+_PRESETS = {
+    ("workload", "model"): "models",
+    ("cluster", "npu"): "npus",
+    ("cost",): "prices",
+    ("cluster", "fabric"): "fabrics",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is asked for, after the space's own `study` section and the command line."""
+
+    sampler: str
+    trials: int
+    seed: int
+    timeout: float | None = None
+    jobs: int = 1
+    engine: str = "fast"
+
+
+def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
+    """A space from its file, or from the `study.yaml` of an earlier run with that run's settings.
+
+    Raises `InputError` with every problem.
+    """
+    document = read_document(path)
+    data = document.data
+    if "space" not in data or "versions" not in data:
+        return space_from(document, Path(path).stem), None
+    text = yaml.safe_dump(data["space"], sort_keys=False)
+    inner = parse_document(text, f"{path} (space)")
+    return space_from(inner, str(data["name"])), data
+
+
+def resolved(space: Space) -> dict[str, Any]:
+    """The space's document with the catalogue entries it names spelled out."""
+    out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
+    out.setdefault("cost", "libra")
+    for path, section in _PRESETS.items():
+        _spell(out, path, section)
+    return out
+
+
+def _spell(holder: Any, path: tuple[str, ...], section: str) -> None:
+    if isinstance(holder, dict) and "choice" in holder and path[0] not in holder:
+        for index, alternative in enumerate(holder["choice"]):
+            if (len(path) == 1 and isinstance(alternative, dict)) or len(path) > 1:
+                _spell(alternative, path, section)
+            holder["choice"][index] = alternative
+        return
+    if not isinstance(holder, dict) or path[0] not in holder:
+        return
+    if len(path) > 1:
+        _spell(holder[path[0]], path[1:], section)
+        return
+    holder[path[0]] = _spelled(holder[path[0]], section)
+
+
+def _spelled(value: Any, section: str) -> Any:
+    if isinstance(value, str):
+        return dict(catalog.entry(section, value))
+    if isinstance(value, dict) and "choice" in value:
+        return {**value, "choice": [_spelled(alternative, section) for alternative in value["choice"]]}
+    return value
+
+
+def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, Any]:
+    """The content of `study.yaml`: everything needed to repeat the run."""
+    import optuna
+
+    return {
+        "name": space.name,
+        "sampler": sampler,
+        "trials": settings.trials,
+        "seed": settings.seed,
+        "batch": space.settings.batch,
+        "engine": settings.engine,
+        "reference_point": space.settings.reference_point,
+        "versions": {
+            "dse": VERSION,
+            "optuna": optuna.__version__,
+        },
+        "space": resolved(space),
+    }
+
+
+def fingerprint(document: Any) -> str:
+    """Identity of a document."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:
+    """Where two documents differ, as `path: old -> new`."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = list(dict.fromkeys([*old, *new]))
+        return [line for key in keys for line in differences(old.get(key), new.get(key), (*path, key))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [line for i, pair in enumerate(zip(old, new, strict=True)) for line in differences(*pair, (*path, i))]
+    return [] if old == new else [f"{dotted(path)}: {json.dumps(old)} -> {json.dumps(new)}"]
+
+
+def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
+    """Refuse to resume where what was asked has changed; `trials` may differ.
+
+    Raises `InputError` that says what changed.
+    """
+    if not (folder / STUDY).is_file():
+        problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
+        raise InputError([problem], str(folder))
+    old = read_document(folder / STUDY).data
+    changed = [line for line in differences({**old, "trials": 0}, {**document, "trials": 0})]
+    if changed:
+        fix = "undo the change, or start a new study with --out"
+        problems = [Problem((), "the study as it was started", line, fix) for line in changed]
+        raise InputError(problems, f"cannot resume {folder}")
+
+
+def optimize(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool,
+    on_trial: Callable[[int, Outcome], None],
+    on_start: Callable[[str, int], None],
+) -> str:
+    """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
+
+    What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
+    """
+    sampler_name = resolve(settings.sampler, space, settings.trials)
+    sampler = make_sampler(sampler_name, space, settings.seed)
+    document = study_document(space, settings, sampler_name)
+    known: dict[str, Outcome] = {}
+    if resume:
+        check_resume(folder, json.loads(json.dumps(document)))
+        if (folder / JOURNAL).is_file():
+            known = {stored.outcome.key: stored.outcome for stored in read_trials(folder, space.objectives)}
+    elif (folder / JOURNAL).exists():
+        fix = "continue it with --resume, or choose another folder with --out"
+        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
+    check_folder(folder)
+    write_study(folder, document)
+    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+    executor = make_executor(evaluator, settings.jobs)
+    on_start(sampler_name, len(known))
+    study = Study(space, sampler, executor, Journal(folder, space.name, space.objectives), known, on_trial)
+    try:
+        return study.run(Limits(settings.trials, settings.timeout))
+    except KeyboardInterrupt:
+        return "interrupted"
+    finally:
+        executor.close()
+
+
+def load_record(folder: Path) -> StudyRecord:
+    """The record of a run folder, from its journal and `study.yaml` alone.
+
+    Raises `InputError` where the folder holds no study.
+    """
+    if not (folder / STUDY).is_file():
+        problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
+        raise InputError([problem], str(folder))
+    space, study = open_space(str(folder / STUDY))
+    if study is None:
+        raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
+    trials = read_trials(folder, space.objectives)
+    return study_record(space.name, space.objectives, trials, study, space_bounds(space), price_sources(space))
+
+
+def price_sources(space: Space) -> dict[str, str]:
+    """Where the prices of the space's price lists come from."""
+    cost = space.source.get("cost", "libra")
+    listed = cost["choice"] if isinstance(cost, dict) and "choice" in cost else [cost]
+    sources: dict[str, str] = {}
+    for entry in listed:
+        prices = preset("prices", entry).model_dump() if isinstance(entry, str) else entry
+        sources |= {f"{prices.get('name', 'prices')}: {key}": text for key, text in prices.get("sources", {}).items()}
+    return sources
+
+
+def next_free(folder: Path) -> Path:
+    """A name for an earlier run that makes room for a new one: `transformer1t.1`, `transformer1t.2`, …"""
+    number = 1
+    while (candidate := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    return candidate

@@ -1,0 +1,176 @@
+"""A space: a design document with holes, objectives, constraints, and how to search it.
+
+`Space.fill(draw)` gives one design document; `Space.enumerate()` every one of a finite space. A space is checked when it
+is loaded: every alternative of every choice once, so that a wrong unit in the third alternative is found before the
+search and not in the middle of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from dse.constraint import Constraint, parse_constraints
+from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.objective import Objective
+from dse.settings import StudySettings, parse_settings
+from dse.template import Filled, fill_template, parse_template, template_count
+from simcore.document import Document, read_document
+from simcore.problem import InputError, Problem, nearest
+from simcore.result import METRICS
+
+SPACE_KEYS = ("objectives", "constraints", "study")
+DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
+_FATAL_RULES = ("degrees multiply to the NPUs",)
+
+
+@dataclass(frozen=True)
+class Space:
+    """What may vary, what is wanted, what must hold."""
+
+    name: str
+    template: Mapping[str, Any]
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    settings: StudySettings
+    source: Mapping[str, Any]
+    """The document as it was written, for `study.yaml`."""
+
+    def fill(self, draw: Draw) -> Filled:
+        """A design document whose live holes are filled from `draw`."""
+        return fill_template(self.template, draw)
+
+    def enumerate(self) -> Iterator[Filled]:
+        """Every combination of a finite space, in order.
+
+        Raises `InfiniteError` where a live hole is continuous.
+        """
+        odometer = Odometer()
+        while True:
+            yield self.fill(odometer)
+            if not odometer.step():
+                return
+
+    def count(self) -> float:
+        """Number of combinations, repeats of one design included; infinite where a hole is continuous."""
+        return template_count(self.template)
+
+
+def load_space(path: str | FilePath) -> Space:
+    """Read and check a space.
+
+    Raises `InputError` with every problem in the file.
+    """
+    document = read_document(path)
+    return space_from(document, FilePath(path).stem)
+
+
+def space_from(document: Document, name: str) -> Space:
+    """A checked space from a document; see `load_space`."""
+    data = document.data
+    problems: list[Problem] = []
+    template = parse_template({key: value for key, value in data.items() if key not in SPACE_KEYS}, (), problems)
+    objectives = _objectives(data.get("objectives"), problems)
+    constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
+    settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
+    if not _has_holes(problems):
+        problems += _design_problems(template)
+    if problems:
+        placed = [replace(p, line=p.line or document.line(p.path)) for p in problems]
+        raise InputError(placed, document.source)
+    return Space(name, template, objectives, constraints, settings, data)
+
+
+def _has_holes(problems: list[Problem]) -> bool:
+    """Whether some hole could not be read, so that the template cannot be filled."""
+    return any(problem.path and problem.path[0] not in SPACE_KEYS for problem in problems)
+
+
+def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
+    if data is None:
+        return tuple(Objective(name, "minimize", METRICS[name].unit) for name in DEFAULT_OBJECTIVES)
+    found: list[Objective] = []
+    if not isinstance(data, dict) or not data:
+        what = "minimize and maximize, each a list of metrics"
+        problems.append(Problem(("objectives",), what, repr(data), "e.g. {minimize: [iteration_time, cost.total]}"))
+        return ()
+    for direction, names in data.items():
+        if direction not in ("minimize", "maximize"):
+            fix = nearest(str(direction), ("minimize", "maximize"))
+            problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
+            continue
+        for index, name in enumerate(names if isinstance(names, list) else [names]):
+            path = ("objectives", direction, index)
+            if name not in METRICS:
+                fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
+                problems.append(Problem(path, "a metric", f"'{name}'", fix))
+            elif any(objective.name == name for objective in found):
+                problems.append(Problem(path, "each metric once", f"a second '{name}'", "drop one"))
+            else:
+                found.append(Objective(name, direction, METRICS[name].unit))
+    return tuple(found)
+
+
+def _design_problems(template: Any) -> list[Problem]:
+    """Problems of form in any alternative, and of meaning that no alternative escapes."""
+    from simcore.check import check
+    from simcore.load import parse_design
+
+    problems: dict[Problem, None] = {}
+    meaning: list[set[str]] = []
+    kept: dict[str, Problem] = {}
+    for filled in _variations(template, problems):
+        design, broken = parse_design(filled.document)
+        for problem in broken:
+            problems[replace(problem, path=filled.source(problem.path))] = None
+        if design is None:
+            continue
+        found = {str(problem): problem for problem in check(design)}
+        for text, problem in found.items():
+            if problem.path == ("system", "collective"):
+                problems[replace(problem, path=filled.source(problem.path))] = None
+            kept[text] = replace(problem, path=filled.source(problem.path))
+        meaning.append({problem.rule for problem in found.values()})
+    common = set.intersection(*meaning) if meaning else set()
+    fatal = common.intersection(_FATAL_RULES)
+    for rule in sorted(fatal):
+        problems[next(problem for problem in kept.values() if problem.rule == rule)] = None
+    return list(problems)
+
+
+def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:
+    """Each alternative of each choice once, all else at its first; then a few designs drawn at random."""
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    queue: list[dict[str, int]] = [{}]
+    while queue:
+        given = queue.pop()
+        filled = _try(template, FixedDraw(given), problems)
+        if filled is None:
+            continue
+        yield filled
+        for name, count in filled.choices.items():
+            for index in range(1, count):
+                # Below a choice of subtrees, what lives there is reached through that choice.
+                inside = {key: value for key, value in given.items() if name.startswith(key)}
+                key = tuple(sorted({**inside, name: index}.items()))
+                if name not in given and key not in tried:
+                    tried.add(key)
+                    queue.append(dict(key))
+    generator = np.random.default_rng(0)
+    for _ in range(32):
+        filled = _try(template, RandomDraw(generator), problems)
+        if filled is not None:
+            yield filled
+
+
+def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
+    try:
+        return fill_template(template, draw)
+    except ValueError as error:
+        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
+        problems[Problem(("cluster",) if "budget" in expected or "split" in expected else (), expected, found)] = None
+        return None

@@ -1,0 +1,207 @@
+"""The run folder's record of a study: `study.yaml` (what was asked) and `journal.log` (every trial, append-only).
+
+The journal is in Optuna's journal format, so that Optuna and its dashboard can open it. A trial is appended as soon as
+its outcome is there; a line that a kill left unfinished is cut off when the study is resumed. Everything a report needs
+is in these two files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dse.evaluate import Outcome
+from dse.objective import Objective
+from dse.record import StudyRecord, TrialRecord
+from simcore.problem import InputError, Problem
+
+JOURNAL, STUDY = "journal.log", "study.yaml"
+_PROBE_BYTES = 16 << 20
+
+
+class Journal:
+    """Appends finished trials."""
+
+    def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        path = folder / JOURNAL
+        _cut_torn_line(path)
+        self._storage = JournalStorage(JournalFileBackend(str(path)))
+        self._study = optuna.create_study(
+            storage=self._storage,
+            study_name=name,
+            directions=[objective.direction for objective in objectives],
+            load_if_exists=True,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            self._study.set_metric_names([objective.name for objective in objectives])
+        self._objectives = objectives
+
+    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
+        """Append a trial."""
+        from optuna.trial import TrialState, create_trial
+
+        attributes = {
+            "number": number,
+            "params": dict(params),
+            "key": outcome.key,
+            "state": outcome.state,
+            "design": outcome.design,
+            "metrics": outcome.metrics,
+            "cut_by": outcome.cut_by,
+            "error": outcome.error,
+        }
+        failed = outcome.state == "failed"
+        trial = create_trial(
+            state=TrialState.FAIL if failed else TrialState.COMPLETE,
+            values=None if failed else [outcome.values[objective.name] for objective in self._objectives],
+            user_attrs=attributes,
+            constraints=dict(outcome.violations),
+        )
+        self._study.add_trial(trial)
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Cut off a last line without its end: what a kill in the middle of an append leaves."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        data = file.read()
+        if data and not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrial:
+    """A trial of the journal."""
+
+    number: int
+    params: dict[str, Any]
+    outcome: Outcome
+
+
+def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[StoredTrial]:
+    """The trials of a journal in order of their numbers, each once.
+
+    Raises `InputError` where the journal is missing or is not one of this program.
+    """
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    path = folder / JOURNAL
+    if not path.is_file():
+        problem = Problem((), f"a run folder with a {JOURNAL}", "none", "give the folder of an earlier dse optimize")
+        raise InputError([problem], str(folder))
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    _cut_torn_line(path)
+    found: dict[int, StoredTrial] = {}
+    try:
+        study = optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(path))))
+        for trial in study.get_trials(deepcopy=False):
+            stored = _stored(trial, objectives)
+            found[stored.number] = stored
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem((), "a journal of dse optimize", f"one that cannot be read ({error})")
+        raise InputError([problem], str(path)) from None
+    return iter([found[number] for number in sorted(found)])
+
+
+def _stored(trial: Any, objectives: tuple[Objective, ...]) -> StoredTrial:
+    attributes = trial.user_attrs
+    values = trial.values or []
+    outcome = Outcome(
+        key=attributes["key"],
+        state=attributes["state"],
+        values={objective.name: value for objective, value in zip(objectives, values, strict=False)},
+        violations=dict(trial.constraints),
+        design=attributes["design"],
+        metrics=attributes["metrics"],
+        cut_by=attributes["cut_by"],
+        error=attributes["error"],
+    )
+    return StoredTrial(attributes["number"], attributes["params"], outcome)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that it is either the old one or the new one, whole."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def write_study(folder: Path, study: Mapping[str, Any]) -> None:
+    """Write `study.yaml`."""
+    write_atomically(folder / STUDY, yaml.safe_dump(dict(study), sort_keys=False, width=120, allow_unicode=True))
+
+
+def check_folder(folder: Path) -> None:
+    """Make the run folder, and make sure before the search that a study can be written there.
+
+    Raises `InputError` where the folder cannot be made or written, or the disk has no room.
+    """
+    probe = folder / ".probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if free < _PROBE_BYTES:
+            raise OSError(f"{free / 2**20:.0f} MiB free on the disk, {_PROBE_BYTES / 2**20:.0f} MiB needed")
+        with probe.open("wb") as file:
+            file.write(b"\0" * (_PROBE_BYTES // 16))
+            file.flush()
+            os.fsync(file.fileno())
+        probe.unlink()
+    except OSError as error:
+        probe.unlink(missing_ok=True) if folder.is_dir() and os.access(folder, os.W_OK) else None
+        fix = "choose another folder with --out, or make room"
+        found = error.strerror or str(error)
+        raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None
+
+
+def trial_record(stored: StoredTrial) -> TrialRecord:
+    """A stored trial as reports see it."""
+    outcome = stored.outcome
+    return TrialRecord(
+        number=stored.number,
+        state=outcome.state,
+        values=outcome.values,
+        params=stored.params,
+        violations=outcome.violations,
+        design=outcome.design,
+        metrics=outcome.metrics,
+        cut_by=outcome.cut_by,
+        error=outcome.error,
+    )
+
+
+def study_record(
+    space: str,
+    objectives: tuple[Objective, ...],
+    trials: Iterator[StoredTrial],
+    study: Mapping[str, Any],
+    bounds: Mapping[str, float | None],
+    prices: Mapping[str, str],
+) -> StudyRecord:
+    """What the reports see of a run folder."""
+    return StudyRecord(
+        space=space,
+        objectives=objectives,
+        trials=tuple(map(trial_record, trials)),
+        bounds=bounds,
+        sampler=study["sampler"],
+        seed=study["seed"],
+        prices=prices,
+        given_reference=study.get("reference_point"),
+    )

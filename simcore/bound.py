@@ -1,0 +1,186 @@
+"""Proven bounds: what no simulation of a design, or of any completion of a partial one, can beat.
+
+For a complete design (degrees, network, policies given), each beside its reason:
+
+- a stage computes and waits for its blocking collectives one after the other: m x (F + B) of all its chunks;
+- before it, the first microbatch passes the stages in front; after it, the last one passes them back: the bubble;
+- a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
+- a dimension serves one phase at a time: the sum of its serializations;
+- memory and cost do not depend on timing: they are exact.
+
+For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
+price of the NPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simcore.compute import Roofline
+from simcore.cost.price import cluster_cost, energy
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.engine import pipeline
+from simcore.engine.fast import block_issues, stage_use
+from simcore.engine.lower import Lowering, lower_schedule
+from simcore.memory.footprint import footprint, model_states
+from simcore.program import Compute, Program, Waits
+from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
+from simcore.system.chunks import PICOSECONDS, Phase
+from simcore.system.placement import place, whole
+from simcore.workload.transformer import forward_flops, transformer_program
+
+Bounds = dict[str, float | None]
+
+
+def bound(design: Design | Mapping[str, Any]) -> Bounds:
+    """The best value that each metric can take, by name: the least of one to be minimised, the most of the others.
+
+    `design` is a checked design, or a partial document (see the module); a metric without a proven bound is None.
+    Raises `ValueError` where a partial document lacks its workload or its NPUs.
+    """
+    if isinstance(design, Design):
+        return _bound_design(design)
+    return _bound_partial(design)
+
+
+def collective_least(paths: list[list[Phase]]) -> int:
+    """Least time of a collective from issue to completion, whatever else is in flight [ps]."""
+    busy: dict[int, int] = {}
+    for path in paths:
+        for phase in path:
+            busy[phase.dimension] = busy.get(phase.dimension, 0) + phase.serialization
+    way = min(sum(phase.serialization + phase.latency for phase in path) for path in paths)
+    return max(way, *busy.values())
+
+
+def _bound_design(design: Design) -> Bounds:
+    if isinstance(design.workload, CollectiveWorkload):
+        lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+        kind = lowering.collective(design.workload.collective, "all", design.workload.size)
+        least = collective_least(lowering.types[kind][1])
+        return _metrics(design, least / PICOSECONDS, 0.0, None)
+    program = transformer_program(design)
+    lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
+    programs = lower_schedule(lowering, program)
+    time = _IterationBound(program, lowering, programs.tolist()).least()
+    least_busy = _least_compute(program, lowering)
+    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
+
+
+class _IterationBound:
+    """Least time of an iteration [ps]."""
+
+    def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
+        self.program, self.lowering, self.programs = program, lowering, programs
+        self._least = [collective_least(paths) for _, paths in lowering.types]
+        self._block: dict[int, int] = {}
+
+    def block(self, block: int) -> int:
+        """Least time of a block: its operators and blocking collectives one after the other."""
+        if block not in self._block:
+            total = 0
+            for segment in range(*self.lowering.blocks[block]):
+                first, end, repeat = self.lowering.segments[segment]
+                once = 0
+                for code, argument, other in self.lowering.operators[first:end]:
+                    if code == pipeline.COMPUTE:
+                        once += argument
+                    elif code == pipeline.START and other == Waits.NOW:
+                        once += self._least[argument]
+                total += once * repeat
+            self._block[block] = total
+        return self._block[block]
+
+    def least(self) -> int:
+        """The largest of the bounds of all stages."""
+        p, m = self.program.stages, self.program.microbatches
+        best = fill = drain = 0
+        final_first = self._after(0)
+        for s in range(p):
+            chunks = self.programs[s]
+            work = sum(m * self.block(forward) + (m - 1) * self.block(backward) for forward, backward, _, _ in chunks)
+            work += sum(self.block(last) for _, _, last, _ in chunks)
+            best = max(best, fill + work + max(self._after(s), drain + final_first if s else 0))
+            fill += self.block(chunks[0][pipeline.FORWARD])
+            drain += self.block(chunks[0][pipeline.BACKWARD])
+            issues = block_issues(self.lowering, self.programs[s], m)
+            best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
+        return best
+
+    def _after(self, s: int) -> int:
+        """What follows a stage's last backward: optimizer and blocking collectives."""
+        chunk = self.programs[s][0]
+        return self.block(chunk[pipeline.FINAL]) - self.block(chunk[pipeline.LAST_BACKWARD])
+
+
+def _least_compute(program: Program, lowering: Lowering) -> int:
+    """Compute time of the stage that computes least [ps]."""
+    of_part = []
+    for part in program.parts:
+        total = 0
+        for segments in (part.forward, part.backward):
+            for segment in segments:
+                own = sum(lowering.duration(op) for op in segment.operators if isinstance(op, Compute))
+                total += own * segment.repeat
+        of_part.append(total * program.microbatches)
+    p = program.stages
+    return min(sum(of_part[program.part_of[k]] for k in range(s, len(program.part_of), p)) for s in range(p))
+
+
+def _metrics(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
+    cost = cluster_cost(design)
+    share = min(1.0, busy / seconds)
+    idle = energy(design, 0.0, seconds)
+    memory = footprint(design, program) if program else None
+    throughput = program.tokens / seconds if program else None
+    return {
+        "iteration_time": seconds,
+        "throughput": throughput,
+        "memory.peak": memory.peak if memory else None,
+        "memory.capacity": design.cluster.npu.memory.capacity,
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "power": idle.power,
+        "energy": energy(design, share, seconds).energy,
+        "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
+        "bubble": 0.0,
+        "exposed_communication": 0.0,
+        "npus": float(design.cluster.npus),
+    }
+
+
+def _bound_partial(document: Mapping[str, Any]) -> Bounds:
+    workload = TransformerWorkload.model_validate(document["workload"])
+    cluster = document["cluster"]
+    npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
+    price_list = _of(PriceList, "prices", prices)
+    peak = npu.peak[workload.precision] * npu.gemm.limit
+    seconds = 3 * forward_flops(workload) / (npus * peak)
+    states = model_states(
+        _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
+    )
+    price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
+    throughput = workload.global_batch * workload.sequence / seconds
+    return {
+        "iteration_time": seconds,
+        "throughput": throughput,
+        "memory.peak": states.weights + states.gradients + states.optimizer,
+        "cost.total": npus * price,
+        "cost.npu": npus * price,
+        "perf_per_cost": throughput / (npus * price) if price else None,
+        "npus": float(npus),
+    }
+
+
+def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
+    return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
+
+
+def _parameters(model: Transformer) -> float:
+    """Parameters of the whole model, with one embedding matrix."""
+    matrices = 2 * model.hidden**2 + 2 * model.hidden * model.kv_width
+    matrices += (3 if model.gated else 2) * model.hidden * model.ffn
+    return float(model.layers * matrices + model.vocabulary * model.hidden)

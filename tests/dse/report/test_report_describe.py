@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import report_studies as studies
+
+from dse.report.aspects import ASPECTS
+from dse.report.describe import compare, describe, headline
+from dse.report.reasons import bound_by, breakdown, reason
+
+
+def test_a_design_in_few_words() -> None:
+    assert headline(studies.design(zero=1, chunks=16, inter_dimension="themis", intra_dimension="scf")) == (
+        "transformer-1t, batch 1024, sequence 2048, fp16, 1024 x a100-80gb, SW(8)_SW(128), 300/25 GB/s, 0.7/1.7 us, "
+        "tiers node/pod, t8 p16 d8, ZeRO-1, microbatch 1, 1f1b, HD, 16 chunks, scf+themis, prices libra"
+    )
+
+
+def test_topology_is_written_innermost_first() -> None:
+    design = studies.design()
+    kinds = [("ring", 4), ("fully_connected", 8), ("switch", 32)]
+    one = {"bandwidth": "100 GB/s", "latency": "1 us", "tier": "node"}
+    design["cluster"]["dimensions"] = [{"topology": kind, "size": size, **one} for kind, size in kinds]
+    assert describe(design)["topology"] == "Ring(4)_FC(8)_SW(32)"
+    assert describe(design)["NPUs"] == "1024 x a100-80gb"
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "text"),
+    [
+        (["900 GB/s", "25 GB/s"], "900/25 GB/s"),
+        (["1.2 TB/s", "3600 GB/s"], "1.2/3.6 TB/s"),
+        (["400 Gb/s"], "50 GB/s"),
+        (["fast"], "fast"),
+    ],
+)
+def test_bandwidths_share_a_unit(bandwidths: list[str], text: str) -> None:
+    one = {"topology": "switch", "size": 2, "latency": "1 us"}
+    design = {"cluster": {"npu": "x", "dimensions": [{**one, "bandwidth": bandwidth} for bandwidth in bandwidths]}}
+    assert describe(design)["bandwidth"] == text
+
+
+def test_context_and_expert_degrees_are_said_where_there_are_any() -> None:
+    design = studies.design()
+    design["parallelism"] |= {"context": 2, "expert": 4}
+    assert describe(design)["degrees"] == "t8 c2 p16 d8 e4"
+
+
+def test_a_single_collective_and_a_fabric_have_names_too() -> None:
+    design = {
+        "workload": {"collective": "all_reduce", "size": "1 GiB"},
+        "cluster": {"npu": {"name": "mine"}, "fabric": "dgx-a100-hdr", "npus": 512},
+    }
+    assert headline(design) == "all_reduce of 1 GiB, 512 x mine, dgx-a100-hdr"
+
+
+def test_what_is_common_is_said_once_and_what_differs_becomes_a_column() -> None:
+    compared = compare([studies.design(8, 25), studies.design(4, 100), studies.design(4, 25)])
+    assert compared.columns == ("bandwidth", "degrees")
+    assert compared.rows == (
+        ("300/25 GB/s", "t8 p16 d8"),
+        ("300/100 GB/s", "t4 p16 d16"),
+        ("300/25 GB/s", "t4 p16 d16"),
+    )
+    assert compared.phrases[0] == ("300/25 GB/s", "t8 p16 d8")
+    assert "GB/s" not in compared.common
+    assert "SW(8)_SW(128)" in compared.common
+
+
+def test_a_single_design_differs_from_nothing() -> None:
+    compared = compare([studies.design()])
+    assert (compared.columns, compared.rows, compared.phrases) == ((), ((),), ((),))
+
+
+def test_a_key_nobody_knows_is_a_column_as_soon_as_it_differs() -> None:
+    first, second = studies.design(), studies.design()
+    second["system"] = {**second["system"], "novelty": {"depth": 3}}
+    compared = compare([first, second])
+    assert compared.columns == ("system.novelty.depth",)
+    assert compared.rows == (("–",), ("3",))
+    assert compare([second, second]).columns == ()
+
+
+def test_extras_of_a_dimension_are_said_unless_they_are_defaults() -> None:
+    first, second = studies.design(), studies.design()
+    second["cluster"]["dimensions"][1]["oversubscription"] = 2.0
+    assert compare([first, second]).rows == (("1/1",), ("1/2",))
+    assert "oversubscription 1/2" in compare([second]).common
+    assert "oversubscription" not in compare([first]).common
+
+
+def test_designs_that_are_unknown_are_no_reason_to_fail() -> None:
+    assert compare([None, studies.design()]).rows[0][0] == "–"
+    assert headline(None) == "design unknown"
+    assert compare([]).common == ""
+
+
+@pytest.mark.parametrize("wrong", [{}, {"cluster": None}, {"cluster": {"dimensions": "x"}}, {"parallelism": [1]}])
+def test_a_document_of_another_shape_is_described_as_far_as_it_goes(wrong: dict[str, Any]) -> None:
+    assert isinstance(headline(wrong), str)
+
+
+def test_every_aspect_has_a_name_of_its_own() -> None:
+    names = [aspect.name for aspect in ASPECTS]
+    assert len(set(names)) == len(names)
+
+
+def test_the_breakdown_sums_to_the_iteration() -> None:
+    outcome = studies.outcome(5.0, 2e7)
+    assert sum(breakdown(outcome).values()) == pytest.approx(5.0)
+
+
+def test_a_reason_names_what_bounds_memory_and_money() -> None:
+    assert reason(studies.outcome(5.0, 2e7).document()) == (
+        "Bound by compute (60 %), then tensor communication (15 %) and bubble (12 %); memory 76 % full; "
+        "network 30 % of cost."
+    )
+    assert bound_by(studies.outcome(5.0, 2e7).document()) == "compute 60 %, tensor communication 15 %"
+
+
+def test_a_reason_leaves_out_what_does_not_apply() -> None:
+    text = reason(studies.collective_outcome(1e-3, 1e6).document())
+    assert text == "Bound by data communication (100 %); network 100 % of cost."
+    assert reason(None) == ""
+
+
+def test_a_reason_says_by_how_much_memory_overflows() -> None:
+    assert "memory 25 % over its capacity" in reason(studies.outcome(5.0, 2e7, peak=100 * 2**30).document())
