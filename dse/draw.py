@@ -16,7 +16,10 @@ import numpy as np
 class Draw(Protocol):
     """A source of choices."""
 
-    smooth: bool
+    @property
+    def smooth(self) -> bool:
+        """Whether composite holes come as weights."""
+        ...
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """One of `count` alternatives; `ordered` where neighbours are alike."""

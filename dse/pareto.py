@@ -17,7 +17,7 @@ def front_mask(points: Matrix) -> NDArray[np.bool_]:
     """Which of `points` `[N, M]` no other dominates, `[N]`. A point with NaN is never on the front."""
     import moocore
 
-    mask: NDArray[np.bool_] = ~np.isnan(points).any(axis=1)
+    mask: NDArray[np.bool_] = np.logical_not(np.isnan(points).any(axis=1))
     if mask.any():
         mask[mask] = moocore.is_nondominated(points[mask], keep_weakly=True)
     return mask

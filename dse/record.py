@@ -84,7 +84,8 @@ class StudyRecord:
     def reference(self) -> NDArray[np.float64] | None:
         """The hypervolume's reference point, to be minimised, `[objectives]`; None where nothing is feasible."""
         if self.given_reference is not None:
-            return losses(self.objectives, [self.given_reference])[0]
+            given: NDArray[np.float64] = losses(self.objectives, [self.given_reference])[0]
+            return given
         trials = self.feasible
         return reference_point(self.losses(trials)) if trials else None
 

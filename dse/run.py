@@ -139,7 +139,7 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
-    changed = [line for line in differences({**old, "trials": 0}, {**document, "trials": 0})]
+    changed = differences({**old, "trials": 0}, {**document, "trials": 0})
     if changed:
         fix = "undo the change, or start a new study with --out"
         problems = [Problem((), "the study as it was started", line, fix) for line in changed]
@@ -210,7 +210,7 @@ def price_sources(space: Space) -> dict[str, str]:
 
 
 def next_free(folder: Path) -> Path:
-    """A name for an earlier run that makes room for a new one: `transformer1t.1`, `transformer1t.2`, …"""
+    """A name for an earlier run that makes room for a new one: `transformer1t.1`, then `transformer1t.2`, and so on."""
     number = 1
     while (candidate := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1

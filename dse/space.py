@@ -1,8 +1,8 @@
 """A space: a design document with holes, objectives, constraints, and how to search it.
 
-`Space.fill(draw)` gives one design document; `Space.enumerate()` every one of a finite space. A space is checked when it
-is loaded: every alternative of every choice once, so that a wrong unit in the third alternative is found before the
-search and not in the middle of it.
+`Space.fill(draw)` gives one design document; `Space.enumerate()` every one of a finite space. A space is checked when
+it is loaded: every alternative of every choice once, so that a wrong unit in the third alternative is found before
+the search and not in the middle of it.
 """
 
 from __future__ import annotations

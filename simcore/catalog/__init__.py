@@ -6,7 +6,7 @@ where its numbers were read, or *assumed*.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,8 @@
 """The roofline with an efficiency curve: how long an operator takes on an NPU (Williams et al. 2009).
 
 A matrix product of F FLOPs and Q bytes takes max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with
-e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its bytes.
-Both terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
+e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its
+bytes. Both terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
 """
 
 from __future__ import annotations

@@ -46,25 +46,29 @@ def npu_price(design: Design) -> float:
 
 def price_problems(design: Design) -> list[Problem]:
     """What of the design cannot be bought at its price list."""
-    prices, problems = design.cost, []
-    for index, dimension in enumerate(design.cluster.dimensions):
-        tier = prices.network.get(dimension.tier)
-        for element in elements(dimension.topology):
-            if tier is None or getattr(tier, element) is None:
-                problems.append(
-                    Problem(
-                        ("cluster", "dimensions", index, "tier"),
-                        f"a tier with a price for a {element} in price list '{prices.name}'",
-                        f"'{dimension.tier}'",
-                        "choose another tier or topology, or spell the price list out",
-                    )
-                )
+    prices = design.cost
+    problems = [
+        Problem(
+            ("cluster", "dimensions", index, "tier"),
+            f"a tier with a price for a {element} in price list '{prices.name}'",
+            f"'{dimension.tier}'",
+            "choose another tier or topology, or spell the price list out",
+        )
+        for index, dimension in enumerate(design.cluster.dimensions)
+        for element in elements(dimension.topology)
+        if not _sold(prices, dimension, element)
+    ]
     npu = design.cluster.npu
     if not prices.free_npus and npu.name not in prices.npu and npu.price is None:
         found = f"'{npu.name}'" if npu.name else "an NPU without a price"
         fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
         problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
     return problems
+
+
+def _sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
+    tier = prices.network.get(dimension.tier)
+    return tier is not None and getattr(tier, element) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class Trace:
 
     rows: queues.Ints
     operators: list[tuple[int, int, int]]
+    names: dict[int, str]
+    """Names of the compute operators, by index."""
     chunks: int
 
 
@@ -99,7 +101,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
     used = {category: int(spent[last, category]) for category in Category}
     timing = Timing(int(finish[last]), used, int(bubble[last]), last, busy, sent)
-    return timing, Trace(log[1 : 1 + log[0, 0]] if trace else log, lowering.operators, program.chunks)
+    return timing, Trace(log[1 : 1 + log[0, 0]] if trace else log, lowering.operators, lowering.names, program.chunks)
 
 
 def _capacity(program: Program) -> tuple[int, int]:

@@ -25,6 +25,7 @@ class Lowering:
     compute: Roofline
     types: list[tuple[str, list[list[Phase]]]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     _type_of: dict[tuple[Hashable, ...], int] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Lowering:
         first = len(self.operators)
         for operator in segment.operators:
             if isinstance(operator, Compute):
+                self.names[len(self.operators)] = operator.name
                 self.operators.append((pipeline.COMPUTE, self.duration(operator), int(operator.category)))
             elif isinstance(operator, Start):
                 kind = self.collective(operator.kind, operator.group, operator.size)

@@ -88,7 +88,7 @@ def _play_block(
             idle = state[OUTSTANDING] == 0
             if idle and known_segments[segment, KNOWN] == CONSTANT and log.shape[0] == 0:
                 state[NOW] += left * known_segments[segment, DURATION]
-                spent += left * known_segments[segment, SPENT:]
+                spent += known_segments[segment, SPENT:] * left
                 break
             since = state[NOW]
             so_far = spent.copy()

@@ -35,7 +35,7 @@ DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 NOW, ISSUED, OUTSTANDING, FLYING, ROOM, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT, PENDING = range(10)
 CLASSES = 4
 STATE_HEADER = PENDING + CLASSES
-# Serving, per dimension: end of service (-1: idle), task and where its phase lies, chunks that hold a slot, tasks waiting.
+# Serving, per dimension: end of service (-1: idle), task, where its phase lies, chunks that hold a slot, tasks waiting.
 END, TASK, PHASE, HELD, WAITING, SERVING_SIZE = range(6)
 # Issues, per issued collective: type, class, chunks left.
 TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)

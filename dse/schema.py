@@ -1,0 +1,80 @@
+"""JSON Schema of a space, for editors: a design document in which any value may be a hole instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.hole import KINDS_OF_HOLE
+from dse.settings import SAMPLERS, StudySettings
+from simcore import catalog
+from simcore.design import Design
+from simcore.result import METRICS
+
+_HOLE = {"$ref": "#/$defs/Hole"}
+
+
+def space_schema() -> dict[str, Any]:
+    """The schema (draft 2020-12)."""
+    design = Design.model_json_schema()
+    definitions = {name: _open(name, spec) for name, spec in design.pop("$defs").items()}
+    definitions["Hole"] = {
+        "description": "a hole: what may vary",
+        "oneOf": [
+            {
+                "type": "object",
+                "required": [keys[0]],
+                "properties": {key: {} for key in keys},
+                "additionalProperties": False,
+            }
+            for keys in KINDS_OF_HOLE.values()
+        ],
+    }
+    metric = {"enum": list(METRICS)}
+    metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
+    study = StudySettings.model_json_schema()
+    study["properties"]["sampler"]["enum"] = list(SAMPLERS)
+    root = _open("Design", design)["anyOf"][0]
+    root["properties"] |= {
+        "objectives": {
+            "type": "object",
+            "properties": {"minimize": metrics, "maximize": metrics},
+            "additionalProperties": False,
+        },
+        "constraints": {"type": "array", "items": {"type": "string"}},
+        "study": study,
+    }
+    head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
+    return head | root | {"$defs": definitions}
+
+
+def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The schema with a hole allowed in place of the object and of each of its values."""
+    spec = dict(spec)
+    if "properties" in spec:
+        spec["properties"] = {key: _or_hole(key, value) for key, value in spec["properties"].items()}
+    if name == "Cluster":
+        spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
+        spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
+    if name == "Parallelism":
+        spec["properties"]["degrees"] = _HOLE
+    if name == "Dimension":
+        spec["required"] = [key for key in spec.get("required", []) if key != "bandwidth"]
+    return {"anyOf": [spec, _HOLE]}
+
+
+_NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
+
+
+def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
+    options = [_items(value), _HOLE]
+    if key in _NAMED:
+        options.insert(0, {"enum": list(catalog.section(_NAMED[key]))})
+    return {"anyOf": options}
+
+
+def _items(value: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in value:
+        return {**value, "anyOf": [_items(option) for option in value["anyOf"]]}
+    if "items" in value:
+        return {**value, "items": {"anyOf": [value["items"], _HOLE]}}
+    return value
