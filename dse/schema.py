@@ -33,7 +33,7 @@ def space_schema() -> dict[str, Any]:
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
     study["properties"]["sampler"]["enum"] = list(SAMPLERS)
-    root = _open("Design", design)["anyOf"][0]
+    root: dict[str, Any] = _open("Design", design)["anyOf"][0]
     root["properties"] |= {
         "objectives": {
             "type": "object",

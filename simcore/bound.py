@@ -24,9 +24,9 @@ from simcore.engine import pipeline
 from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.footprint import footprint, model_states
-from simcore.program import Compute, Program, Waits
+from simcore.program import Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
-from simcore.system.chunks import PICOSECONDS, Phase
+from simcore.system.chunks import PICOSECONDS, Chunks
 from simcore.system.placement import place, whole
 from simcore.workload.transformer import forward_flops, transformer_program
 
@@ -44,13 +44,13 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     return _bound_partial(design)
 
 
-def collective_least(paths: list[list[Phase]]) -> int:
+def collective_least(split: Chunks) -> int:
     """Least time of a collective from issue to completion, whatever else is in flight [ps]."""
     busy: dict[int, int] = {}
-    for path in paths:
+    for path, times in split.counted():
         for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + phase.serialization
-    way = min(sum(phase.serialization + phase.latency for phase in path) for path in paths)
+            busy[phase.dimension] = busy.get(phase.dimension, 0) + times * phase.serialization
+    way = min(sum(phase.serialization + phase.latency for phase in path) for path in split.paths)
     return max(way, *busy.values())
 
 
@@ -73,7 +73,7 @@ class _IterationBound:
 
     def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
         self.program, self.lowering, self.programs = program, lowering, programs
-        self._least = [collective_least(paths) for _, paths in lowering.types]
+        self._least = [collective_least(split) for _, split in lowering.types]
         self._block: dict[int, int] = {}
 
     def block(self, block: int) -> int:
@@ -83,10 +83,10 @@ class _IterationBound:
             for segment in range(*self.lowering.blocks[block]):
                 first, end, repeat = self.lowering.segments[segment]
                 once = 0
-                for code, argument, other in self.lowering.operators[first:end]:
+                for code, argument, _ in self.lowering.operators[first:end]:
                     if code == pipeline.COMPUTE:
                         once += argument
-                    elif code == pipeline.START and other == Waits.NOW:
+                    elif code == pipeline.BLOCKING:
                         once += self._least[argument]
                 total += once * repeat
             self._block[block] = total

@@ -16,6 +16,7 @@ from simcore.engine import pipeline
 from simcore.engine.fast import Trace
 from simcore.program import Category
 from simcore.result import Result
+from simcore.schedule.base import CHUNK_SHIFT
 
 _PICOSECONDS_PER_MICROSECOND = 1e6
 
@@ -50,7 +51,7 @@ def _span(name: str, stage: int, thread: str, start: float, duration: float) -> 
 
 def _block_name(code: int, chunks: int) -> str:
     direction = "backward" if code & 1 else "forward"
-    microbatch, chunk = divmod(code >> 1, chunks)
+    microbatch, chunk = divmod(code >> 1, 1 << CHUNK_SHIFT)
     return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunks > 1 else "")
 
 

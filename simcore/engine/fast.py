@@ -6,7 +6,6 @@ adds what it has already played (`simcore.engine.pipeline`).
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,6 @@ from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.program import Category, Program, Start, Waits
 from simcore.schedule import SCHEDULES
-from simcore.system.chunks import Phase
 from simcore.system.placement import Placement, whole
 
 LOG_ROWS = 400_000
@@ -87,6 +85,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         blocks,
         np.zeros((len(segments), width), np.int64),
         np.zeros((len(blocks), width), np.int64),
+        np.zeros(len(lowering.types), np.int64),
         SCHEDULES[program.schedule].order(stages, program.microbatches, program.chunks),
         programs,
         program.microbatches,
@@ -130,7 +129,7 @@ def block_issues(lowering: Lowering, programs: list[list[int]], microbatches: in
             for segment in range(*lowering.blocks[block]):
                 first, end, repeat = lowering.segments[segment]
                 for code, argument, _ in lowering.operators[first:end]:
-                    if code == pipeline.START:
+                    if code in (pipeline.START, pipeline.BLOCKING):
                         counts[argument] = counts.get(argument, 0) + times * repeat
     return counts
 
@@ -139,15 +138,8 @@ def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tu
     """Busy time [ps] and bytes sent [B] per dimension for `counts` of each type of collective."""
     busy, sent = [0] * dimensions, [0.0] * dimensions
     for kind, count in counts.items():
-        paths = lowering.types[kind][1]
-        for path, times in _distinct(paths):
+        for path, times in lowering.types[kind][1].counted():
             for phase in path:
                 busy[phase.dimension] += count * times * phase.serialization
                 sent[phase.dimension] += count * times * phase.sent
     return busy, sent
-
-
-def _distinct(paths: list[list[Phase]]) -> list[tuple[list[Phase], int]]:
-    """The distinct list objects among `paths`, and how often each occurs."""
-    by_id = {id(path): path for path in paths}
-    return [(by_id[key], count) for key, count in Counter(map(id, paths)).items()]

@@ -10,10 +10,13 @@ import numpy as np
 from simcore.compute import Roofline
 from simcore.design import Design
 from simcore.engine import pipeline, queues
-from simcore.program import Category, Compute, Program, Segment, Start, Waits
-from simcore.system.chunks import Chunker, Phase, picoseconds
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Program, Segment, Start, Waits
+from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.intra_dimension import POLICIES
 from simcore.system.placement import Placement
+
+Row = tuple[int, int, int]
+_NOTHING: Row = (-1, 0, 0)
 
 
 @dataclass
@@ -23,13 +26,14 @@ class Lowering:
     design: Design
     placement: Placement
     compute: Roofline
-    types: list[tuple[str, list[list[Phase]]]] = field(default_factory=list)
+    types: list[tuple[str, Chunks]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     _type_of: dict[tuple[Hashable, ...], int] = field(default_factory=dict)
     _durations: dict[Compute, int] = field(default_factory=dict)
+    _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -40,20 +44,20 @@ class Lowering:
         """Index of a type of collective."""
         key = (kind, group, size)
         if key not in self._type_of:
-            self._add(key, group, self.chunker.paths(kind, self.placement[group], size))
+            self._add(key, group, self.chunker.split(kind, self.placement[group], size))
         return self._type_of[key]
 
     def message(self, group: str, size: float, origin: int, target: int) -> int:
         """Index of a message of `size` [B] from the group's member `origin` to `target`."""
-        paths = self.chunker.send(self.placement[group], origin, target, size)
-        key = ("send_recv", group, tuple(paths[0]))
+        hops = self.chunker.hops(self.placement[group], origin, target)
+        key = ("send_recv", group, size, hops)
         if key not in self._type_of:
-            self._add(key, group, paths)
+            self._add(key, group, self.chunker.send(self.placement[group], hops, size))
         return self._type_of[key]
 
-    def _add(self, key: tuple[Hashable, ...], group: str, paths: list[list[Phase]]) -> None:
+    def _add(self, key: tuple[Hashable, ...], group: str, split: Chunks) -> None:
         self._type_of[key] = len(self.types)
-        self.types.append((group, paths))
+        self.types.append((group, split))
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
@@ -62,21 +66,35 @@ class Lowering:
         return self._durations[operator]
 
     def _operators(self, segment: Segment) -> tuple[int, int]:
+        """Where the segment's operators lie."""
         known = self._ranges.get(id(segment.operators))
-        if known is not None:
-            return known
-        first = len(self.operators)
-        for operator in segment.operators:
-            if isinstance(operator, Compute):
-                self.names[len(self.operators)] = operator.name
-                self.operators.append((pipeline.COMPUTE, self.duration(operator), int(operator.category)))
-            elif isinstance(operator, Start):
-                kind = self.collective(operator.kind, operator.group, operator.size)
-                self.operators.append((pipeline.START, kind, int(operator.waits)))
+        if known is None:
+            first = len(self.operators)
+            for operator in segment.operators:
+                row = self._rows.get(id(operator)) or self._row(operator)
+                if isinstance(operator, Compute):
+                    self.names[len(self.operators)] = operator.name
+                if row is not _NOTHING:
+                    self.operators.append(row)
+            known = self._ranges[id(segment.operators)] = first, len(self.operators)
+        return known
+
+    def _row(self, operator: Operator) -> Row:
+        """An operator as numbers; the wait of a blocking collective is part of its start."""
+        if isinstance(operator, Compute):
+            row = (pipeline.COMPUTE, self.duration(operator), int(operator.category))
+        elif isinstance(operator, Start):
+            kind = self.collective(operator.kind, operator.group, operator.size)
+            if operator.waits == Waits.NOW:
+                row = (pipeline.BLOCKING, kind, int(GROUP_CATEGORY[operator.group]))
             else:
-                self.operators.append((pipeline.WAIT, int(operator.waits), int(operator.category)))
-        self._ranges[id(segment.operators)] = (first, len(self.operators))
-        return first, len(self.operators)
+                row = (pipeline.START, kind, int(operator.waits))
+        elif operator.waits == Waits.NOW:
+            row = _NOTHING
+        else:
+            row = (pipeline.WAIT, int(operator.waits), int(operator.category))
+        self._rows[id(operator)] = row
+        return row
 
     def block(self, segments: Sequence[Segment], send: int | None, after: Sequence[Segment] = ()) -> int:
         """Index of a block: segments, then the send (a type of collective, or none), then what comes `after`."""
@@ -87,8 +105,7 @@ class Lowering:
         self.segments += [(*self._operators(segment), segment.repeat) for segment in segments]
         begin = len(self.operators)
         if send is not None:
-            self.operators.append((pipeline.START, send, int(Waits.NOW)))
-            self.operators.append((pipeline.WAIT, int(Waits.NOW), int(Category.PIPELINE)))
+            self.operators.append((pipeline.BLOCKING, send, int(Category.PIPELINE)))
         self.operators.append((pipeline.SENT, 0, 0))
         self.segments.append((begin, len(self.operators), 1))
         self.segments += [(*self._operators(segment), segment.repeat) for segment in after]
@@ -100,15 +117,16 @@ class Lowering:
         """The phases of every type of collective, packed."""
         system = self.design.system
         policy = POLICIES[system.intra_dimension]
-        packed = []
-        for group, paths in self.types:
-            rows: dict[int, list[tuple[int, int, int, int]]] = {}
-            for path in paths:
-                if id(path) not in rows:
-                    rows[id(path)] = [
-                        (p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path
-                    ]
-            packed.append([rows[id(path)] for path in paths])
+        packed = [
+            (
+                [
+                    [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
+                    for path in split.paths
+                ],
+                split.chosen,
+            )
+            for group, split in self.types
+        ]
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
         return queues.pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
 

@@ -5,7 +5,8 @@ repeat, then the send to the next stage; the last backward block also carries th
 step, and what follows. All NPUs of a stage do the same, so one of them and one queue per dimension is exact.
 
 What starts on an idle network and ends on an idle network always takes the same time; such segments and blocks are
-played once and then only added. Everything else is played event by event.
+played once and then only added. So does a blocking collective that shares no dimension with anything outstanding,
+and a repeat that leaves in flight just what the repeat before it left. Everything else is played event by event.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.compiled import compiled, inlined
-from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, start, wait
+from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, normalized, shift, start, unhindered, wait
+from simcore.schedule.base import CHUNK_SHIFT
 
-# Operators, `[operators, 3]`: COMPUTE (duration [ps], category), START (type, class), WAIT (class, category), SENT.
-COMPUTE, START, WAIT, SENT = range(4)
+BLOCKING_CLASS = 0
+
+# Operators, `[operators, 3]`: COMPUTE (duration [ps], category), BLOCKING (type of collective, category), START (type,
+# class), WAIT (class, category), SENT.
+COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 # Segments, `[segments, 3]`: first operator, end, repeats. Blocks, `[blocks, 2]`: first segment, end.
 
 # Learnt, one row per segment or block, `[…, SPENT + categories]`: is it known; duration from idle to idle; time until
@@ -42,7 +47,7 @@ def _note(log: Ints, level: int, stage: int, what: int, begin: int, end: int) ->
 
 @compiled
 def _play_segment(
-    net: Ints, state: Ints, stage: int, operators: Ints, first: int, end: int, spent: Ints, log: Ints
+    net: Ints, state: Ints, stage: int, operators: Ints, first: int, end: int, alone: Ints, spent: Ints, log: Ints
 ) -> int:
     """Play one segment once; the time at which it sent, or -1."""
     sent = -1
@@ -52,6 +57,16 @@ def _play_segment(
         if code == COMPUTE:
             advance(net, state, begin + argument)
             spent[other] += argument
+        elif code == BLOCKING:
+            free = unhindered(net, state, argument)
+            if free and alone[argument] > 0:
+                advance(net, state, begin + alone[argument])
+            else:
+                start(net, state, argument, BLOCKING_CLASS)
+                wait(net, state, BLOCKING_CLASS)
+                if free:
+                    alone[argument] = state[NOW] - begin
+            spent[other] += state[NOW] - begin
         elif code == START:
             start(net, state, argument, other)
         elif code == WAIT:
@@ -61,6 +76,17 @@ def _play_segment(
             sent = begin
         _note(log, OPERATOR_LEVEL, stage, i, begin, state[NOW])
     return int(sent)
+
+
+@inlined
+def same(a: Ints, b: Ints, length: int) -> bool:
+    """Whether the first `length` numbers of two arrays are equal."""
+    equal = True
+    for i in range(length):
+        if a[i] != b[i]:
+            equal = False
+            break
+    return equal
 
 
 @compiled
@@ -74,6 +100,7 @@ def _play_block(
     block: int,
     known_segments: Ints,
     known_blocks: Ints,
+    alone: Ints,
     spent: Ints,
     log: Ints,
 ) -> int:
@@ -81,25 +108,42 @@ def _play_block(
     begin = state[NOW]
     idle_before = state[OUTSTANDING] == 0
     before = spent.copy()
+    so_far = np.empty_like(spent)
     sent = begin
     for segment in range(blocks[block, 0], blocks[block, 1]):
         left = segments[segment, 2]
+        earlier, length = np.empty(0, np.int64), -1
         while left > 0:
             idle = state[OUTSTANDING] == 0
             if idle and known_segments[segment, KNOWN] == CONSTANT and log.shape[0] == 0:
                 state[NOW] += left * known_segments[segment, DURATION]
-                spent += known_segments[segment, SPENT:] * left
+                spent += left * known_segments[segment, SPENT:]
                 break
             since = state[NOW]
-            so_far = spent.copy()
-            at = _play_segment(net, state, stage, operators, segments[segment, 0], segments[segment, 1], spent, log)
+            so_far[:] = spent
+            first, end = segments[segment, 0], segments[segment, 1]
+            at = _play_segment(net, state, stage, operators, first, end, alone, spent, log)
+            left -= 1
             if at >= 0:
                 sent = at
             elif idle and known_segments[segment, KNOWN] == UNKNOWN:
                 known_segments[segment, KNOWN] = CONSTANT if state[OUTSTANDING] == 0 else VARIES
                 known_segments[segment, DURATION] = state[NOW] - since
                 known_segments[segment, SPENT:] = spent - so_far
-            left -= 1
+            if left > 0 and state[OUTSTANDING] > 0 and log.shape[0] == 0:
+                # In flight as at the end of the repeat before: so will all the repeats be that are left.
+                if earlier.shape[0] == 0:
+                    earlier, latest = np.empty(state.shape[0], np.int64), np.empty(state.shape[0], np.int64)
+                written = normalized(net, state, latest)
+                if written == length and same(earlier, latest, length):
+                    period = state[NOW] - since
+                    shift(net, state, left * period)
+                    spent += left * (spent - so_far)
+                    break
+                earlier, latest = latest, earlier
+                length = written
+            else:
+                length = -1
     if idle_before and known_blocks[block, KNOWN] == UNKNOWN:
         known_blocks[block, KNOWN] = CONSTANT if state[OUTSTANDING] == 0 else VARIES
         known_blocks[block, DURATION] = state[NOW] - begin
@@ -117,6 +161,7 @@ def run(
     blocks: Ints,
     known_segments: Ints,
     known_blocks: Ints,
+    alone: Ints,
     order: Ints,
     programs: Ints,
     microbatches: int,
@@ -126,9 +171,10 @@ def run(
 ) -> int:
     """Play an iteration; the number of blocks that could not run for want of input (0: complete).
 
-    `order` `[stages, blocks]` lists each stage's blocks as (microbatch x chunks + chunk) x 2 + direction. Fills `spent`
-    `[stages, categories]` and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which
-    a stage is done is `states[stage, NOW]`.
+    `order` `[stages, blocks]` lists each stage's blocks (see `simcore.schedule`). `alone` `[types]` learns how long
+    each type of collective takes where nothing hinders it (0: not yet known). Fills `spent` `[stages, categories]`
+    and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which a stage is done is
+    `states[stage, NOW]`.
     """
     stages, length = order.shape
     chunks = programs.shape[1]
@@ -140,19 +186,18 @@ def run(
     position = np.zeros(stages, np.int64)
     waiting = np.empty(stages, np.int64)
     queued = np.ones(stages, np.bool_)
-    for s in range(stages):
-        waiting[s] = stages - 1 - s
+    waiting[:] = np.arange(stages - 1, -1, -1)
     depth = stages
     while depth > 0:
         depth -= 1
-        s = waiting[depth]
+        s = int(waiting[depth])
         queued[s] = False
         now = states[s, NOW]
         while position[s] < length:
             code = order[s, position[s]]
             direction = code & 1
-            microbatch = (code >> 1) // chunks
-            chunk = (code >> 1) - microbatch * chunks
+            chunk = (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
+            microbatch = code >> (CHUNK_SHIFT + 1)
             stage = chunk * stages + s
             arrival = ready[direction, stage, microbatch]
             if arrival < 0:
@@ -177,7 +222,18 @@ def run(
                 else:
                     advance(net, states[s], now)
                 sent = _play_block(
-                    net, states[s], s, operators, segments, blocks, block, known_segments, known_blocks, spent[s], log
+                    net,
+                    states[s],
+                    s,
+                    operators,
+                    segments,
+                    blocks,
+                    block,
+                    known_segments,
+                    known_blocks,
+                    alone,
+                    spent[s],
+                    log,
                 )
                 now = states[s, NOW]
             _note(log, BLOCK_LEVEL, s, code, begin, now)
@@ -185,14 +241,18 @@ def run(
             after = stage + 1 - 2 * direction
             if 0 <= after < virtual:
                 ready[direction, after, microbatch] = sent
-                other = after % stages
+                other = s + 1 if direction == 0 else s - 1
+                if other == stages:
+                    other = 0
+                elif other < 0:
+                    other = stages - 1
                 if not queued[other] and other != s:
                     queued[other] = True
                     waiting[depth] = other
                     depth += 1
         states[s, NOW] = now
     for s in range(stages):
-        for block in range(blocks.shape[0]):
-            if times[s, block] > 0:
-                spent[s] += times[s, block] * known_blocks[block, SPENT:]
+        for played in range(blocks.shape[0]):
+            if times[s, played] > 0:
+                spent[s] += times[s, played] * known_blocks[played, SPENT:]
     return int(stages * length - position.sum())

@@ -25,14 +25,14 @@ ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
 
 # Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
 # in a dimension until they leave it (0: only serialization occupies it); where the tables start.
-DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(6)
-# Types: first chunk of each. Chunks: where their first phase lies. Phases: dimension, times, policy
-# key, whether another phase follows.
+DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, COMPONENTS_AT, NET_HEADER = range(7)
+# Types: first chunk of each. Chunks: where their first phase lies. Components: of each type, the set of dimensions that
+# it shares with no other set. Phases: dimension, times, policy key, whether another phase follows.
 DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 
 # Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
-# phases; capacity of the heaps; where the tables start; outstanding collectives by class.
-NOW, ISSUED, OUTSTANDING, FLYING, ROOM, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT, PENDING = range(10)
+# phases; capacity of the heaps; where the tables start; outstanding collectives by component and by class.
+NOW, ISSUED, OUTSTANDING, FLYING, ROOM, BUSY_AT, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT, PENDING = range(11)
 CLASSES = 4
 STATE_HEADER = PENDING + CLASSES
 # Serving, per dimension: end of service (-1: idle), task, where its phase lies, chunks that hold a slot, tasks waiting.
@@ -43,44 +43,59 @@ TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
 ENTRY = 4
 
 
-def pack(types: list[list[list[tuple[int, int, int, int]]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
-    """The network: for each type of collective, for each chunk, its phases (dimension, serialization, latency, key).
+Paths = list[list[tuple[int, int, int, int]]]
 
-    Chunks that share one list object share one path.
+
+def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
+    """The network: for each type of collective its paths and which of them each chunk takes.
+
+    A path lists its phases as (dimension, serialization [ps], latency [ps], policy key).
     """
     phases: list[tuple[int, ...]] = []
-    first: dict[int, int] = {}
-    chunk_path: list[int] = []
+    chunk_phase: list[int] = []
     type_chunk = [0]
-    for chunks in types:
-        for path in chunks:
-            if id(path) not in first:
-                first[id(path)] = len(phases)
-                phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
-            chunk_path.append(first[id(path)])
-        type_chunk.append(len(chunk_path))
-    chunks_at = NET_HEADER + len(type_chunk)
-    phases_at = chunks_at + len(chunk_path)
+    for paths, chosen in types:
+        first = []
+        for path in paths:
+            first.append(len(phases))
+            phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
+        chunk_phase += [first[path] for path in chosen]
+        type_chunk.append(len(chunk_phase))
+    components_at = NET_HEADER + len(type_chunk)
+    chunks_at = components_at + len(types)
+    phases_at = chunks_at + len(chunk_phase)
     net = np.empty(phases_at + len(phases) * PHASE_SIZE, np.int64)
-    net[:NET_HEADER] = dimensions, issue_weight, slots, NET_HEADER, chunks_at
-    net[NET_HEADER:chunks_at] = type_chunk
-    net[chunks_at:phases_at] = chunk_path
+    net[:NET_HEADER] = dimensions, issue_weight, slots, NET_HEADER, chunks_at, components_at
+    net[NET_HEADER:components_at] = type_chunk
+    net[components_at:chunks_at] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    net[chunks_at:phases_at] = chunk_phase
     net[chunks_at:phases_at] *= PHASE_SIZE
     net[chunks_at:phases_at] += phases_at
     net[phases_at:] = np.array(phases, np.int64).reshape(-1)
     return net
 
 
+def components(uses: list[set[int]]) -> list[int]:
+    """For each set of dimensions the least dimension of its component: sets that share a dimension are in one."""
+    merged: list[set[int]] = []
+    for use in uses:
+        apart = [group for group in merged if not group & use]
+        merged = [*apart, use.union(*(group for group in merged if group & use))]
+    least = {dimension: min(group) for group in merged for dimension in group}
+    return [least[min(use)] for use in uses]
+
+
 def new_state(stages: int, dimensions: int, issues: int, room: int) -> Ints:
     """Idle networks at time 0, `[stages, width]`, with room for `issues` collectives and `room` chunks each."""
-    serving_at = STATE_HEADER
+    busy_at = STATE_HEADER
+    serving_at = busy_at + dimensions
     issues_at = serving_at + dimensions * SERVING_SIZE
     flight_at = issues_at + issues * ISSUE_SIZE
     queues_at = flight_at + room * ENTRY
     state = np.empty((stages, queues_at + dimensions * room * ENTRY), np.int64)
     state[:, :issues_at] = 0
     state[:, serving_at + END : issues_at : SERVING_SIZE] = -1
-    state[:, [ROOM, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT]] = room, serving_at, issues_at, flight_at, queues_at
+    state[:, ROOM:PENDING] = room, busy_at, serving_at, issues_at, flight_at, queues_at
     return state
 
 
@@ -156,6 +171,7 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     chunks = net[net[TYPES_AT] + kind + 1] - first
     state[ISSUED] += 1
     state[OUTSTANDING] += 1
+    state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] += 1
     state[PENDING + group] += 1
     row = state[ISSUES_AT] + issue * ISSUE_SIZE
     state[row + TYPE] = kind
@@ -204,6 +220,7 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
         state[OUTSTANDING] -= 1
+        state[state[BUSY_AT] + net[net[COMPONENTS_AT] + state[row + TYPE]]] -= 1
         state[PENDING + state[row + CLASS]] -= 1
 
 
@@ -246,3 +263,65 @@ def wait(net: Ints, state: Ints, group: int) -> None:
     while state[PENDING + group] > 0:
         _serve(net, state)
         _happen(net, state, _next_event(net, state))
+
+
+@inlined
+def unhindered(net: Ints, state: Ints, kind: int) -> bool:
+    """Whether nothing outstanding shares a dimension, directly or through others, with a collective of type `kind`."""
+    return bool(state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] == 0)
+
+
+@compiled
+def normalized(net: Ints, state: Ints, out: Ints) -> int:
+    """Write what the future of the network depends on into `out`, with times from now and issues from the latest.
+
+    Equal contents (of equal length, which is returned) mean equal futures.
+    """
+    now, latest = state[NOW], state[ISSUED]
+    oldest = latest
+    n = 0
+    for d in range(net[DIMENSIONS]):
+        serving = state[SERVING_AT] + d * SERVING_SIZE
+        busy = state[serving + END] >= 0
+        out[n] = state[serving + END] - now if busy else -1
+        out[n + 1] = state[serving + TASK] - (latest << ISSUE_SHIFT) if busy else 0
+        out[n + 2] = state[serving + HELD]
+        out[n + 3] = state[serving + WAITING]
+        n += 4
+        if busy:
+            oldest = min(oldest, state[serving + TASK] >> ISSUE_SHIFT)
+    for heap in range(net[DIMENSIONS] + 1):
+        base, length, column = state[FLIGHT_AT], state[FLYING], 0
+        if heap > 0:
+            base = state[QUEUES_AT] + (heap - 1) * state[ROOM] * ENTRY
+            length, column = state[state[SERVING_AT] + (heap - 1) * SERVING_SIZE + WAITING], 1
+        for i in range(length):
+            entry = base + i * ENTRY
+            out[n] = state[entry] - (net[ISSUE_WEIGHT] * latest if heap > 0 else 0)
+            out[n + 1] = state[entry + 1]
+            out[n + column] -= now
+            out[n + 2] = state[entry + 2] - (latest << ISSUE_SHIFT)
+            out[n + 3] = state[entry + 3]
+            n += ENTRY
+            oldest = min(oldest, state[entry + 2] >> ISSUE_SHIFT)
+    for issue in range(oldest, latest):
+        row = state[ISSUES_AT] + issue * ISSUE_SIZE
+        for column in range(ISSUE_SIZE):
+            out[n + column] = state[row + column]
+        n += ISSUE_SIZE
+    return int(n)
+
+
+@compiled
+def shift(net: Ints, state: Ints, by: int) -> None:
+    """Move everything that is in flight `by` [ps] into the future."""
+    state[NOW] += by
+    for d in range(net[DIMENSIONS]):
+        serving = state[SERVING_AT] + d * SERVING_SIZE
+        if state[serving + END] >= 0:
+            state[serving + END] += by
+        base = state[QUEUES_AT] + d * state[ROOM] * ENTRY
+        for i in range(state[serving + WAITING]):
+            state[base + i * ENTRY + 1] += by
+    for i in range(state[FLYING]):
+        state[state[FLIGHT_AT] + i * ENTRY] += by

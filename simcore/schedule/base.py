@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+CHUNK_SHIFT = 12
+"""Bits of a block's code that hold its chunk."""
+
 
 class PipelineSchedule(ABC):
     """A way to order the blocks of `microbatches` microbatches on `stages` stages of `chunks` model chunks each."""
@@ -15,7 +18,7 @@ class PipelineSchedule(ABC):
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
         """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]`.
 
-        A block is coded as (microbatch x chunks + chunk) x 2 + direction, direction 0 forward and 1 backward.
+        A block is coded as (microbatch << CHUNK_SHIFT | chunk) << 1 | direction, direction 0 forward and 1 backward.
         """
 
     @abstractmethod

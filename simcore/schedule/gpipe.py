@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.schedule.base import PipelineSchedule
+from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule
 
 
 class GPipe(PipelineSchedule):
@@ -13,7 +13,7 @@ class GPipe(PipelineSchedule):
 
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
         """See `PipelineSchedule.order`."""
-        forward = 2 * np.arange(microbatches, dtype=np.int64)
+        forward = np.arange(microbatches, dtype=np.int64) << (CHUNK_SHIFT + 1)
         return np.tile(np.concatenate([forward, forward + 1]), (stages, 1))
 
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.schedule.base import PipelineSchedule
+from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule
 
 
 @compiled
@@ -26,13 +26,13 @@ def _warm_up(stage: int, stages: int, total: int, chunks: int) -> int:
 def _code(i: int, stages: int, chunks: int, direction: int) -> int:
     """The i-th forward (or backward) of a stage: rounds of `stages` microbatches, chunk by chunk."""
     if chunks == 1:
-        return 2 * i + direction
+        return i << (CHUNK_SHIFT + 1) | direction
     within = i % (stages * chunks)
     chunk = within // stages
     if direction == 1:
         chunk = chunks - 1 - chunk
     microbatch = i // (stages * chunks) * stages + within % stages
-    return (microbatch * chunks + chunk) * 2 + direction
+    return (microbatch << CHUNK_SHIFT | chunk) << 1 | direction
 
 
 @compiled

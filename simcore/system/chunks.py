@@ -8,6 +8,8 @@ for the sum of bytes / bandwidth of its steps; its chunk is ready for the next a
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,6 +44,18 @@ class PhaseCost(NamedTuple):
     load: float
     hops: int
     sent: float
+
+
+class Chunks(NamedTuple):
+    """How a collective goes: its different paths, and which of them each chunk takes."""
+
+    paths: list[list[Phase]]
+    chosen: list[int]
+
+    def counted(self) -> list[tuple[list[Phase], int]]:
+        """Each path with the number of chunks that take it."""
+        counts = Counter(self.chosen)
+        return [(path, counts[index]) for index, path in enumerate(self.paths)]
 
 
 @lru_cache(maxsize=4096)
@@ -86,25 +100,19 @@ class Chunker:
             cost.sent * size,
         )
 
-    def paths(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
-        """Phases of each chunk of a collective of `size` [B]; chunks of equal order share one list."""
+    def split(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
+        """Phases of the chunks of a collective of `size` [B]."""
         chunks = self.design.system.chunks
         chunk = size / chunks
-        policy = INTER_DIMENSION[self.design.system.inter_dimension]
         if kind not in ("reduce_scatter", "all_reduce", "all_gather"):
-            return [[self.phase(kind, where, chunk, chunk) for where in group]] * chunks
+            return Chunks([[self.phase(kind, where, chunk, chunk) for where in group]], [0] * chunks)
+        policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         rates = [self._group_rate(where) for where in group]
-        whole = chunk
-        if kind == "all_gather":
-            for n in sizes:
-                whole *= n
-        orders = policy.orders(sizes, rates, chunks)
-        built = {
-            order: self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn)
-            for order in dict.fromkeys(orders)
-        }
-        return [built[order] for order in orders]
+        whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
+        plan = policy.orders(sizes, rates, chunks)
+        paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
+        return Chunks(paths, plan.chosen)
 
     def _group_rate(self, where: GroupSlice) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter / its serialization."""
@@ -127,20 +135,23 @@ class Chunker:
         gather.reverse()
         return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]
 
-    def send(self, group: Sequence[GroupSlice], origin: int, target: int, size: float) -> list[list[Phase]]:
-        """Phases of each chunk of a message from the group's member `origin` to `target`, dimension by dimension.
-
-        Where the two differ in several dimensions the message passes them innermost first, on the sender's queues.
-        """
-        chunks = self.design.system.chunks
-        path: list[Phase] = []
+    def hops(self, group: Sequence[GroupSlice], origin: int, target: int) -> tuple[int, ...]:
+        """How far apart two members of a group are in each of its dimensions, in members."""
+        distances = []
         for where in group:
             members = where.part.members
-            distance = abs(target % members - origin % members)
-            if distance:
-                path.append(self._hop(where, distance, size / chunks))
+            distances.append(abs(target % members - origin % members))
             origin, target = origin // members, target // members
-        return [path] * chunks
+        return tuple(distances)
+
+    def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
+        """Phases of the chunks of a message between members that are `hops` apart.
+
+        Where they differ in several dimensions the message passes them innermost first, on the sender's queues.
+        """
+        chunks = self.design.system.chunks
+        path = [self._hop(where, hop, size / chunks) for where, hop in zip(group, hops, strict=True) if hop]
+        return Chunks([path], [0] * chunks)
 
     def _hop(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from simcore.design import Design, TransformerWorkload
@@ -61,7 +62,7 @@ def transformer_program(design: Design) -> Program:
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = [sum(parts[part_of[k]].parameters for k in range(s, virtual, p.pipeline)) for s in range(p.pipeline)]
-    finals = {parameters: builder.final(parameters) for parameters in held}
+    finals = {parameters: builder.final(parameters) for parameters in set(held)}
     return Program(
         parts=parts,
         part_of=part_of,
@@ -92,14 +93,19 @@ class _Builder:
     design: Design
     shapes: Shapes
 
+    @cached_property
+    def _layer(self) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+        """Forward and backward of a layer, one object for all parts."""
+        return layers.layer_forward(self.shapes), layers.layer_backward(self.shapes)
+
     def part(self, count: int, first: bool, last: bool) -> Part:
         """The part with `count` layers, the embedding if `first`, the head if `last`."""
         shapes = self.shapes
         layer = layers.layer_parameters(shapes)
         head = layers.head_parameters(shapes, shares_embedding=first)
         embedding = layers.embedding_parameters(shapes)
-        forward = [_Unit("layer", layers.layer_forward(shapes), layer, count)] if count else []
-        backward = [_Unit("layer", layers.layer_backward(shapes), layer, count)] if count else []
+        forward = [_Unit("layer", self._layer[0], layer, count)] if count else []
+        backward = [_Unit("layer", self._layer[1], layer, count)] if count else []
         if first:
             forward.insert(0, _Unit("embedding", layers.embedding_forward(shapes), embedding))
             backward.append(_Unit("embedding", layers.embedding_backward(shapes), embedding))

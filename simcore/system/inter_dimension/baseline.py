@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.inter_dimension.base import InterDimension, Order
+from simcore.system.inter_dimension.base import InterDimension, Plan
 
 
 class Baseline(InterDimension):
@@ -15,6 +15,6 @@ class Baseline(InterDimension):
         """See `InterDimension.merges_turn`."""
         return True
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> list[Order]:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
         """See `InterDimension.orders`."""
-        return [tuple(range(len(sizes)))] * chunks
+        return Plan([tuple(range(len(sizes)))], [0] * chunks)

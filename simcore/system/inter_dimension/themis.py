@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from simcore.system.inter_dimension.base import InterDimension, Order
+from simcore.system.inter_dimension.base import InterDimension, Order, Plan
 
 THRESHOLD = 1 / 16
 """Share of a chunk whose reduce-scatter is the least difference in load worth acting on."""
@@ -25,17 +25,18 @@ class Themis(InterDimension):
         """See `InterDimension.merges_turn`."""
         return False
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> list[Order]:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
         """See `InterDimension.orders`."""
         return _orders(tuple(sizes), tuple(rates), chunks)
 
 
 @lru_cache(maxsize=1024)
-def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int) -> list[Order]:
+def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int) -> Plan:
     """Orders of chunks of 1 byte: loads and threshold grow alike with the chunk, so its size does not matter."""
     dimensions = range(len(sizes))
     loads = [0.0] * len(sizes)
-    out: list[Order] = []
+    index: dict[Order, int] = {}
+    chosen: list[int] = []
     cost = [(n - 1) / n / rate for n, rate in zip(sizes, rates, strict=True)]
     for _ in range(chunks):
         least = min(dimensions, key=loads.__getitem__)
@@ -45,5 +46,5 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int) -> li
         for d in order:
             loads[d] += size * cost[d]
             size /= sizes[d]
-        out.append(order)
-    return out
+        chosen.append(index.setdefault(order, len(index)))
+    return Plan(list(index), chosen)
