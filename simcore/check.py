@@ -17,7 +17,7 @@ from simcore.system.placement import place
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
-    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _system)
+    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _stragglers, _system)
     if isinstance(design.workload, TransformerWorkload):
         rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
     return [problem for rule in rules for problem in rule(design)] + price_problems(design)
@@ -50,6 +50,17 @@ def _network(design: Design) -> Iterator[Problem]:
                 "use ring, direct or double_binary_tree there",
                 rule="halving_doubling needs a power of two",
             )
+
+
+def _stragglers(design: Design) -> Iterator[Problem]:
+    seen: set[int] = set()
+    for index, straggler in enumerate(design.cluster.stragglers):
+        path: Path = ("cluster", "stragglers", index, "npu")
+        if straggler.npu >= design.cluster.npus:
+            yield Problem(path, f"an NPU below {design.cluster.npus}", str(straggler.npu), "NPUs are counted from 0")
+        if straggler.npu in seen:
+            yield Problem(path, "each NPU at most once", str(straggler.npu), "drop one of the two")
+        seen.add(straggler.npu)
 
 
 def _system(design: Design) -> Iterator[Problem]:

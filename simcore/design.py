@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
+from pydantic import Discriminator, Field, NonNegativeInt, PositiveInt, Tag, model_validator
 
 from simcore import catalog
 from simcore.quantity import Bandwidth, Size, Time
@@ -99,12 +99,22 @@ class Dimension(Frozen):
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
 
 
+class Straggler(Frozen):
+    """An NPU that computes `slowdown` times as long as its data sheet says."""
+
+    npu: NonNegativeInt
+    """Number of the NPU, counted innermost dimension first."""
+    slowdown: Annotated[float, Field(gt=0)]
+
+
 class Cluster(Frozen):
     """NPUs and the network between them, innermost dimension first."""
 
     npu: NamedNpu
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
+    stragglers: tuple[Straggler, ...] = ()
+    """NPUs slower than the others; only engine `reference` plays them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -200,6 +210,8 @@ class Design(Frozen):
             for key, usual in _USUAL.items():
                 if dimension[key] == usual:
                     del dimension[key]
+        if not self.cluster.stragglers:
+            del document["cluster"]["stragglers"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):
@@ -232,6 +244,7 @@ __all__ = [
     "Dimension",
     "Group",
     "Parallelism",
+    "Straggler",
     "System",
     "Topology",
     "TransformerWorkload",

@@ -8,6 +8,7 @@ from simcore.cost.price import cluster_cost, energy
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
 from simcore.memory.footprint import footprint
+from simcore.problem import InputError, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
@@ -20,26 +21,53 @@ Engine = Callable[[Design], Result]
 def simulate(design: Design, engine: str | Engine = "fast") -> Result:
     """Time, breakdown, memory, cost and energy of one valid design (see `check`).
 
-    `engine` is `"fast"`, or any callable from a design to a result.
+    `engine` is `"fast"`, `"reference"` (every NPU, phase level), `"reference_links"` (every message over every link),
+    or any callable from a design to a result. Raises `InputError` where the fast engine cannot play the design, and
+    `EventBudgetError` where the reference engine would take too long.
     """
     if callable(engine):
         return engine(design)
-    if engine != "fast":
-        raise ValueError(f"engine: expected 'fast', or a callable Design -> Result, got '{engine}'")
-    return traced(design, trace=False)[0]
+    if engine == "fast":
+        return traced(design, trace=False)[0]
+    if engine in ("reference", "reference_links"):
+        return _reference(design, engine)
+    known = "'fast', 'reference', 'reference_links'"
+    raise ValueError(f"engine: expected {known}, or a callable Design -> Result, got '{engine}'")
+
+
+def _reference(design: Design, engine: str) -> Result:
+    from simcore.engine import reference  # imports SimPy, which no other engine needs
+
+    links = engine == "reference_links"
+    reference.within_budget(design, links)
+    if isinstance(design.workload, CollectiveWorkload):
+        return _result(design, reference.time_collective(design, links), None, engine)
+    program = transformer_program(design)
+    timing = reference.time_program(design, program, place(design)[0], links)
+    return _result(design, timing, program, engine)
+
+
+def _refuse_asymmetry(design: Design) -> None:
+    """The fast engine plays one NPU per stage for all of them, so they must all do the same."""
+    if design.cluster.stragglers:
+        slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
+        expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
+        found = f"NPUs slower than the others ({slow})"
+        raise InputError([Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'")])
 
 
 def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
-    """The result of the fast engine, and the log of what happened when."""
+    """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
+    _refuse_asymmetry(design)
     if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, time_collective(design), None), None
+        return _result(design, time_collective(design), None, "fast"), None
     program = transformer_program(design)
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    return _result(design, timing, program), log
+    return _result(design, timing, program, "fast"), log
 
 
-def _result(design: Design, timing: Timing, program: Program | None) -> Result:
+def _result(design: Design, timing: Timing, program: Program | None, engine: str) -> Result:
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     cost = cluster_cost(design)
@@ -78,7 +106,7 @@ def _result(design: Design, timing: Timing, program: Program | None) -> Result:
         power_w=drawn.power,
         energy_j=drawn.energy,
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
-        engine="fast",
+        engine=engine,
         npus=npus,
     )
 

@@ -34,7 +34,7 @@ def _events(log: Trace) -> list[dict[str, Any]]:
     stages: set[int] = set()
     for level, stage, what, begin, end in log.rows.tolist():
         stages.add(stage)
-        name = _block_name(what, log.chunks) if level == pipeline.BLOCK_LEVEL else _operator_name(log, what)
+        name = _block_name(what) if level == pipeline.BLOCK_LEVEL else _operator_name(log, what)
         thread = "blocks" if level == pipeline.BLOCK_LEVEL else "operators"
         start, duration = begin / _PICOSECONDS_PER_MICROSECOND, (end - begin) / _PICOSECONDS_PER_MICROSECOND
         events.append(_span(name, stage, thread, start, duration))
@@ -49,10 +49,10 @@ def _span(name: str, stage: int, thread: str, start: float, duration: float) -> 
     return {"name": name, "ph": "X", "pid": stage, "tid": thread, "ts": start, "dur": duration}
 
 
-def _block_name(code: int, chunks: int) -> str:
+def _block_name(code: int) -> str:
     direction = "backward" if code & 1 else "forward"
     microbatch, chunk = divmod(code >> 1, 1 << CHUNK_SHIFT)
-    return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunks > 1 else "")
+    return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunk else "")
 
 
 def _operator_name(log: Trace, index: int) -> str:

@@ -15,7 +15,7 @@ from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.program import Category, Program, Start, Waits
-from simcore.schedule import SCHEDULES
+from simcore.schedule import SCHEDULES, Steady
 from simcore.system.placement import Placement, whole
 
 LOG_ROWS = 400_000
@@ -43,7 +43,6 @@ class Trace:
     operators: list[tuple[int, int, int]]
     names: dict[int, str]
     """Names of the compute operators, by index."""
-    chunks: int
 
 
 def time_collective(design: Design) -> Timing:
@@ -63,20 +62,59 @@ def time_collective(design: Design) -> Timing:
 
 
 def time_program(design: Design, program: Program, placement: Placement, trace: bool = False) -> tuple[Timing, Trace]:
-    """Time of a training iteration."""
+    """Time of a training iteration.
+
+    Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
+    is added, and else all are played. A traced run plays all.
+    """
     workload = design.workload
     assert isinstance(workload, TransformerWorkload)
     lowering = Lowering(design, placement, Roofline(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
-    stages, dimensions = program.stages, len(design.cluster.dimensions)
-    issued, outstanding = _capacity(program)
-    states = queues.new_state(stages, dimensions, issued, outstanding * design.system.chunks)
-    segments = np.array(lowering.segments, np.int64)
-    blocks = np.array(lowering.blocks, np.int64)
+    steady = None if trace else SCHEDULES[program.schedule].steady(program.stages, program.chunks)
+    played = program.microbatches
+    if steady is not None:
+        least = 2 * steady.warm + steady.reach + steady.period + steady.cool
+        played = min(played, least + (program.microbatches - least) % steady.period)
+    while True:
+        run = _play(lowering, program, programs, played, LOG_ROWS if trace else 0)
+        missing = program.microbatches - played
+        if not missing or _extended(run, steady, missing):
+            break
+        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
+    last = int(np.argmax(run.finish))
+    dimensions = len(design.cluster.dimensions)
+    busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
+    used = {category: int(run.spent[last, category]) for category in Category}
+    timing = Timing(int(run.finish[last]), used, int(run.bubble[last]), last, busy, sent)
+    rows = run.log[1 : 1 + run.log[0, 0]] if trace else run.log
+    return timing, Trace(rows, lowering.operators, lowering.names)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a run of the compiled loop leaves behind [ps]."""
+
+    finish: queues.Ints
+    spent: queues.Ints
+    bubble: queues.Ints
+    done: queues.Ints
+    programs: queues.Ints
+    blocks: queues.Ints
+    log: queues.Ints
+
+
+def _play(lowering: Lowering, program: Program, programs: queues.Ints, microbatches: int, log_rows: int) -> _Run:
+    stages, dimensions = program.stages, len(lowering.design.cluster.dimensions)
+    issued, outstanding = _capacity(program, microbatches)
+    states = queues.new_state(stages, dimensions, issued, outstanding * lowering.design.system.chunks)
+    segments, blocks = np.array(lowering.segments, np.int64), np.array(lowering.blocks, np.int64)
     width = pipeline.SPENT + len(Category)
+    known_blocks = np.zeros((len(blocks), width), np.int64)
+    done = np.empty((2, stages * program.chunks, microbatches), np.int64)
     spent = np.zeros((stages, len(Category)), np.int64)
     bubble = np.zeros(stages, np.int64)
-    log = np.zeros((LOG_ROWS if trace else 0, 5), np.int64)
+    log = np.zeros((log_rows, 5), np.int64)
     missing = pipeline.run(
         lowering.network(),
         states,
@@ -84,26 +122,42 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         segments,
         blocks,
         np.zeros((len(segments), width), np.int64),
-        np.zeros((len(blocks), width), np.int64),
+        known_blocks,
         np.zeros(len(lowering.types), np.int64),
-        SCHEDULES[program.schedule].order(stages, program.microbatches, program.chunks),
+        SCHEDULES[program.schedule].order(stages, microbatches, program.chunks),
         programs,
-        program.microbatches,
+        done,
         spent,
         bubble,
         log,
     )
     if missing:
         raise RuntimeError(f"pipeline schedule {program.schedule} waits for itself: {missing} blocks never ran")
-    finish = states[:, queues.NOW]
-    last = int(np.argmax(finish))
-    busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
-    used = {category: int(spent[last, category]) for category in Category}
-    timing = Timing(int(finish[last]), used, int(bubble[last]), last, busy, sent)
-    return timing, Trace(log[1 : 1 + log[0, 0]] if trace else log, lowering.operators, lowering.names, program.chunks)
+    return _Run(states[:, queues.NOW].copy(), spent, bubble, done, programs, known_blocks, log)
 
 
-def _capacity(program: Program) -> tuple[int, int]:
+def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
+    """Add `missing` microbatches to a run that has settled into a period; False where it has not.
+
+    Times of blocks are a max-plus linear recurrence. Once all blocks of a window as long as its memory end one period
+    after those before them, every further period adds just that time, here and to all that follows.
+    """
+    assert steady is not None
+    end = run.done.shape[2] - steady.cool
+    window = run.done[:, :, end - steady.reach - steady.period : end]
+    apart = window[:, :, steady.period :] - window[:, :, : -steady.period]
+    period = int(apart[0, 0, 0])
+    if not (apart == period).all():
+        return False
+    later = missing // steady.period * period
+    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD]]].sum(axis=(1, 2))
+    run.finish[:] += later
+    run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
+    run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
+    return True
+
+
+def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
@@ -117,7 +171,7 @@ def _capacity(program: Program) -> tuple[int, int]:
         sum(repeat for op, repeat in part if isinstance(op, Start) and op.waits == Waits.GRADIENTS) for part in starts
     )
     blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
-    return issued * min(blocks, 2 * program.microbatches * program.chunks), buckets * program.chunks + 4
+    return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 
 
 def block_issues(lowering: Lowering, programs: list[list[int]], microbatches: int) -> dict[int, int]:

@@ -164,7 +164,7 @@ def run(
     alone: Ints,
     order: Ints,
     programs: Ints,
-    microbatches: int,
+    done: Ints,
     spent: Ints,
     bubble: Ints,
     log: Ints,
@@ -172,16 +172,15 @@ def run(
     """Play an iteration; the number of blocks that could not run for want of input (0: complete).
 
     `order` `[stages, blocks]` lists each stage's blocks (see `simcore.schedule`). `alone` `[types]` learns how long
-    each type of collective takes where nothing hinders it (0: not yet known). Fills `spent` `[stages, categories]`
-    and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which a stage is done is
-    `states[stage, NOW]`.
+    each type of collective takes where nothing hinders it (0: not yet known). Fills `done` `[2, virtual stages,
+    microbatches]`, the time at which each block has sent, `spent` `[stages, categories]` and `bubble` `[stages]`, the
+    time each stage waited for its input [ps]; the time at which a stage is done is `states[stage, NOW]`.
     """
     stages, length = order.shape
     chunks = programs.shape[1]
     virtual = stages * chunks
-    ready = np.full((2, virtual, microbatches), -1, np.int64)
-    ready[0, 0] = 0
-    ready[1, virtual - 1] = 0
+    microbatches = done.shape[2]
+    done[:] = -1
     times = np.zeros((stages, blocks.shape[0]), np.int64)
     position = np.zeros(stages, np.int64)
     waiting = np.empty(stages, np.int64)
@@ -199,7 +198,8 @@ def run(
             chunk = (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
             microbatch = code >> (CHUNK_SHIFT + 1)
             stage = chunk * stages + s
-            arrival = ready[direction, stage, microbatch]
+            before = stage - 1 + 2 * direction
+            arrival = done[direction, before, microbatch] if 0 <= before < virtual else 0
             if arrival < 0:
                 break
             if arrival > now:
@@ -238,9 +238,9 @@ def run(
                 now = states[s, NOW]
             _note(log, BLOCK_LEVEL, s, code, begin, now)
             position[s] += 1
+            done[direction, stage, microbatch] = sent
             after = stage + 1 - 2 * direction
             if 0 <= after < virtual:
-                ready[direction, after, microbatch] = sent
                 other = s + 1 if direction == 0 else s - 1
                 if other == stages:
                     other = 0

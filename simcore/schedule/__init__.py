@@ -1,9 +1,9 @@
 """Pipeline schedules: one file each."""
 
-from simcore.schedule.base import PipelineSchedule
+from simcore.schedule.base import PipelineSchedule, Steady
 from simcore.schedule.gpipe import GPipe
 from simcore.schedule.one_forward_one_backward import OneForwardOneBackward
 
 SCHEDULES: dict[str, PipelineSchedule] = {"gpipe": GPipe(), "1f1b": OneForwardOneBackward()}
 
-__all__ = ["SCHEDULES", "PipelineSchedule"]
+__all__ = ["SCHEDULES", "PipelineSchedule", "Steady"]

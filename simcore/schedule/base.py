@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 CHUNK_SHIFT = 12
 """Bits of a block's code that hold its chunk."""
+
+
+class Steady(NamedTuple):
+    """The steady phase of a schedule, in microbatches.
+
+    Between the first `warm` and the last `cool` ones the order of blocks repeats every `period`, and a block depends on
+    none that lies more than `reach` before it. So if all blocks of `reach` microbatches end the same time after those
+    one period earlier, all later ones of the phase do.
+    """
+
+    period: int
+    warm: int
+    reach: int
+    cool: int
 
 
 class PipelineSchedule(ABC):
@@ -24,3 +39,7 @@ class PipelineSchedule(ABC):
     @abstractmethod
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
         """Most forward blocks of each chunk whose backward is still to come, on `stage`, all at the same time."""
+
+    @abstractmethod
+    def steady(self, stages: int, chunks: int) -> Steady | None:
+        """The steady phase; None where the schedule has none."""

@@ -1,11 +1,11 @@
-"""GPipe: all forwards, then all backwards, newest first (Huang et al. 2019, arXiv 1811.06965)."""
+"""GPipe: all forwards, then all backwards (Huang et al. 2019, arXiv 1811.06965)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule
+from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule, Steady
 
 
 class GPipe(PipelineSchedule):
@@ -19,3 +19,7 @@ class GPipe(PipelineSchedule):
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
         """See `PipelineSchedule.in_flight`."""
         return (microbatches,)
+
+    def steady(self, stages: int, chunks: int) -> Steady | None:
+        """None: the forwards of all microbatches come before the first backward."""
+        return None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule
+from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule, Steady
 
 
 @compiled
@@ -73,3 +73,13 @@ class OneForwardOneBackward(PipelineSchedule):
         for i in range(most):
             counts[(i % (stages * chunks)) // stages if chunks > 1 else 0] += 1
         return tuple(counts)
+
+    def steady(self, stages: int, chunks: int) -> Steady | None:
+        """One microbatch after the other; interleaved, one round of `stages` microbatches after the other.
+
+        A block follows its own stage's previous block, which is at most a warm-up older (p - 1 microbatches, or
+        2(p - 1) + (v - 1) p blocks of chunks, under three rounds), and the neighbour's block of its microbatch.
+        """
+        if chunks == 1:
+            return Steady(period=1, warm=stages, reach=stages + 1, cool=stages + 1)
+        return Steady(period=stages, warm=3 * stages, reach=3 * stages, cool=3 * stages)
