@@ -12,6 +12,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dse.constraint import Constraint
@@ -21,6 +22,7 @@ from simcore.bound import bound
 from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design import Design, TransformerWorkload
+from simcore.engine.named import engine_named
 from simcore.load import parse_design
 from simcore.memory.footprint import footprint
 from simcore.problem import Problem
@@ -55,6 +57,11 @@ class Evaluator:
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
     engine: str | Callable[[Design], Result] = "fast"
+    """A built-in engine, `package.module:function`, or the function itself."""
+
+    @cached_property
+    def _engine(self) -> str | Callable[[Design], Result]:
+        return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
 
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
@@ -82,7 +89,7 @@ class Evaluator:
         broken = [name for name, violation in early.items() if violation > 0]
         if broken:
             return self._cut(design, document, early, broken[0])
-        result = simulate(design, self.engine)
+        result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
             c.name: early[c.name] if c.early else c.violation(found, document) for c in self.constraints

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
@@ -29,7 +31,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", type=_positive, default=1, metavar="N", help="worker processes [1]")
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
-    command.add_argument("--engine", default="fast", metavar="E", help="fast [fast]")
+    command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout,
         jobs=options.jobs,
-        engine=options.engine,
+        engine=_engine(options.engine, earlier),
     )
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -86,6 +88,20 @@ def run(options: argparse.Namespace) -> int:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0
+
+
+def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
+    """The engine to use. One that a file names is taken only if it is built in: a file must not choose code to run."""
+    from simcore.engine.named import BUILT_IN, engine_named
+    from simcore.problem import InputError, Problem
+
+    name = given or (str(earlier["engine"]) if earlier else "fast")
+    if given is None and name not in BUILT_IN:
+        fix = f"if you trust it, add --engine {name}"
+        problem = Problem(("engine",), "a built-in engine in the study", f"'{name}'", fix)
+        raise InputError([problem], "study.yaml")
+    engine_named(name)
+    return name
 
 
 def _sampler(name: str) -> str:

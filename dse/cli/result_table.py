@@ -13,9 +13,12 @@ from simcore.result import Result
 def print_result(design: Design, result: Result) -> None:
     """Print time and its parts, memory, network, cost."""
     console = Console()
-    for table in (_time(result), _memory(result), _network(result), _cost(result)):
-        if table is not None:
+    for section in (_time(result), _memory(result), _network(result), _cost(result)):
+        if section is not None:
+            title, table = section
+            console.print(title, style="bold", highlight=False)
             console.print(table)
+            console.print()
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.peak - result.memory_capacity_bytes
         console.print(
@@ -23,20 +26,21 @@ def print_result(design: Design, result: Result) -> None:
         )
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+Section = tuple[str, Table]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(header_style="dim", box=None, pad_edge=False, show_header=any(columns))
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
     return table
 
 
-def _time(result: Result) -> Table:
+def _time(result: Result) -> Section:
     total = result.iteration_time_s
     rate = f", {result.throughput_tokens_per_s:,.0f} tokens/s" if result.throughput_tokens_per_s else ""
     mfu = f", MFU {100 * result.mfu:.1f} %" if result.mfu else ""
-    table = _table(
-        f"iteration {human(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", "where the time goes", "", "share"
-    )
+    table = _table("", "", "")
     exposed = result.exposed_communication_s
     parts = {
         "compute": result.compute_s,
@@ -52,34 +56,31 @@ def _time(result: Result) -> Table:
     for name, seconds in parts.items():
         if seconds:
             table.add_row(name, human(seconds, "s"), f"{100 * seconds / total:.1f} %")
-    return table
+    return f"Iteration {human(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
 
 
-def _memory(result: Result) -> Table | None:
+def _memory(result: Result) -> Section | None:
     memory = result.memory_bytes
     if memory is None:
         return None
-    verdict = "fits" if result.fits else "does not fit"
-    table = _table(
-        f"\nmemory of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", "", "per NPU"
-    )
+    table = _table("", "")
     for name in ("weights", "gradients", "optimizer", "activations", "peak"):
         table.add_row(name, human(getattr(memory, name), "B"))
-    return table
+    verdict = "fits" if result.fits else "does not fit"
+    return f"Memory per NPU of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", table
 
 
-def _network(result: Result) -> Table:
-    table = _table("\nnetwork", "dimension", "sent per NPU", "busy", "utilization")
+def _network(result: Result) -> Section:
+    table = _table("dimension", "sent per NPU", "busy", "utilization")
     for use in result.network:
-        table.add_row(
-            use.dimension, human(use.bytes_per_npu, "B"), human(use.busy_s, "s"), f"{100 * use.utilization:.1f} %"
-        )
-    return table
+        share = f"{100 * use.utilization:.1f} %"
+        table.add_row(use.dimension, human(use.bytes_per_npu, "B"), human(use.busy_s, "s"), share)
+    return "Network", table
 
 
-def _cost(result: Result) -> Table:
+def _cost(result: Result) -> Section:
     cost = result.cost
-    table = _table(f"\ncost {human(cost.total, '$')}, {human(result.power_w, 'W')}", "", "")
+    table = _table("", "")
     table.add_row("network", human(cost.network, "$"))
     table.add_row("NPUs", human(cost.npu, "$"))
     if cost.memory:
@@ -87,4 +88,4 @@ def _cost(result: Result) -> Table:
     table.add_row("energy of an iteration", human(result.energy_j, "J"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} tokens/s/$")
-    return table
+    return f"Cost {human(cost.total, '$')}, power {human(result.power_w, 'W')}", table

@@ -8,12 +8,19 @@ import numpy as np
 import yaml
 
 from dse.draw import RandomDraw
+from dse.hole import magnitude
 from dse.space import Space
 from simcore.check import check
 from simcore.load import parse_design
 
 _MOST_SHOWN = 12
 _MOST_DRAWN = 10_000
+
+
+def magnitude_of(text: str) -> float:
+    """The number or quantity in a text, to sort by; infinite where there is none."""
+    found = magnitude(int(text)) if text.isdigit() else magnitude(text)
+    return math.inf if found is None else found
 
 
 def print_samples(space: Space, count: int, seed: int) -> None:
@@ -44,6 +51,6 @@ def print_summary(space: Space) -> None:
     print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
     print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
     for path, values in seen.items():
-        shown = list(values)[:_MOST_SHOWN]
+        shown = sorted(values, key=lambda text: (magnitude_of(text), text))[:_MOST_SHOWN]
         more = f", … ({len(values)} seen)" if len(values) > _MOST_SHOWN else ""
         print(f"  {path}: {', '.join(shown)}{more}")

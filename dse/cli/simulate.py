@@ -18,7 +18,9 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse simulate`."""
     command.add_argument("design", metavar="DESIGN", help="YAML design document")
-    command.add_argument("--engine", default="fast", metavar="E", help="fast [fast]")
+    command.add_argument(
+        "--engine", default="fast", metavar="E", help="fast, reference, or package.module:function [fast]"
+    )
     command.add_argument(
         "--set",
         action="append",
@@ -35,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
     from dse.cli.change import changed
     from simcore.document import read_document
+    from simcore.engine.named import engine_named
     from simcore.load import design_from
     from simcore.simulate import simulate, traced
 
@@ -46,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         result, log = traced(design)
         write_trace(design, result, log, options.trace)
     else:
-        result = simulate(design, options.engine)
+        result = simulate(design, engine_named(options.engine))
     document_out: dict[str, Any] = result.document()
     if options.json:
         print(json.dumps(document_out, indent=2, allow_nan=False))

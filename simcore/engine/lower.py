@@ -11,7 +11,7 @@ from simcore.compute import Roofline
 from simcore.design import Design
 from simcore.engine import pipeline, queues
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Program, Segment, Start, Waits
-from simcore.system.chunks import Chunker, Chunks, picoseconds
+from simcore.system.chunks import Chunker, Chunks, apart, picoseconds
 from simcore.system.intra_dimension import POLICIES
 from simcore.system.placement import Placement
 
@@ -47,9 +47,8 @@ class Lowering:
             self._add(key, group, self.chunker.split(kind, self.placement[group], size))
         return self._type_of[key]
 
-    def message(self, group: str, size: float, origin: int, target: int) -> int:
-        """Index of a message of `size` [B] from the group's member `origin` to `target`."""
-        hops = self.chunker.hops(self.placement[group], origin, target)
+    def message(self, group: str, size: float, hops: tuple[int, ...]) -> int:
+        """Index of a message of `size` [B] between members of a group that are `hops` apart in its dimensions."""
         key = ("send_recv", group, size, hops)
         if key not in self._type_of:
             self._add(key, group, self.chunker.send(self.placement[group], hops, size))
@@ -135,21 +134,29 @@ def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
     """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
     p, v = program.stages, program.chunks
     programs = np.zeros((p, v, 4), np.int64)
+    group = lowering.placement.get("pipeline", ())
+    places = [lowering.chunker.place_of(group, stage) for stage in range(p)]
+    known: dict[Hashable, tuple[int, int, int, int]] = {}
 
-    def send(stage: int, onward: int) -> int | None:
-        target = stage + onward
-        if not 0 <= target < p * v or p == 1:
+    def hops(stage: int, onward: int) -> tuple[int, ...] | None:
+        if p == 1 or not 0 <= stage + onward < p * v:
             return None
-        return lowering.message("pipeline", program.send_bytes, stage % p, target % p)
+        return apart(places[stage % p], places[(stage + onward) % p])
+
+    def send(way: tuple[int, ...] | None) -> int | None:
+        return None if way is None else lowering.message("pipeline", program.send_bytes, way)
 
     for k in range(p * v):
         s, chunk = k % p, k // p
-        part = program.parts[program.part_of[k]]
-        back = send(k, -1)
-        programs[s, chunk] = (
-            lowering.block(part.forward, send(k, 1)),
-            lowering.block(part.backward, back),
-            lowering.block(part.last_backward, back),
-            lowering.block(part.last_backward, back, program.final[s]),
-        )
+        ahead, back, final = hops(k, 1), hops(k, -1), program.final[s]
+        key = (program.part_of[k], ahead, back, id(final))
+        if key not in known:
+            part = program.parts[program.part_of[k]]
+            known[key] = (
+                lowering.block(part.forward, send(ahead)),
+                lowering.block(part.backward, send(back)),
+                lowering.block(part.last_backward, send(back)),
+                lowering.block(part.last_backward, send(back), final),
+            )
+        programs[s, chunk] = known[key]
     return programs

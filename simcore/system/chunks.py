@@ -77,6 +77,11 @@ def picoseconds(seconds: float) -> int:
     return max(1, round(seconds * PICOSECONDS))
 
 
+def apart(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
+    """Distance of two places in each dimension."""
+    return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
+
+
 @dataclass(frozen=True)
 class Chunker:
     """Splits collectives of one design into chunks and phases."""
@@ -135,14 +140,17 @@ class Chunker:
         gather.reverse()
         return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]
 
+    def place_of(self, group: Sequence[GroupSlice], member: int) -> tuple[int, ...]:
+        """Where a member of a group is in each of its dimensions, counted in members."""
+        place = []
+        for where in group:
+            member, here = divmod(member, where.part.members)
+            place.append(here)
+        return tuple(place)
+
     def hops(self, group: Sequence[GroupSlice], origin: int, target: int) -> tuple[int, ...]:
         """How far apart two members of a group are in each of its dimensions, in members."""
-        distances = []
-        for where in group:
-            members = where.part.members
-            distances.append(abs(target % members - origin % members))
-            origin, target = origin // members, target // members
-        return tuple(distances)
+        return apart(self.place_of(group, origin), self.place_of(group, target))
 
     def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         """Phases of the chunks of a message between members that are `hops` apart.
