@@ -39,6 +39,8 @@ class Aspect:
     paths: tuple[str, ...]
     read: Callable[[Document], str | None]
     quiet: str | None = None
+    follows: str | None = None
+    """The aspect that usually decides this one: where it does in all designs, this one is no difference."""
 
 
 def _at(design: Document, path: str) -> Any:
@@ -178,8 +180,8 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect("NPUs", "{}", _NPU, _npus),
     Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
     Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
-    Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1)),
-    Aspect("tiers", "tiers {}", (), _tiers),
+    Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),
+    Aspect("tiers", "tiers {}", (), _tiers, follows="topology"),
     _simple("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
     Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in _DEGREES), _degrees),
     _simple("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),

@@ -52,13 +52,23 @@ def compare(designs: Sequence[Document | None]) -> Comparison:
     """What is common to `designs`, and what differs."""
     told = [{} if design is None else describe(design) for design in designs]
     names = _ordered(told)
-    columns = tuple(name for name in names if len({texts.get(name) for texts in told}) > 1)
-    common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in columns and "." not in name]
+    differing = [name for name in names if len({texts.get(name) for texts in told}) > 1]
+    columns = tuple(name for name in differing if not _follows(name, told))
+    common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in differing and "." not in name]
     rows = tuple(tuple(shorten(texts.get(name, MISSING), _LONGEST) for name in columns) for texts in told)
     phrases = tuple(
-        tuple(_phrase(name, texts[name], quiet=False) for name in columns if name in texts) for texts in told
+        tuple(phrase for name in columns if name in texts if (phrase := _phrase(name, texts[name], quiet=True)))
+        for texts in told
     )
     return Comparison(", ".join(phrase for phrase in common if phrase), columns, rows, phrases)
+
+
+def _follows(name: str, told: Sequence[Mapping[str, str]]) -> bool:
+    """Whether an aspect follows from another one in all these designs (the latencies from the topology, say)."""
+    aspect = BY_NAME.get(name)
+    if aspect is None or aspect.follows is None:
+        return False
+    return len({(t.get(aspect.follows), t.get(name)) for t in told}) == len({t.get(aspect.follows) for t in told})
 
 
 def _ordered(told: Sequence[Mapping[str, str]]) -> list[str]:
