@@ -1,0 +1,12 @@
+"""ASTRA-sim's input files, run unchanged: the same nanoseconds in a fraction of the time.
+
+`run` takes the paths of the files and returns an `AstraResult`; `write_csv` writes its per-layer table. The
+rules are those of ASTRA-sim (2.x analytical back ends, and 1.0 with text workloads), quirks included, which is
+why they live here alone and nothing else in the project uses them.
+"""
+
+from simcore.astra.errors import AstraInputError
+from simcore.astra.result import AstraResult, write_csv
+from simcore.astra.run import load, run, simulate
+
+__all__ = ["AstraInputError", "AstraResult", "load", "run", "simulate", "write_csv"]
