@@ -174,13 +174,15 @@ def optimize(
     evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     executor = make_executor(evaluator, settings.jobs)
     on_start(sampler_name, len(known))
-    study = Study(space, sampler, executor, Journal(folder, space.name, space.objectives), known, on_trial)
+    journal = Journal(folder, space.name, space.objectives)
+    study = Study(space, sampler, executor, journal, known, on_trial)
     try:
         return study.run(Limits(settings.trials, settings.timeout))
     except KeyboardInterrupt:
         return "interrupted"
     finally:
         executor.close()
+        journal.close()
 
 
 def load_record(folder: Path) -> StudyRecord:

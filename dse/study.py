@@ -92,6 +92,7 @@ class Study:
             self.on_trial(self.trials, outcome)
             self.trials += 1
             done.append((proposal, outcome))
+        self.journal.synchronise()
         for proposal, outcome in done:
             if outcome.state == "failed":
                 self.sampler.reject(proposal)

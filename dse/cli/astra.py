@@ -9,7 +9,8 @@ from pathlib import Path
 
 EXAMPLES = """examples:
   dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run
-  dse astra --network-configuration net.json --system-configuration sys.txt --workload-configuration gpt3.txt --csv layers.csv
+  dse astra --network-configuration net.json --system-configuration sys.txt \
+            --workload-configuration gpt3.txt --num-passes 2 --csv layers.csv
 
 A Chakra workload is a prefix (files PREFIX.<rank>.et) or one .et file that every NPU runs.
 """
@@ -77,9 +78,7 @@ def run(options: argparse.Namespace) -> int:
         }
         print(json.dumps(document))
         return 0
-    npus = len(result.finish_ns_per_npu)
-    print(
-        f"finished at {result.finish_ns:,} ns on {npus:,} NPUs (the first at {int(result.finish_ns_per_npu.min()):,} ns)"
-    )
+    finish = result.finish_ns_per_npu
+    print(f"finished at {result.finish_ns:,} ns on {len(finish):,} NPUs (the first at {int(finish.min()):,} ns)")
     print(f"computation {result.compute_ns:,} ns, exposed communication {result.exposed_communication_ns:,} ns")
     return 0

@@ -94,7 +94,7 @@ def tpe(space: Space, seed: int) -> OptunaSampler:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         sampler = optuna.samplers.TPESampler(
-            multivariate=True, group=True, seed=seed, warn_independent_sampling=False, n_startup_trials=20
+            multivariate=True, seed=seed, n_startup_trials=20
         )
     return OptunaSampler(space, sampler, smooth=True)
 
