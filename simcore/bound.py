@@ -26,7 +26,7 @@ from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.footprint import footprint, model_states
 from simcore.program import Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
-from simcore.system.chunks import PICOSECONDS, Chunks
+from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
 from simcore.workload.transformer import forward_flops, transformer_program
 
@@ -54,11 +54,36 @@ def collective_least(split: Chunks) -> int:
     return max(way, *busy.values())
 
 
+def reordered_least(paths: list[list[Phase]], chunks: int) -> int:
+    """The same where each chunk may take any of `paths`, as a policy likes [ps].
+
+    A policy chooses orders by the bandwidths it finds, so a bound that may not rise with a bandwidth must hold for all
+    orders: each dimension serves at least its smallest share of every chunk.
+    """
+    least: dict[int, int] = {}
+    for path in paths:
+        busy: dict[int, int] = {}
+        for phase in path:
+            busy[phase.dimension] = busy.get(phase.dimension, 0) + phase.serialization
+        least = {d: min(least.get(d, time), time) for d, time in busy.items()}
+    way = min(sum(phase.serialization + phase.latency for phase in path) for path in paths)
+    return max(way, *(chunks * time for time in least.values()))
+
+
+def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
+    """Least time of a type of collective, by what identifies it [ps]."""
+    system = lowering.design.system
+    if system.inter_dimension == "baseline" or key[0] not in ORDERED_KINDS:
+        return collective_least(split)
+    kind, group, size = key
+    return reordered_least(lowering.chunker.every_order(kind, lowering.placement[group], size), system.chunks)
+
+
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
         lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
-        kind = lowering.collective(design.workload.collective, "all", design.workload.size)
-        least = collective_least(lowering.types[kind][1])
+        lowering.collective(design.workload.collective, "all", design.workload.size)
+        least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
         return _metrics(design, least / PICOSECONDS, 0.0, None)
     program = transformer_program(design)
     lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
@@ -73,7 +98,7 @@ class _IterationBound:
 
     def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
         self.program, self.lowering, self.programs = program, lowering, programs
-        self._least = [collective_least(split) for _, split in lowering.types]
+        self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
         self._block: dict[int, int] = {}
 
     def block(self, block: int) -> int:
@@ -104,8 +129,9 @@ class _IterationBound:
             best = max(best, fill + work + max(self._after(s), drain + final_first if s else 0))
             fill += self.block(chunks[0][pipeline.FORWARD])
             drain += self.block(chunks[0][pipeline.BACKWARD])
-            issues = block_issues(self.lowering, self.programs[s], m)
-            best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
+            if self.lowering.design.system.inter_dimension == "baseline":
+                issues = block_issues(self.lowering, self.programs[s], m)
+                best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
         return best
 
     def _after(self, s: int) -> int:
@@ -153,6 +179,10 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
 
 
 def _bound_partial(document: Mapping[str, Any]) -> Bounds:
+    for path in (("workload",), ("cluster",), ("cluster", "npu"), ("cluster", "npus")):
+        holder: Any = document if len(path) == 1 else document["cluster"]
+        if not isinstance(holder, Mapping) or path[-1] not in holder:
+            raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
     workload = TransformerWorkload.model_validate(document["workload"])
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from simcore.cost.price import price_problems
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design, Dimension, TransformerWorkload
 from simcore.engine.queues import MAX_CHUNKS
+from simcore.network import Slice
 from simcore.problem import Path, Problem
+from simcore.schedule.base import CHUNK_SHIFT
+from simcore.system.chunks import block_of
 from simcore.system.placement import place
 
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
-    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _stragglers, _system)
+    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _stragglers, _failed_links, _system)
     if isinstance(design.workload, TransformerWorkload):
-        rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
+        rules += (_degrees, _groups_on_leaves, _model, _batch, _schedule, _precision, _not_yet)
     return [problem for rule in rules for problem in rule(design)] + price_problems(design)
 
 
@@ -30,6 +33,8 @@ def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str,
 
 
 def _network(design: Design) -> Iterator[Problem]:
+    if isinstance(design.workload, CollectiveWorkload) and design.cluster.npus < 2:
+        yield Problem(("cluster", "dimensions"), "at least 2 NPUs for a collective", str(design.cluster.npus))
     for index, dimension in enumerate(design.cluster.dimensions):
         path: Path = ("cluster", "dimensions", index)
         if dimension.size < 2 and len(design.cluster.dimensions) > 1:
@@ -38,8 +43,9 @@ def _network(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "bandwidth"), "a bandwidth above 0", f"{dimension.bandwidth:g} B/s")
         if dimension.latency < 0:
             yield Problem((*path, "latency"), "a latency of 0 or more", f"{dimension.latency:g} s")
-        if dimension.topology != "switch" and dimension.oversubscription > 1:
+        if dimension.topology not in ("switch", "fat_tree") and dimension.oversubscription > 1:
             yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{dimension.oversubscription:g}")
+        yield from _leaf(dimension, path)
         if dimension.topology != "switch" and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
         if design.algorithms[index] == "halving_doubling" and dimension.size & (dimension.size - 1):
@@ -49,6 +55,56 @@ def _network(design: Design) -> Iterator[Problem]:
                 "'halving_doubling', which needs a power of two",
                 "use ring, direct or double_binary_tree there",
                 rule="halving_doubling needs a power of two",
+            )
+
+
+def _leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
+    leaf, size = dimension.leaf, dimension.size
+    if (leaf is None) == (dimension.topology == "fat_tree"):
+        expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what is no fat_tree"
+        yield Problem((*path, "leaf"), expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
+    elif leaf is not None and size % leaf:
+        yield Problem((*path, "leaf"), f"leaves that divide the dimension ({size} NPUs)", str(leaf))
+
+
+def _groups_on_leaves(design: Design) -> Iterator[Problem]:
+    """Members of a group must be spread over the leaves of a fat tree alike."""
+    for group, slices in place(design)[0].items():
+        for where in slices:
+            leaf = design.cluster.dimensions[where.dimension].leaf
+            stride, span = where.part.stride, where.part.stride * where.part.members
+            if leaf is None or (_aligned(stride, leaf) and _aligned(span, leaf)):
+                continue
+            yield Problem(
+                ("cluster", "dimensions", where.dimension, "leaf"),
+                f"leaves that {group} parallelism fills or divides ({where.part.members} NPUs, {stride} apart)",
+                str(leaf),
+                "choose sizes that divide each other",
+                rule="groups fill leaves",
+            )
+
+
+def _aligned(one: int, other: int) -> bool:
+    return one % other == 0 or other % one == 0
+
+
+def _failed_links(design: Design) -> Iterator[Problem]:
+    dimensions = design.cluster.dimensions
+    for index, failed in enumerate(design.cluster.failed_links):
+        path: Path = ("cluster", "failed_links", index)
+        if failed.dimension >= len(dimensions):
+            yield Problem((*path, "dimension"), f"a dimension below {len(dimensions)}", str(failed.dimension))
+            continue
+        dimension = dimensions[failed.dimension]
+        block, part = block_of(dimension), Slice(dimension.size, dimension.size, 1)
+        ends = {frozenset((link.source, link.target)) for link in block.wiring(part)}
+        if frozenset(failed.between) not in ends:
+            a, b = failed.between
+            yield Problem(
+                (*path, "between"),
+                f"two ends of a link of the {dimension.topology} ({dimension.size} NPUs; switches are numbered from "
+                f"{dimension.size})",
+                f"{a} and {b}",
             )
 
 
@@ -110,6 +166,7 @@ def _model(design: Design) -> Iterator[Problem]:
     yield from _divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
     yield from _divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
     kv = model.kv_heads or model.heads
+    yield from _divides(kv, model.heads, ("workload", "model"), "key-value heads", "the heads", "key-value heads")
     if kv != model.heads and kv % p.tensor and p.tensor % kv:
         yield Problem(
             tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
@@ -132,8 +189,9 @@ def _model(design: Design) -> Iterator[Problem]:
         what = "interleaved stages divide the layers"
         path: Path = ("parallelism", "interleave")
         yield from _divides(stages, model.layers, path, "pipeline x interleave", "the layers", what)
-    if model.position == "learned" and workload.sequence > model.sequence_length and not workload.sequence_length:
-        yield Problem(("workload", "sequence_length"), f"at most {model.sequence_length}", str(workload.sequence))
+    if model.position == "learned" and workload.sequence > model.sequence_length:
+        most = f"at most {model.sequence_length}"
+        yield Problem(("workload", "sequence_length"), most, str(workload.sequence), rule="positions")
 
 
 def _batch(design: Design) -> Iterator[Problem]:
@@ -155,6 +213,9 @@ def _schedule(design: Design) -> Iterator[Problem]:
     p = design.parallelism
     path: Path = ("parallelism", "interleave")
     if p.interleave == 1:
+        return
+    if p.interleave >= 1 << CHUNK_SHIFT:
+        yield Problem(path, f"less than {1 << CHUNK_SHIFT}", str(p.interleave), rule="interleaving")
         return
     if p.pipeline == 1:
         yield Problem(

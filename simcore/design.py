@@ -14,14 +14,27 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, NonNegativeInt, PositiveInt, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.quantity import Bandwidth, Size, Time
-from simcore.spec import Frozen, NamedNpu, NamedPrices, NamedTransformer, Precision, Tier, preset
+from simcore.spec import (
+    Count,
+    Factor,
+    Flag,
+    Frozen,
+    NamedNpu,
+    NamedPrices,
+    NamedTransformer,
+    Natural,
+    Precision,
+    Share,
+    Tier,
+    preset,
+)
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
-Topology = Literal["ring", "fully_connected", "switch"]
+Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
 Algorithm = Literal["ring", "direct", "halving_doubling", "double_binary_tree"]
 CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
 
@@ -30,9 +43,9 @@ class TransformerWorkload(Frozen):
     """One training iteration of a transformer."""
 
     model: NamedTransformer
-    global_batch: PositiveInt
+    global_batch: Count
     """Sequences per iteration."""
-    sequence_length: PositiveInt | None = None
+    sequence_length: Count | None = None
     precision: Precision = "fp16"
     gradient_precision: Literal["fp16", "fp32"] = "fp16"
 
@@ -46,7 +59,7 @@ class CollectiveWorkload(Frozen):
     """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share)."""
 
     collective: CollectiveKind
-    size: Size
+    size: Annotated[Size, Field(gt=0)]
 
 
 def _workload_kind(value: Any) -> str:
@@ -63,19 +76,19 @@ Workload = Annotated[
 class Parallelism(Frozen):
     """How the model and the batch are spread over the NPUs."""
 
-    tensor: PositiveInt = 1
-    pipeline: PositiveInt = 1
-    data: PositiveInt | None = None
+    tensor: Count = 1
+    pipeline: Count = 1
+    data: Count | None = None
     """What is left of the NPUs unless given."""
-    context: PositiveInt = 1
-    expert: PositiveInt = 1
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
-    microbatch: PositiveInt = 1
+    context: Count = 1
+    expert: Count = 1
+    zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
+    microbatch: Count = 1
     schedule: Literal["gpipe", "1f1b"] = "1f1b"
-    interleave: PositiveInt = 1
+    interleave: Count = 1
     recompute: Literal["none", "selective", "full"] = "none"
-    sequence_parallel: bool = False
-    bucket: Size = 25e6
+    sequence_parallel: Flag = False
+    bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
 
 
@@ -83,17 +96,19 @@ class Dimension(Frozen):
     """One dimension of the network."""
 
     topology: Topology
-    size: PositiveInt
+    size: Count
     bandwidth: Bandwidth
     """Injection bandwidth per NPU, each direction [B/s]."""
     latency: Time
     """One step between neighbours [s]."""
     tier: Tier = "node"
-    oversubscription: Annotated[float, Field(ge=1)] = 1.0
-    """Traffic that leaves the leaf of a switch gets bandwidth / oversubscription."""
-    in_network: bool = False
+    leaf: Count | None = None
+    """NPUs under each leaf switch of a fat tree."""
+    oversubscription: Factor = 1.0
+    """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
+    in_network: Flag = False
     """The switch reduces: an all-reduce sends its buffer once."""
-    efficiency: Annotated[float, Field(gt=0, le=1)] = 1.0
+    efficiency: Share = 1.0
     """Share of the bandwidth that messages reach."""
     collective: Algorithm | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
@@ -102,9 +117,17 @@ class Dimension(Frozen):
 class Straggler(Frozen):
     """An NPU that computes `slowdown` times as long as its data sheet says."""
 
-    npu: NonNegativeInt
+    npu: Natural
     """Number of the NPU, counted innermost dimension first."""
-    slowdown: Annotated[float, Field(gt=0)]
+    slowdown: Annotated[float, Field(strict=True, gt=0)]
+
+
+class FailedLink(Frozen):
+    """A link that does not work, in every row of NPUs along its dimension: both directions of it."""
+
+    dimension: Natural
+    between: tuple[Natural, Natural]
+    """The places of its two ends in the dimension."""
 
 
 class Cluster(Frozen):
@@ -114,7 +137,9 @@ class Cluster(Frozen):
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
     stragglers: tuple[Straggler, ...] = ()
-    """NPUs slower than the others; only engine `reference` plays them."""
+    """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    failed_links: tuple[FailedLink, ...] = ()
+    """Links that do not work; only engine `reference_links` plays them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -144,13 +169,20 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
     left = npus
     dimensions: list[dict[str, Any]] = []
-    for dimension in spec["dimensions"]:
-        size = min(dimension.get("size", left), left)
+    for index, dimension in enumerate(spec["dimensions"]):
+        if not isinstance(dimension, dict):
+            raise ValueError(f"expected dimensions that are mappings, got {dimension!r}")
+        whole = dimension.get("size", left)
+        if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
+            raise ValueError(f"expected a size of at least 1 in dimension {index}, got {whole!r}")
+        size = min(whole, left)
         if left % size:
             raise ValueError(f"expected a number of NPUs that fills whole groups of {size}, got {npus}")
         if size > 1 or not dimensions:
             dimensions.append({**dimension, "size": size})
         left //= size
+    if left != 1:
+        raise ValueError(f"expected at most {npus // left} NPUs on this fabric, got {npus}; leave its last size open")
     return dimensions
 
 
@@ -159,10 +191,10 @@ class System(Frozen):
 
     collective: tuple[Algorithm, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
-    chunks: PositiveInt = 64
+    chunks: Count = 64
     intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "fifo"
     inter_dimension: Literal["baseline", "themis"] = "baseline"
-    active_chunks: Literal["overlap"] | PositiveInt = "overlap"
+    active_chunks: Literal["overlap"] | Count = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
 
@@ -210,8 +242,9 @@ class Design(Frozen):
             for key, usual in _USUAL.items():
                 if dimension[key] == usual:
                     del dimension[key]
-        if not self.cluster.stragglers:
-            del document["cluster"]["stragglers"]
+        for key in ("stragglers", "failed_links"):
+            if not document["cluster"][key]:
+                del document["cluster"][key]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):
@@ -229,10 +262,10 @@ class Design(Frozen):
 
 
 def default_algorithm(topology: Topology, size: int) -> Algorithm:
-    """Ring on a ring, direct on fully connected, halving_doubling on a switch (ring where no power of two)."""
+    """Ring on ring and mesh, direct on fully connected, halving_doubling on switches (ring where no power of two)."""
     if topology == "fully_connected":
         return "direct"
-    return "halving_doubling" if topology == "switch" and size & (size - 1) == 0 else "ring"
+    return "halving_doubling" if topology in ("switch", "fat_tree") and size & (size - 1) == 0 else "ring"
 
 
 __all__ = [
@@ -242,6 +275,7 @@ __all__ = [
     "CollectiveWorkload",
     "Design",
     "Dimension",
+    "FailedLink",
     "Group",
     "Parallelism",
     "Straggler",

@@ -7,6 +7,7 @@ packages read "400 Gb/s" as gilberts.
 
 from __future__ import annotations
 
+import decimal
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ _Units = dict[str, Fraction]
 _DECIMAL: _Units = {prefix: Fraction(1000) ** power for power, prefix in enumerate(["", "k", "M", "G", "T", "P", "E"])}
 _DECIMAL["K"] = _DECIMAL["k"]
 _BINARY: _Units = {f"{prefix}i": Fraction(1024) ** power for power, prefix in enumerate("KMGTP", 1)}
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*?)\s*")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ _SIZES = _scaled("B", _DECIMAL) | _scaled("B", _BINARY) | _scaled("b", _DECIMAL,
 _RATES = {f"{unit}/s": factor for unit, factor in _SIZES.items()} | {
     f"{prefix}bps": factor / 8 for prefix, factor in _DECIMAL.items()
 }
-_TIMES = _exact(s="1", ms="1e-3", us="1e-6", µs="1e-6", ns="1e-9", ps="1e-12", min="60", h="3600")
+_TIMES = _exact(s="1", ms="1e-3", us="1e-6", ns="1e-9", ps="1e-12", min="60", h="3600")
+_TIMES |= {"\u00b5s": _TIMES["us"], "\u03bcs": _TIMES["us"]}  # the micro sign, and the Greek letter that looks like it
 _LONG_TIMES = _TIMES | _exact(d="86400", years="31536000", year="31536000")
 
 KINDS = {
@@ -83,7 +85,10 @@ def parse(text: str, kind_name: str) -> float:
         raise ValueError(f"expected a {kind.name} such as {kind.example}, got '{text}'")
     number, unit = match[1], match[2]
     if unit in kind.units:
-        return float(Fraction(number) * kind.units[unit])
+        try:
+            return float(Fraction(number) * kind.units[unit])
+        except OverflowError:
+            raise ValueError(f"expected a {kind.name} that is a number, got '{text}', which is too large") from None
     if not unit:
         raise ValueError(f"expected a {kind.name} with its unit, such as {kind.example}, got '{text}' without one")
     others = [other.name for other in KINDS.values() if unit in other.units]
@@ -103,7 +108,18 @@ def write(value: float, kind_name: str) -> str:
     ]
     readable = [text for text in candidates if parse(text, kind_name) == value]
     natural = [text for text in readable if 1 <= abs(float(text.split(" ")[0])) < 1e4 and "e" not in text]
-    return min(natural or readable, key=len)
+    return min(natural or readable or [_long(exact, kind)], key=len)
+
+
+def _long(exact: Fraction, kind: Kind) -> str:
+    """As many digits as it takes, in the last unit that the kind is written in."""
+    unit = kind.written[-1]
+    scaled = exact / kind.units[unit]
+    for digits in range(18, 60):
+        text = f"{decimal.Context(digits).divide(decimal.Decimal(scaled.numerator), scaled.denominator)} {unit}"
+        if parse(text.replace("E", "e"), kind.name) == float(exact):
+            return text.replace("E", "e")
+    raise AssertionError(f"no decimal reads back as {float(exact)!r}")
 
 
 class SI(float):

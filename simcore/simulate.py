@@ -39,6 +39,7 @@ def _reference(design: Design, engine: str) -> Result:
     from simcore.engine import reference  # imports SimPy, which no other engine needs
 
     links = engine == "reference_links"
+    _refuse(design, engine)
     reference.within_budget(design, links)
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, reference.time_collective(design, links), None, engine)
@@ -47,18 +48,29 @@ def _reference(design: Design, engine: str) -> Result:
     return _result(design, timing, program, engine)
 
 
-def _refuse_asymmetry(design: Design) -> None:
-    """The fast engine plays one NPU per stage for all of them, so they must all do the same."""
-    if design.cluster.stragglers:
+def _refuse(design: Design, engine: str) -> None:
+    """Raise `InputError` for what an engine cannot play: one NPU must speak for its stage, a phase for its links."""
+    problems = []
+    if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
         found = f"NPUs slower than the others ({slow})"
-        raise InputError([Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'")])
+        problems.append(Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'"))
+    if engine != "reference_links" and design.cluster.failed_links:
+        expected = f"links that all work (engine '{engine}' plays phases, not messages)"
+        found = f"{len(design.cluster.failed_links)} failed links"
+        problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'reference_links'"))
+    if engine == "reference_links" and design.system.active_chunks != "overlap":
+        expected = "'overlap' (engine 'reference_links' lets every chunk send when it can)"
+        found = str(design.system.active_chunks)
+        problems.append(Problem(("system", "active_chunks"), expected, found, "use engine 'reference'"))
+    if problems:
+        raise InputError(problems)
 
 
 def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
-    _refuse_asymmetry(design)
+    _refuse(design, "fast")
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, time_collective(design), None, "fast"), None
     program = transformer_program(design)

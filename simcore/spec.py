@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PositiveInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from simcore import catalog
 from simcore.quantity import (
@@ -24,7 +24,11 @@ from simcore.quantity import (
 
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Tier = Literal["chiplet", "package", "node", "pod"]
-Fraction = Annotated[float, Field(gt=0, le=1)]
+Share = Annotated[float, Field(strict=True, gt=0, le=1)]
+Factor = Annotated[float, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, gt=0)]
+Natural = Annotated[int, Field(strict=True, ge=0)]
+Flag = Annotated[bool, Field(strict=True)]
 
 BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 """Bytes of one number, by precision."""
@@ -40,16 +44,16 @@ class Transformer(Frozen):
     """A decoder-only transformer by its shape."""
 
     name: str = ""
-    hidden: PositiveInt
-    layers: PositiveInt
-    heads: PositiveInt
-    vocabulary: PositiveInt
-    sequence_length: PositiveInt = 2048
+    hidden: Count
+    layers: Count
+    heads: Count
+    vocabulary: Count
+    sequence_length: Count = 2048
     """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
-    feed_forward: PositiveInt | None = None
-    kv_heads: PositiveInt | None = None
-    gated: bool = False
-    bias: bool = True
+    feed_forward: Count | None = None
+    kv_heads: Count | None = None
+    gated: Flag = False
+    bias: Flag = True
     position: Literal["learned", "rotary"] = "learned"
     source: str = ""
 
@@ -67,36 +71,36 @@ class Transformer(Frozen):
 class NpuMemory(Frozen):
     """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
 
-    capacity: Size
-    bandwidth: Bandwidth
-    efficiency: Fraction = 0.8
+    capacity: Annotated[Size, Field(gt=0)]
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    efficiency: Share = 0.8
 
 
 class GemmEfficiency(Frozen):
     """A matrix product of F FLOPs reaches `limit` x F / (F + `half`) of the peak."""
 
-    limit: Fraction = 0.75
-    half: Work = 8e9
+    limit: Share = 0.75
+    half: Annotated[Work, Field(ge=0)] = 8e9
 
 
 class NpuPower(Frozen):
     """Power of one NPU at full use and idle [W]."""
 
-    max: Power
-    idle: Power
+    max: Annotated[Power, Field(gt=0)]
+    idle: Annotated[Power, Field(ge=0)]
 
 
 class Npu(Frozen):
     """An accelerator."""
 
     name: str = ""
-    peak: dict[Precision, ComputeRate]
+    peak: dict[Precision, Annotated[ComputeRate, Field(gt=0)]]
     memory: NpuMemory
     gemm: GemmEfficiency = GemmEfficiency()
-    overhead: Time = 4e-6
+    overhead: Annotated[Time, Field(ge=0)] = 4e-6
     """Time a kernel takes beyond its roofline [s]."""
     power: NpuPower
-    price: Money | None = None
+    price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
     sources: dict[str, str] = {}
 
@@ -104,9 +108,9 @@ class Npu(Frozen):
 class TierPrices(Frozen):
     """Prices of the network elements of one tier [$ per B/s]; None where the tier has no such element."""
 
-    link: BandwidthPrice | None = None
-    switch: BandwidthPrice | None = None
-    nic: BandwidthPrice | None = None
+    link: Annotated[BandwidthPrice, Field(ge=0)] | None = None
+    switch: Annotated[BandwidthPrice, Field(ge=0)] | None = None
+    nic: Annotated[BandwidthPrice, Field(ge=0)] | None = None
 
 
 class PriceList(Frozen):
@@ -114,13 +118,13 @@ class PriceList(Frozen):
 
     name: str = ""
     network: dict[Tier, TierPrices]
-    npu: dict[str, Money] = {}
-    free_npus: bool = False
+    npu: dict[str, Annotated[Money, Field(ge=0)]] = {}
+    free_npus: Flag = False
     """NPUs are not counted (the network alone)."""
-    memory: CapacityPrice = 8e-9
-    electricity: EnergyPrice = 0.1 / 3.6e6
-    pue: Annotated[float, Field(ge=1)] = 1.2
-    lifetime: Duration = 4 * 365 * 86400.0
+    memory: Annotated[CapacityPrice, Field(ge=0)] = 8e-9
+    electricity: Annotated[EnergyPrice, Field(ge=0)] = 0.1 / 3.6e6
+    pue: Factor = 1.2
+    lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     sources: dict[str, str] = {}
 
 

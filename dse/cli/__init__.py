@@ -16,6 +16,7 @@ COMMANDS = {
     "simulate": "one design: time, breakdown, memory, cost",
     "space": "what is in a space: size, examples, schema",
     "report": "front, plots and page again from a run folder",
+    "verify": "the front once more on the reference engine",
     "astra": "run ASTRA-sim's own input files",
 }
 DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."

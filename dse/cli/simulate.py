@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simcore.design import Design
 
 EXAMPLES = """examples:
   dse simulate design.yaml
   dse simulate design.yaml --set parallelism.tensor=16 --set cluster.dimensions[1].bandwidth="50 GB/s"
   dse simulate design.yaml --json | jq .iteration_time_s
   dse simulate design.yaml --trace trace.json        # open it at ui.perfetto.dev
+  dse simulate design.yaml --chakra-out traces       # for ASTRA-sim, or dse astra
 """
 
 
@@ -30,6 +35,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="change one value; may be repeated",
     )
     command.add_argument("--trace", type=Path, metavar="FILE.json", help="write a Chrome / Perfetto trace")
+    command.add_argument("--chakra-out", type=Path, metavar="DIR", help="write the design as ASTRA-sim's input files")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -50,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
         write_trace(design, result, log, options.trace)
     else:
         result = simulate(design, engine_named(options.engine))
+    if options.chakra_out is not None:
+        _export(design, options.chakra_out)
     document_out: dict[str, Any] = result.document()
     if options.json:
         print(json.dumps(document_out, indent=2, allow_nan=False))
@@ -58,3 +66,18 @@ def run(options: argparse.Namespace) -> int:
 
         print_result(design, result)
     return 0
+
+
+def _export(design: Design, folder: Path) -> None:
+    from simcore.astra.export import differences, export
+
+    files = export(design, folder)
+    workload = files[-1] if files[-1].name == "workload.et" else folder / "workload"
+    groups = " --comm-group-configuration comm_groups.json" if (folder / "comm_groups.json").exists() else ""
+    print(
+        f"wrote {len(files)} files to {folder}/; there: dse astra --network-configuration network.yml "
+        f"--system-configuration system.json --workload-configuration {workload.name}{groups}",
+        file=sys.stderr,
+    )
+    for difference in differences(design):
+        print(f"note: {difference}", file=sys.stderr)

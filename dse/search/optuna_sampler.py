@@ -93,9 +93,7 @@ def tpe(space: Space, seed: int) -> OptunaSampler:
     """Multivariate tree-structured Parzen estimator (Bergstra et al. 2011; Falkner et al. 2018)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.TPESampler(
-            multivariate=True, seed=seed, n_startup_trials=20
-        )
+        sampler = optuna.samplers.TPESampler(multivariate=True, seed=seed, n_startup_trials=20)
     return OptunaSampler(space, sampler, smooth=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.compute import Roofline
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
@@ -16,6 +17,7 @@ from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.program import Category, Program, Start, Waits
 from simcore.schedule import SCHEDULES, Steady
+from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, whole
 
 LOG_ROWS = 400_000
@@ -51,6 +53,8 @@ def time_collective(design: Design) -> Timing:
     assert isinstance(workload, CollectiveWorkload)
     lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
     kind = lowering.collective(workload.collective, "all", workload.size)
+    if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
+        raise too_long(serial / PICOSECONDS)
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = queues.new_state(1, dimensions, 1, design.system.chunks)[0]
@@ -71,6 +75,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     assert isinstance(workload, TransformerWorkload)
     lowering = Lowering(design, placement, Roofline(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
+    if (serial := _serial(lowering, programs, program.microbatches)) >= LONGEST:
+        raise too_long(serial / PICOSECONDS)
     steady = None if trace else SCHEDULES[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
@@ -155,6 +161,36 @@ def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
     run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
     run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
     return True
+
+
+def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
+    """Time of each type of collective if none of its phases overlapped [ps]."""
+    return np.array(
+        [
+            sum(
+                float(times) * (phase.serialization + phase.latency)
+                for path, times in split.counted()
+                for phase in path
+            )
+            for _, split in lowering.types
+        ]
+    )
+
+
+def _serial(lowering: Lowering, programs: queues.Ints, microbatches: int) -> float:
+    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
+    operators = np.array(lowering.operators, np.int64)
+    code, argument = operators[:, 0], operators[:, 1]
+    cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
+    collective = (code == pipeline.BLOCKING) | (code == pipeline.START)
+    if lowering.types:
+        cost[collective] = _serial_types(lowering)[argument[collective]]
+    ends = np.concatenate([[0.0], np.cumsum(cost)])
+    first, end, repeat = np.array(lowering.segments, np.int64).T
+    segment_ends = np.concatenate([[0.0], np.cumsum((ends[end] - ends[first]) * repeat)])
+    begin, stop = np.array(lowering.blocks, np.int64).T
+    blocks = segment_ends[stop] - segment_ends[begin]
+    return float((blocks[programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1]).sum())
 
 
 def _capacity(program: Program, microbatches: int) -> tuple[int, int]:

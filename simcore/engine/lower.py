@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Lowering:
     names: dict[int, str] = field(default_factory=dict)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    _type_of: dict[tuple[Hashable, ...], int] = field(default_factory=dict)
+    _type_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
     _durations: dict[Compute, int] = field(default_factory=dict)
     _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -54,7 +55,11 @@ class Lowering:
             self._add(key, group, self.chunker.send(self.placement[group], hops, size))
         return self._type_of[key]
 
-    def _add(self, key: tuple[Hashable, ...], group: str, split: Chunks) -> None:
+    def keyed(self) -> Iterator[tuple[tuple[Any, ...], tuple[str, Chunks]]]:
+        """The types of collectives in order, each with what identifies it: (kind, group, size) or that of a message."""
+        return zip(self._type_of, self.types, strict=True)
+
+    def _add(self, key: tuple[Any, ...], group: str, split: Chunks) -> None:
         self._type_of[key] = len(self.types)
         self.types.append((group, split))
 

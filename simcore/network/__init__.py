@@ -1,10 +1,65 @@
 """Over which links: one file per topology block. A torus is several ring dimensions."""
 
-from simcore.network.base import Block, Exchange, Pattern, Send, Shift, Slice, Spread, StepCost, Tree
+from functools import lru_cache
+
+from simcore.network.base import (
+    Block,
+    Chain,
+    Exchange,
+    Link,
+    Pattern,
+    Route,
+    Send,
+    Shape,
+    Shift,
+    Slice,
+    Spread,
+    StepCost,
+    Tree,
+)
+from simcore.network.fat_tree import FatTree
 from simcore.network.fully_connected import FullyConnected
+from simcore.network.mesh import Mesh
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
 
-BLOCKS: dict[str, Block] = {"ring": Ring(), "fully_connected": FullyConnected(), "switch": Switch()}
+TOPOLOGIES = ("ring", "mesh", "fully_connected", "switch", "fat_tree")
 
-__all__ = ["BLOCKS", "Block", "Exchange", "Pattern", "Send", "Shift", "Slice", "Spread", "StepCost", "Tree"]
+
+@lru_cache(maxsize=256)
+def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0) -> Block:
+    """The block of a topology; `leaf` and `oversubscription` are those of a fat tree."""
+    if topology == "fat_tree":
+        assert leaf is not None  # checked at the door
+        return FatTree(leaf, oversubscription)
+    plain: dict[str, Block] = {
+        "ring": Ring(),
+        "mesh": Mesh(),
+        "fully_connected": FullyConnected(),
+        "switch": Switch(),
+    }
+    return plain[topology]
+
+
+__all__ = [
+    "TOPOLOGIES",
+    "Block",
+    "Chain",
+    "Exchange",
+    "FatTree",
+    "FullyConnected",
+    "Link",
+    "Mesh",
+    "Pattern",
+    "Ring",
+    "Route",
+    "Send",
+    "Shape",
+    "Shift",
+    "Slice",
+    "Spread",
+    "StepCost",
+    "Switch",
+    "Tree",
+    "block",
+]

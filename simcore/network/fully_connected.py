@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from simcore.network.base import Block, Exchange, Pattern, Send, Shift, Slice, Spread, StepCost, Tree
+from simcore.network.base import (
+    Block,
+    Chain,
+    Exchange,
+    Link,
+    Pattern,
+    Route,
+    Send,
+    Shape,
+    Shift,
+    Slice,
+    Spread,
+    StepCost,
+    Tree,
+)
 
 
 class FullyConnected(Block):
@@ -16,13 +30,33 @@ class FullyConnected(Block):
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
-        links = part.size - 1
+        links, n = part.size - 1, part.members
         match pattern:
             case Shift(steps):
                 return StepCost(steps * links, steps)
-            case Exchange() | Send() | Spread():
+            case Exchange() | Send():
                 return StepCost(links, 1)
+            case Spread(window):
+                rounds = -(-(n - 1) // window) if window else 1
+                return StepCost(rounds * links, rounds)
             case Tree(depth):
+                # As at a switch's port, but at the bandwidth of one link: a member talks to one peer at a time.
                 return StepCost(2 * links, 2 * depth)
+            case Chain(pieces):
+                return StepCost((pieces + n - 2) * links, n - 1)
             case _:
                 assert_never(pattern)
+
+    def shape(self, part: Slice) -> Shape:
+        """See `Block.shape`."""
+        return Shape("star", part.members)
+
+    def wiring(self, part: Slice) -> tuple[Link, ...]:
+        """See `Block.wiring`: link i (n - 1) + k leads from i to the k-th other member."""
+        n = part.members
+        rate = 1 / (part.size - 1)
+        return tuple(Link(i, j, rate, 1) for i in range(n) for j in range(n) if i != j)
+
+    def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
+        """See `Block.routes`."""
+        return ((source * (part.members - 1) + target - (target > source),),)

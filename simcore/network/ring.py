@@ -1,15 +1,33 @@
 """A ring: two links of B / 2 per NPU and direction, one to each neighbour.
 
-A group that spans the ring uses both ways round at once. A contiguous group that does not is a line: what wraps
-around goes back through the links the other way. A group of stride s passes s - 1 foreign NPUs at each hop and
-shares every link with s - 1 other groups, so its messages take s hops at 1/s of the rate.
+A group that spans the ring uses both ways round at once: every message of a Shift, and of an Exchange with the
+opposite member, is split in halves; a Spread passes on, hop by hop, what has further to go, in floor(n/2) steps. A
+contiguous group that does not span it is a line and does as on a mesh. A group of stride s passes s - 1 foreign NPUs
+at each hop and shares every link with s - 1 other groups, so its messages take s hops at 1/s of the rate.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from simcore.network.base import Block, Exchange, Pattern, Send, Shift, Slice, Spread, StepCost, Tree
+from simcore.network.base import (
+    Block,
+    Chain,
+    Exchange,
+    Link,
+    Pattern,
+    Route,
+    Send,
+    Shape,
+    Shift,
+    Slice,
+    Spread,
+    StepCost,
+    Tree,
+)
+from simcore.network.mesh import Mesh
+
+_LINE = Mesh()
 
 
 class Ring(Block):
@@ -17,26 +35,54 @@ class Ring(Block):
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`; the load is that of the busiest link."""
-        members, stride = part.members, part.stride
-        closed = members * stride == part.size
+        if not _closed(part):
+            return _LINE.step(pattern, part)
+        n, stride = part.members, part.stride
         per_link = 2.0 * stride  # a message at the rate of one link, shared by the groups
         match pattern:
             case Shift(steps):
-                if closed:
-                    return StepCost(steps * per_link / 2, steps * stride)
-                return StepCost(steps * per_link, (steps - 1 + members - 1) * stride)
+                return StepCost(steps * per_link / 2, steps * stride)
             case Exchange(distance):
-                crossing = distance / 2 if closed and 2 * distance == members else distance
+                crossing = distance / 2 if 2 * distance == n else distance
                 return StepCost(crossing * per_link, distance * stride)
             case Spread():
-                # Messages over the busiest link and direction: bisection of the ring (both ways) or of the line.
-                crossing = members**2 // 8 if closed and members % 2 else members**2 / 8 if closed else members**2 // 4
-                return StepCost(crossing * per_link, (members // 2 if closed else members - 1) * stride)
-            case Tree(depth):
-                # An in-order tree has one edge of each level over a link; two trees carry half of the bytes each.
-                return StepCost(depth * per_link, 2 * (members - 1) * stride)
+                # Distances 1 … floor(n/2) over each link; of an even n, the last is split between both ways.
+                crossing = n**2 // 8 if n % 2 else n**2 / 8
+                return StepCost(crossing * per_link, n // 2 * stride)
+            case Tree():
+                return _LINE.step(pattern, part)
+            case Chain(pieces):
+                return StepCost((pieces + n - 2) * per_link / 2, (n - 1) * stride)
             case Send(distance):
-                short = min(distance, members - distance) if closed else distance
-                return StepCost(per_link, short * stride)
+                short = min(distance, n - distance)
+                return StepCost(per_link / 2 if 2 * distance == n else per_link, short * stride)
             case _:
                 assert_never(pattern)
+
+    def shape(self, part: Slice) -> Shape:
+        """See `Block.shape`."""
+        return Shape("ring") if _closed(part) else _LINE.shape(part)
+
+    def wiring(self, part: Slice) -> tuple[Link, ...]:
+        """See `Block.wiring`: link 2 i leads from i to i + 1, link 2 i + 1 back, the last pair over the wrap."""
+        links = _LINE.wiring(part)
+        if not _closed(part):
+            return links
+        rate, hops, end = 0.5 / part.stride, part.stride, part.members - 1
+        return (*links, Link(end, 0, rate, hops), Link(0, end, rate, hops))
+
+    def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
+        """See `Block.routes`: the shorter way round, or both."""
+        if not _closed(part):
+            return _LINE.routes(part, source, target)
+        n = part.members
+        ahead = (target - source) % n
+        forward = tuple(2 * ((source + i) % n) for i in range(ahead))
+        back = tuple(2 * ((source - 1 - i) % n) + 1 for i in range(n - ahead))
+        if len(forward) == len(back):
+            return forward, back
+        return (min(forward, back, key=len),)
+
+
+def _closed(part: Slice) -> bool:
+    return part.members * part.stride == part.size

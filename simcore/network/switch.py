@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
-from simcore.network.base import Block, Exchange, Pattern, Send, Shift, Slice, Spread, StepCost, Tree
+from simcore.network.base import Block, Link, Pattern, Route, Shape, Slice, StepCost
+from simcore.network.fat_tree import FatTree
 
 
 class Switch(Block):
-    """Full bandwidth to any one peer, shared among peers; any part of a switch is a switch."""
+    """Full bandwidth to any one peer, shared among peers; any part of a switch is a switch.
+
+    It is a fat tree of one leaf.
+    """
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
-        match pattern:
-            case Shift(steps):
-                return StepCost(steps, steps)
-            case Exchange() | Send():
-                return StepCost(1, 1)
-            case Spread():
-                return StepCost(part.members - 1, 1)
-            case Tree(depth):
-                # Inner node of one tree, leaf of the other: 3/2 + 1/2 of the buffer leave each port.
-                return StepCost(2, 2 * depth)
-            case _:
-                assert_never(pattern)
+        return FatTree(part.size).step(pattern, part)
+
+    def shape(self, part: Slice) -> Shape:
+        """See `Block.shape`."""
+        return Shape("star", part.members)
+
+    def wiring(self, part: Slice) -> tuple[Link, ...]:
+        """See `Block.wiring`."""
+        return FatTree(part.size).wiring(part)
+
+    def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
+        """See `Block.routes`."""
+        return FatTree(part.size).routes(part, source, target)

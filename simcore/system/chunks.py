@@ -8,6 +8,7 @@ for the sum of bytes / bandwidth of its steps; its chunk is ready for the next a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from simcore.collective import steps
+from simcore.collective import algorithm_for
 from simcore.design import Design, Dimension
-from simcore.network import BLOCKS, Send, Slice, StepCost
+from simcore.network import Block, Send, Slice, block
+from simcore.problem import InputError, Problem
 from simcore.system.inter_dimension import INTER_DIMENSION
 from simcore.system.placement import GroupSlice
 
@@ -36,6 +38,8 @@ class Phase(NamedTuple):
     """Bytes of the chunk that enters [B]."""
     sent: float
     """Bytes each NPU sends [B]."""
+    kind: str
+    """Collective kind, or `send_recv`."""
 
 
 class PhaseCost(NamedTuple):
@@ -59,22 +63,46 @@ class Chunks(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def phase_cost(algorithm: str, topology: str, kind: str, part: Slice, in_network: bool) -> PhaseCost:
+def phase_cost(algorithm: str, topology: Block, kind: str, part: Slice, in_network: bool) -> PhaseCost:
     """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
     if in_network and kind == "all_reduce":
         return PhaseCost(1.0, 2, 1.0)
     load, hops = 0.0, 0
-    for step in steps(algorithm, topology, kind, part.members):
-        cost: StepCost = BLOCKS[topology].step(step.pattern, part)
+    for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
+        cost = topology.step(step.pattern, part)
         load += cost.load * step.share
         hops += cost.hops
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
     return PhaseCost(load, hops, sent)
 
 
-def picoseconds(seconds: float) -> int:
-    """The one place where a duration is rounded, to at least 1 ps."""
-    return max(1, round(seconds * PICOSECONDS))
+def block_of(dimension: Dimension) -> Block:
+    """The topology block of a dimension."""
+    return block(dimension.topology, dimension.leaf, dimension.oversubscription)
+
+
+ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
+"""Collectives whose order of dimensions matters."""
+
+LONGEST = 1 << 62
+"""Longest time [ps], 53 days: two of them still add up in 64 bits."""
+
+
+def picoseconds(seconds: float, least: int = 1) -> int:
+    """The one place where a duration is rounded, to at least `least`.
+
+    Raises `InputError` where it is longer than `LONGEST`.
+    """
+    if not seconds * PICOSECONDS < LONGEST:
+        raise too_long(seconds)
+    return max(least, round(seconds * PICOSECONDS))
+
+
+def too_long(seconds: float) -> InputError:
+    """The error of a design whose times do not fit 64 bits of picoseconds."""
+    longest = f"an iteration of at most {LONGEST / PICOSECONDS / 86400:.0f} days"
+    fix = "use a smaller workload, or faster NPUs and networks"
+    return InputError([Problem((), longest, f"{seconds / 86400:.3g} days or more", fix)], "simulation")
 
 
 def apart(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
@@ -89,27 +117,29 @@ class Chunker:
     design: Design
 
     def rate(self, dimension: Dimension) -> float:
-        """Bandwidth that messages get on a dimension [B/s]."""
-        return dimension.bandwidth * dimension.efficiency / dimension.oversubscription
+        """Bandwidth that messages get on a dimension [B/s]; a fat tree knows which of them its spines slow down."""
+        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
+        return dimension.bandwidth * dimension.efficiency / slowed
 
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         dimension = self.design.cluster.dimensions[where.dimension]
         algorithm = self.design.algorithms[where.dimension]
-        cost = phase_cost(algorithm, dimension.topology, kind, where.part, dimension.in_network)
+        cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
         return Phase(
             where.dimension,
             picoseconds(cost.load * size / self.rate(dimension)),
-            round(cost.hops * dimension.latency * PICOSECONDS),
+            picoseconds(cost.hops * dimension.latency, least=0),
             entering,
             cost.sent * size,
+            kind,
         )
 
     def split(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
         """Phases of the chunks of a collective of `size` [B]."""
         chunks = self.design.system.chunks
         chunk = size / chunks
-        if kind not in ("reduce_scatter", "all_reduce", "all_gather"):
+        if kind not in ORDERED_KINDS:
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in group]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
@@ -119,11 +149,19 @@ class Chunker:
         paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
         return Chunks(paths, plan.chosen)
 
+    def every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
+        """The path of a chunk for every order of the group's dimensions."""
+        whole = size / self.design.system.chunks
+        if kind == "all_gather":
+            whole *= math.prod(where.part.members for where in group)
+        merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
+        return [self._ordered(kind, order, whole, merge) for order in itertools.permutations(group)]
+
     def _group_rate(self, where: GroupSlice) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter / its serialization."""
         dimension = self.design.cluster.dimensions[where.dimension]
         algorithm = self.design.algorithms[where.dimension]
-        cost = phase_cost(algorithm, dimension.topology, "reduce_scatter", where.part, False)
+        cost = phase_cost(algorithm, block_of(dimension), "reduce_scatter", where.part, False)
         return self.rate(dimension) * cost.sent / cost.load
 
     def _ordered(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
@@ -163,6 +201,7 @@ class Chunker:
 
     def _hop(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]
-        cost = BLOCKS[dimension.topology].step(Send(distance), where.part)
+        cost = block_of(dimension).step(Send(distance), where.part)
         serialization = picoseconds(cost.load * size / self.rate(dimension))
-        return Phase(where.dimension, serialization, round(cost.hops * dimension.latency * PICOSECONDS), size, size)
+        latency = picoseconds(cost.hops * dimension.latency, least=0)
+        return Phase(where.dimension, serialization, latency, size, size, "send_recv")

@@ -1,0 +1,63 @@
+"""The front of a run once more on the reference engine, reduced where the budget asks for it (and saying how)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+EXAMPLES = """examples:
+  dse verify runs/transformer1t --budget 300
+  dse verify runs/small --links
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse verify`."""
+    command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
+    command.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="about how long to take [300]")
+    command.add_argument("--jobs", type=int, default=2, metavar="N", help="worker processes [2]")
+    command.add_argument("--links", action="store_true", help="every message over every link, instead of every phase")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse verify`."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.report.units import human
+    from dse.run import load_record
+    from dse.verify import ranks, verify
+
+    record = load_record(options.run_folder)
+    if not record.front:
+        print("nothing to verify: no feasible design", file=sys.stderr)
+        return 1
+    rows = []
+    for row in verify(record, options.budget, max(1, options.jobs), options.links):
+        rows.append(row)
+        print(f"{len(rows)}/{len(record.front)} trial {row.trial}: {100 * row.difference:+.3g} %", file=sys.stderr)
+    fast, reference = ranks([row.fast_s for row in rows]), ranks([row.reference_s for row in rows])
+    if options.json:
+        document = [
+            {**asdict(row), "difference": row.difference, "rank_fast": a, "rank_reference": b}
+            for row, a, b in zip(rows, fast, reference, strict=True)
+        ]
+        print(json.dumps(document, indent=2))
+        return 0
+    table = Table(box=None, header_style="bold")
+    for name in ("trial", "whole", "fast", "reference", "difference", "rank", "reduced"):
+        table.add_column(name, justify="left" if name == "reduced" else "right")
+    for row, a, b in zip(rows, fast, reference, strict=True):
+        rank = str(a) if a == b else f"{a} -> {b}"
+        cells = [human(seconds, "s") for seconds in (row.full_s, row.fast_s, row.reference_s)]
+        shown = f"{100 * row.difference:+.3g} %" if row.difference else "none"
+        table.add_row(str(row.trial), *cells, shown, rank, ", ".join(row.reduced) or "nothing")
+    Console().print(table)
+    changed = sum(a != b for a, b in zip(fast, reference, strict=True))
+    worst = max(abs(row.difference) for row in rows)
+    print(f"largest difference {100 * worst:.3g} %, changes of rank {changed}")
+    return 0

@@ -1,0 +1,77 @@
+"""Who is where: the coordinates of every NPU, its stage, and with whom it shares each dimension of each group.
+
+NPUs are numbered innermost dimension first. Of a group that takes `members` NPUs `stride` apart of a dimension, an
+NPU's peers are those that differ from it in that digit alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from simcore.design import Design
+from simcore.system.placement import GroupSlice, Placement
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The NPUs of a design and the groups they form."""
+
+    design: Design
+    placement: Placement
+    known_peers: dict[tuple[int, str, int], tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart in number two neighbours of each dimension are."""
+        out = [1]
+        for dimension in self.design.cluster.dimensions:
+            out.append(out[-1] * dimension.size)
+        return tuple(out)
+
+    def digit(self, npu: int, where: GroupSlice) -> int:
+        """Rank of an NPU among its peers on a slice."""
+        coordinate = npu // self.strides[where.dimension] % where.part.size
+        return coordinate // where.part.stride % where.part.members
+
+    def rank(self, npu: int, group: str) -> int:
+        """Rank of an NPU in its group."""
+        rank, weight = 0, 1
+        for where in self.placement[group]:
+            rank += self.digit(npu, where) * weight
+            weight *= where.part.members
+        return rank
+
+    def moved(self, npu: int, group: str, rank: int) -> int:
+        """The NPU that has `rank` in the group of `npu`."""
+        for where in self.placement[group]:
+            target, rank = rank % where.part.members, rank // where.part.members
+            step = self.strides[where.dimension] * where.part.stride
+            npu += (target - self.digit(npu, where)) * step
+        return npu
+
+    def peers(self, npu: int, where: GroupSlice) -> tuple[int, ...]:
+        """The NPUs of a slice that has `npu`, in rank order."""
+        step = self.strides[where.dimension] * where.part.stride
+        first = npu - self.digit(npu, where) * step
+        return tuple(first + step * i for i in range(where.part.members))
+
+    def peers_on(self, npu: int, group: str, dimension: int) -> tuple[int, ...]:
+        """The members of the group of `npu` that differ from it in one dimension alone, in rank order."""
+        key = npu, group, dimension
+        if key not in self.known_peers:
+            self.known_peers[key] = self.peers(npu, self.slice_of(group, dimension))
+        return self.known_peers[key]
+
+    def slice_of(self, group: str, dimension: int) -> GroupSlice:
+        """What a group takes of a dimension."""
+        return next(where for where in self.placement[group] if where.dimension == dimension)
+
+
+def slowdowns(design: Design) -> Sequence[float]:
+    """By how much each NPU's compute is slower than its data sheet."""
+    factors = [1.0] * design.cluster.npus
+    for straggler in design.cluster.stragglers:
+        factors[straggler.npu] = straggler.slowdown
+    return factors

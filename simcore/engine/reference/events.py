@@ -1,0 +1,121 @@
+"""How many events a run will take, before it starts.
+
+A reference run costs a few microseconds an event. Its number follows from the design alone: one for each compute
+operator and each completed collective; per chunk and phase of a collective, on every member, one for the pick and one
+for the end of its service, and one for the flight of each slice; at link level two for each message and link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from simcore.collective import algorithm_for
+from simcore.collective.double_binary_tree import PIECES
+from simcore.design import CollectiveWorkload, Design
+from simcore.network import Chain, Exchange, Pattern, Send, Shape, Shift, Slice, Spread, Tree
+from simcore.program import Compute, Program, Segment, Start
+from simcore.system.chunks import Chunker, Chunks, block_of
+from simcore.system.placement import Placement, place, whole
+from simcore.workload import transformer_program
+
+
+def estimate_events(design: Design, links: bool = False) -> int:
+    """Events that the reference engine takes for `design` (with `links`: at link level)."""
+    workload = design.workload
+    if isinstance(workload, CollectiveWorkload):
+        counter = _Counter(design, {"all": whole(design)}, links)
+        return round(design.cluster.npus * counter.collective(workload.collective, "all", workload.size))
+    program = transformer_program(design)
+    counter = _Counter(design, place(design)[0], links)
+    each_stage = [counter.stage(program, stage) for stage in range(program.stages)]
+    return round(design.cluster.npus // program.stages * sum(each_stage))
+
+
+class _Counter:
+    """Events of one NPU."""
+
+    def __init__(self, design: Design, placement: Placement, links: bool) -> None:
+        self.design, self.placement, self.links = design, placement, links
+        self.chunker = Chunker(design)
+        self._known: dict[tuple[str, str, float], float] = {}
+
+    def stage(self, program: Program, stage: int) -> float:
+        """Events of an NPU of `stage`."""
+        events = 0.0
+        for segment, times in _segments(program, stage):
+            for operator in segment.operators:
+                if isinstance(operator, Compute):
+                    events += times
+                elif isinstance(operator, Start):
+                    events += times * self.collective(operator.kind, operator.group, operator.size)
+        return events + self._sends(program)
+
+    def collective(self, kind: str, group: str, size: float) -> float:
+        """Events of one member of a collective."""
+        key = (kind, group, size)
+        if key not in self._known:
+            self._known[key] = self._events(group, self.chunker.split(kind, self.placement[group], size))
+        return self._known[key]
+
+    def _events(self, group: str, split: Chunks) -> float:
+        slices = {where.dimension: where.part for where in self.placement[group]}
+        events = 1.0
+        for path, chunks in split.counted():
+            for phase in path:
+                part = slices[phase.dimension]
+                if self.links:
+                    events += chunks * 2 * self._messages(phase.dimension, phase.kind, part)
+                else:
+                    events += chunks * (2 + 1 / part.members)
+        return events
+
+    def _messages(self, dimension: int, kind: str, part: Slice) -> float:
+        """Links that the messages of one member pass in a phase."""
+        where = self.design.cluster.dimensions[dimension]
+        shape = block_of(where).shape(part)
+        links = 2.0 if where.topology in ("switch", "fat_tree") else float(part.stride)
+        if kind == "send_recv":
+            return links
+        algorithm = algorithm_for(self.design.algorithms[dimension], kind, shape)
+        return links * sum(_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
+
+    def _sends(self, program: Program) -> float:
+        if program.stages == 1:
+            return 0.0
+        hops = (1,) * len(self.placement["pipeline"])
+        split = self.chunker.send(self.placement["pipeline"], hops, program.send_bytes)
+        return 2 * program.microbatches * program.chunks * self._events("pipeline", split)
+
+
+def _crossed(pattern: Pattern, shape: Shape, part: Slice) -> float:
+    """Links between members, or ways through a switch, that one member's messages of a step pass."""
+    n, beside = part.members, shape.kind != "star"
+    match pattern:
+        case Shift(steps):
+            return (2 if shape.kind == "ring" else 1) * steps
+        case Exchange(distance):
+            return distance if beside else 1
+        case Spread():
+            return {"star": n - 1, "ring": 2 * (n // 2), "line": 2 * (n - 1)}[shape.kind]
+        case Tree(depth):
+            return 4 * PIECES * (depth if beside else 1)
+        case Chain(pieces):
+            return (2 if shape.kind == "ring" else 1) * pieces
+        case Send(distance):
+            return distance if beside else 1
+        case _:
+            assert_never(pattern)
+
+
+def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
+    """The segments that a stage plays, each with how often."""
+    for chunk in range(program.chunks):
+        part = program.parts[program.part_of[chunk * program.stages + stage]]
+        for segments, times in (
+            (part.forward, program.microbatches),
+            (part.backward, program.microbatches - 1),
+            (part.last_backward, 1),
+        ):
+            yield from ((segment, times * segment.repeat) for segment in segments)
+    yield from ((segment, segment.repeat) for segment in program.final[stage])

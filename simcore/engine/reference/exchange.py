@@ -1,0 +1,107 @@
+"""One collective among the members of one slice, message by message, as its plan says.
+
+A message leaves once its sender has begun and the messages it waits for have arrived. A member is done when every
+message from it or to it has arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simcore.collective import Plan
+from simcore.engine.reference.clock import NETWORK, Moment
+from simcore.engine.reference.links import LinkNetwork, Then, Transit
+from simcore.system.chunks import PICOSECONDS
+
+
+@dataclass
+class Exchange:
+    """A plan on its way."""
+
+    plan: Plan
+    network: LinkNetwork
+    nodes: Sequence[int]
+    """The node of each member."""
+    size: float
+    """The buffer [B]."""
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        messages = self.plan.messages
+        self.missing = [len(message.after) for message in messages]
+        self.dependents: list[list[int]] = [[] for _ in messages]
+        self.leaving: dict[int, list[int]] = {member: [] for member in range(len(self.nodes))}
+        self.left = dict.fromkeys(self.leaving, 0)
+        self.done: dict[int, Then] = {}
+        for number, message in enumerate(messages):
+            self.leaving[message.source].append(number)
+            for end in (message.source, message.target):
+                self.left[end] += 1
+            for earlier in message.after:
+                self.dependents[earlier].append(number)
+
+    def begin(self, member: int, done: Then) -> None:
+        """A member takes part from now on; `done` is called when its part is over."""
+        self.done[member] = done
+        for number in self.leaving[member]:
+            if not self.missing[number]:
+                self._send(number)
+
+    def _send(self, number: int) -> None:
+        message = self.plan.messages[number]
+        nodes = [self.nodes[member] for member in (message.source, *message.way, message.target)]
+        self.network.send(nodes, self.plan.share(message) * self.size, self.key, lambda: self._arrived(number))
+
+    def _arrived(self, number: int) -> None:
+        message = self.plan.messages[number]
+        for later in self.dependents[number]:
+            self.missing[later] -= 1
+            if not self.missing[later] and self.plan.messages[later].source in self.done:
+                self._send(later)
+        for end in (message.source, message.target):
+            self.left[end] -= 1
+            if not self.left[end]:
+                self.done[end]()
+
+
+@dataclass
+class InNetwork:
+    """An all-reduce in the switch: everyone sends its buffer once, the switch adds and sends the sum to everyone.
+
+    The sum flows down while the buffers flow up: the switch waits for all heads, takes one step's latency to add, and
+    is done with the sum once all tails are there.
+    """
+
+    network: LinkNetwork
+    nodes: Sequence[int]
+    size: float
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        self.done: dict[int, Then] = {}
+        self.heads: list[Transit] = []
+
+    def begin(self, member: int, done: Then) -> None:
+        """See `Exchange.begin`."""
+        node, other = self.nodes[member], self.nodes[member - 1]
+        up, down = self.network.routes(node, other)[0][0], self.network.routes(other, node)[0][-1]
+        self.done[member] = done
+        self.network.enter(Transit(self.size, (up, down), self.key, lambda: self._arrived(member), gate=self._add))
+
+    def _add(self, transit: Transit) -> None:
+        self.heads.append(transit)
+        if len(self.heads) < len(self.nodes):
+            return
+        step = round(self.network.latency * PICOSECONDS)
+        tail = max(head.tail for head in self.heads) + step
+        for head in self.heads:
+            head.tail = tail
+        Moment(self.network.env, step, NETWORK, self._send_down)
+
+    def _send_down(self) -> None:
+        for head in self.heads:
+            self.network.enter(head)
+
+    def _arrived(self, member: int) -> None:
+        self.done[member]()

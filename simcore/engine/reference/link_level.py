@@ -1,0 +1,179 @@
+"""The link-level network: the messages of every chunk travel over the links of every dimension, and meet there.
+
+All groups of a dimension share its links. A member begins a chunk's phase as soon as its own previous phase is over;
+the messages of its plan leave when the data they carry is there. The intra-dimension policy decides which of the
+messages that wait for a link goes first; `active_chunks` has no meaning here. With one chunk on an idle network this
+takes as long as the phase level says; with many chunks in flight it differs, and that difference is the point.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import simpy
+
+from simcore.collective import Plan, algorithm_for
+from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.exchange import Exchange, InNetwork
+from simcore.engine.reference.links import LinkNetwork, Switching, Then
+from simcore.engine.reference.transport import Transport, Use
+from simcore.network import Slice
+from simcore.system.chunks import PICOSECONDS, Chunker, Chunks, Phase, block_of
+from simcore.system.intra_dimension import POLICIES
+from simcore.system.placement import GroupSlice
+
+
+@dataclass(frozen=True)
+class Part:
+    """One member's part of a collective."""
+
+    npu: int
+    group: str
+    sequence: int
+    """How many collectives this NPU had issued over the group before."""
+    issue: int
+    paths: list[list[Phase]]
+
+
+@dataclass
+class LinkLevel(Transport):
+    """See the module."""
+
+    env: simpy.Environment
+    cluster: Cluster
+    switching: Switching = "cut_through"
+    issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
+    networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
+    exchanges: dict[tuple[object, ...], Exchange | InNetwork] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.design = self.cluster.design
+        self.chunker, self.policy = Chunker(self.design), POLICIES[self.design.system.intra_dimension]
+        self._splits: dict[tuple[object, ...], Chunks] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
+
+    def collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
+        """See `Transport.collective`."""
+        key = (kind, group, size)
+        if key not in self._splits:
+            self._splits[key] = self.chunker.split(kind, self.cluster.placement[group], size)
+        split = self._splits[key]
+        part = Part(npu, group, self.sequences[npu, group], self._next(npu), [split.paths[i] for i in split.chosen])
+        self.sequences[npu, group] += 1
+        done, left = self.env.event(), len(part.paths)
+
+        def chunk_done() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done.succeed()
+
+        for chunk in range(len(part.paths)):
+            self._enter(part, chunk, 0, chunk_done)
+        return done
+
+    def message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
+        """See `Transport.message`."""
+        done, chunks = self.env.event(), self.design.system.chunks
+        issue, left = self._next(npu), chunks
+
+        def arrived() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done.succeed()
+
+        for _ in range(chunks):
+            self._hop(npu, group, list(self.cluster.placement[group]), target, size / chunks, issue, arrived)
+        return done
+
+    def use(self, npu: int) -> Use:
+        """See `Transport.use`: bytes over the links that leave the NPU, those it passes on included."""
+        sent = [0.0] * len(self.design.cluster.dimensions)
+        for (dimension, _), network in self.networks.items():
+            if network is self._network(npu, dimension):
+                node = self._node(npu, dimension)
+                sent[dimension] = sum(channel.bytes for channel in network.channels if channel.link.source == node)
+        rates = [self.chunker.rate(dimension) for dimension in self.design.cluster.dimensions]
+        busy = [round(size / rate * PICOSECONDS) for size, rate in zip(sent, rates, strict=True)]
+        return Use(busy, sent)
+
+    def _next(self, npu: int) -> int:
+        self.issued[npu] += 1
+        return self.issued[npu] - 1
+
+    def _node(self, npu: int, dimension: int) -> int:
+        return npu // self.cluster.strides[dimension] % self.design.cluster.dimensions[dimension].size
+
+    def _network(self, npu: int, dimension: int) -> LinkNetwork:
+        """The links of a dimension that `npu` is on."""
+        key = dimension, npu - self._node(npu, dimension) * self.cluster.strides[dimension]
+        if key not in self.networks:
+            its = self.design.cluster.dimensions[dimension]
+            failed = frozenset(link.between for link in self.design.cluster.failed_links if link.dimension == dimension)
+            self.networks[key] = LinkNetwork(
+                self.env,
+                block_of(its),
+                Slice(its.size, its.size, 1),
+                self.chunker.rate(its),
+                its.latency,
+                self.switching,
+                failed,
+            )
+        return self.networks[key]
+
+    def _key(self, group: str, size: float, issue: int) -> int:
+        """Order among messages that wait for a link."""
+        return self.policy.key(self.design.system, group, int(size)) + self.policy.issue_weight * issue
+
+    def _enter(self, part: Part, chunk: int, index: int, done: Then) -> None:
+        """A member begins a phase of a chunk."""
+        if index == len(part.paths[chunk]):
+            done()
+            return
+        phase = part.paths[chunk][index]
+        where = self.cluster.slice_of(part.group, phase.dimension)
+        peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
+        key = (part.group, part.sequence, peers, chunk, index)
+        if key not in self.exchanges:
+            self.exchanges[key] = self._exchange(part, phase, where, peers)
+        member = peers.index(part.npu)
+        self.exchanges[key].begin(member, lambda: self._enter(part, chunk, index + 1, done))
+
+    def _exchange(self, part: Part, phase: Phase, where: GroupSlice, peers: tuple[int, ...]) -> Exchange | InNetwork:
+        dimension = self.design.cluster.dimensions[phase.dimension]
+        network = self._network(part.npu, phase.dimension)
+        nodes = [self._node(peer, phase.dimension) for peer in peers]
+        size = phase.size * (len(peers) if phase.kind == "all_gather" else 1)
+        key = self._key(part.group, phase.size, part.issue)
+        if dimension.in_network and phase.kind == "all_reduce":
+            return InNetwork(network, nodes, size, key)
+        return Exchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key)
+
+    def _plan(self, kind: str, dimension: int, part: Slice) -> Plan:
+        key = kind, dimension, part
+        if key not in self._plans:
+            shape = block_of(self.design.cluster.dimensions[dimension]).shape(part)
+            algorithm = algorithm_for(self.design.algorithms[dimension], kind, shape)
+            self._plans[key] = algorithm.plan(kind, part.members, shape)
+        return self._plans[key]
+
+    def _hop(
+        self, npu: int, group: str, slices: list[GroupSlice], target: int, size: float, issue: int, arrived: Then
+    ) -> None:
+        """Carry a message through the slices that are left, innermost first."""
+        if not slices:
+            arrived()
+            return
+        where, digit = slices[0], target % slices[0].part.members
+        hop = digit - self.cluster.digit(npu, where)
+        after = npu + hop * self.cluster.strides[where.dimension] * where.part.stride
+
+        def onward() -> None:
+            self._hop(after, group, slices[1:], target // where.part.members, size, issue, arrived)
+
+        nodes = [self._node(npu, where.dimension), self._node(after, where.dimension)]
+        network = self._network(npu, where.dimension)
+        network.send(nodes if hop else nodes[:1], size, self._key(group, size, issue), onward)

@@ -1,0 +1,174 @@
+"""Messages over the links of one dimension: each link carries one message at a time, first come, first served.
+
+Cut-through: a message's head goes on at the next node as soon as it has arrived there, unless the next link is busy;
+a link stays busy until the message's tail has left. Store-and-forward: a message goes on once it has arrived whole.
+NPUs in between and switches do the same. A message that has several ways splits evenly among them. Where a link of
+its way has failed, it takes the shortest way that is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import simpy
+
+from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
+from simcore.network import Block, Link, Route, Slice
+from simcore.problem import InputError, Problem
+from simcore.system.chunks import PICOSECONDS, picoseconds
+
+Switching = Literal["cut_through", "store_and_forward"]
+Then = Callable[[], None]
+
+
+@dataclass
+class Transit:
+    """A message (or a part of one that has several ways) between its sender and its receiver."""
+
+    size: float
+    route: Route
+    key: int
+    arrived: Then
+    position: int = 0
+    tail: int = 0
+    """When its last byte is at the link that it waits for [ps]."""
+    gate: Callable[[Transit], None] | None = None
+    """What decides when it may go on after its first link (a switch that adds up what it receives)."""
+
+
+class Channel:
+    """One link."""
+
+    def __init__(self, network: LinkNetwork, link: Link) -> None:
+        self.network, self.link = network, link
+        self.waiting: list[tuple[int, int, int, Transit]] = []
+        self.free_at = 0
+        self.about_to_pick = False
+        self.bytes = 0.0
+
+    def enter(self, transit: Transit) -> None:
+        """The head of a message (stored and forwarded: all of it) is at the link."""
+        self.network.entered += 1
+        heapq.heappush(self.waiting, (transit.key, now(self.network.env), self.network.entered, transit))
+        self._pick_soon(0)
+
+    def _pick_soon(self, delay: int) -> None:
+        if not self.about_to_pick:
+            self.about_to_pick = True
+            Moment(self.network.env, delay, PICK, self._pick)
+
+    def _pick(self) -> None:
+        self.about_to_pick = False
+        begin = now(self.network.env)
+        if begin < self.free_at:
+            self._pick_soon(self.free_at - begin)
+            return
+        if not self.waiting:
+            return
+        transit = heapq.heappop(self.waiting)[-1]
+        self.bytes += transit.size
+        serialization = picoseconds(transit.size / (self.link.rate * self.network.bandwidth))
+        self.free_at = max(begin + serialization, transit.tail)
+        if self.waiting:
+            self._pick_soon(self.free_at - begin)
+        latency = round(self.link.hops * self.network.latency * PICOSECONDS)
+        transit.position += 1
+        transit.tail = self.free_at + latency
+        last = transit.position == len(transit.route)
+        waits_for_tail = last or self.network.switching == "store_and_forward"
+        delay = transit.tail - begin if waits_for_tail else latency
+        onward = transit.arrived if last else (lambda: self._onward(transit))
+        Moment(self.network.env, delay, NETWORK, onward)
+
+    def _onward(self, transit: Transit) -> None:
+        if transit.gate and transit.position == 1:
+            transit.gate(transit)
+        else:
+            self.network.enter(transit)
+
+
+@dataclass
+class LinkNetwork:
+    """The links between the NPUs of one dimension that differ in that dimension alone (or of a group on it)."""
+
+    env: simpy.Environment
+    block: Block
+    part: Slice
+    bandwidth: float
+    """Injection bandwidth of an NPU [B/s]."""
+    latency: float
+    """One step [s]."""
+    switching: Switching = "cut_through"
+    failed: frozenset[tuple[int, int]] = frozenset()
+    """Pairs of nodes between which no link works."""
+    entered: int = 0
+    channels: list[Channel] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.links = self.block.wiring(self.part)
+        self.channels = [Channel(self, link) for link in self.links]
+        self._routes: dict[tuple[int, int], tuple[Route, ...]] = {}
+
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
+        """Send `size` [B] from the first of `nodes` to the last; those in between receive it whole and pass it on.
+
+        Smaller `key` goes first where messages wait for the same link.
+        """
+        if len(nodes) == 1:
+            arrived()
+            return
+        routes = self.routes(nodes[0], nodes[1])
+        left = len(routes)
+
+        def part_arrived() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self.send(nodes[1:], size, key, arrived)
+
+        for route in routes:
+            self.enter(Transit(size / len(routes), route, key, part_arrived))
+
+    def enter(self, transit: Transit) -> None:
+        """A message is at the next link of its way."""
+        self.channels[transit.route[transit.position]].enter(transit)
+
+    def routes(self, source: int, target: int) -> tuple[Route, ...]:
+        """Working ways between two nodes; raises `InputError` where failed links leave none."""
+        if (source, target) not in self._routes:
+            usual = self.block.routes(self.part, source, target)
+            working = tuple(route for route in usual if not any(self._broken(link) for link in route))
+            self._routes[source, target] = working or (self._around(source, target),)
+        return self._routes[source, target]
+
+    def _broken(self, number: int) -> bool:
+        link = self.links[number]
+        return (link.source, link.target) in self.failed or (link.target, link.source) in self.failed
+
+    def _around(self, source: int, target: int) -> Route:
+        """The shortest way over links that work."""
+        ways: dict[int, Route] = {source: ()}
+        edge = deque([source])
+        while edge and target not in ways:
+            node = edge.popleft()
+            for number, link in enumerate(self.links):
+                if link.source == node and link.target not in ways and not self._broken(number):
+                    ways[link.target] = (*ways[node], number)
+                    edge.append(link.target)
+        if target not in ways:
+            failed = ", ".join(f"{a}-{b}" for a, b in sorted(self.failed))
+            raise InputError(
+                [
+                    Problem(
+                        ("cluster", "failed_links"),
+                        f"a way from NPU {source} to NPU {target} of their dimension",
+                        f"none left without {failed}",
+                        "let fewer links fail, or choose a topology with more ways",
+                    )
+                ]
+            )
+        return ways[target]

@@ -1,0 +1,125 @@
+"""One NPU: a process that plays its stage's part of the Program, operator by operator, nothing skipped.
+
+A block is what a stage does for one microbatch in one direction: it waits for its input, runs the segments, sends on,
+and (the very last one) reduces what is left and steps the optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import simpy
+
+from simcore.compute import Roofline
+from simcore.engine.reference.clock import now
+from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.transport import Transport
+from simcore.program import Category, Compute, Program, Segment, Start, Waits
+from simcore.schedule.base import CHUNK_SHIFT
+from simcore.system.chunks import picoseconds
+
+Process = Generator[simpy.Event, Any, None]
+
+
+@dataclass
+class Job:
+    """What all NPUs share: the program, the network, and the inputs that stages hand to each other."""
+
+    env: simpy.Environment
+    cluster: Cluster
+    program: Program
+    compute: Roofline
+    transport: Transport
+    inputs: dict[tuple[int, int, int, int], simpy.Event] = field(default_factory=dict)
+    durations: dict[Compute, int] = field(default_factory=dict)
+
+    def input(self, npu: int, direction: int, stage: int, microbatch: int) -> simpy.Event:
+        """The event at which a virtual stage of `npu` has its input."""
+        return self.inputs.setdefault((npu, direction, stage, microbatch), self.env.event())
+
+
+@dataclass
+class Npu:
+    """See the module."""
+
+    job: Job
+    number: int
+    slowdown: float
+    order: Sequence[int]
+    """Blocks in order, coded as `PipelineSchedule.order` says."""
+    spent: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
+    bubble: int = 0
+    """Time it waited for its input [ps]."""
+    finish: int = -1
+    pending: dict[Waits, list[simpy.Event]] = field(default_factory=lambda: {waits: [] for waits in Waits})
+
+    def __post_init__(self) -> None:
+        self.stage = self.job.cluster.rank(self.number, "pipeline")
+        self.env: simpy.Environment = self.job.env
+
+    def play(self) -> Process:
+        """All blocks."""
+        program = self.job.program
+        for position, code in enumerate(self.order):
+            microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
+            chunk, direction = divmod(rest, 2)
+            part = program.parts[program.part_of[chunk * program.stages + self.stage]]
+            segments = part.forward
+            if direction:
+                segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
+            if position == len(self.order) - 1:
+                segments = part.last_backward
+            yield from self._receive(direction, chunk, microbatch)
+            yield from self._run(segments)
+            yield from self._send(direction, chunk, microbatch)
+            if position == len(self.order) - 1:
+                yield from self._run(program.final[self.stage])
+        self.finish = now(self.env)
+
+    def _receive(self, direction: int, chunk: int, microbatch: int) -> Process:
+        """Wait for the input; the two ends of the pipeline have theirs."""
+        stage = chunk * self.job.program.stages + self.stage
+        source = 0 if direction == 0 else len(self.job.program.part_of) - 1
+        if stage != source:
+            begin = now(self.env)
+            yield self.job.input(self.number, direction, stage, microbatch)
+            self.bubble += now(self.env) - begin
+
+    def _send(self, direction: int, chunk: int, microbatch: int) -> Process:
+        """Send to the next virtual stage and wait until it has it: a blocking collective of the sender."""
+        stages = self.job.program.stages
+        after = chunk * stages + self.stage + (1 if direction == 0 else -1)
+        if not 0 <= after < len(self.job.program.part_of) or stages == 1:
+            return
+        begin = now(self.env)
+        yield self.job.transport.message(self.number, "pipeline", after % stages, self.job.program.send_bytes)
+        self.spent[Category.PIPELINE] += now(self.env) - begin
+        receiver = self.job.cluster.moved(self.number, "pipeline", after % stages)
+        self.job.input(receiver, direction, after, microbatch).succeed()
+
+    def _run(self, segments: Sequence[Segment]) -> Process:
+        for segment in segments:
+            for _ in range(segment.repeat):
+                for operator in segment.operators:
+                    if isinstance(operator, Compute):
+                        duration = self._duration(operator)
+                        yield self.env.timeout(duration)
+                        self.spent[operator.category] += duration
+                    elif isinstance(operator, Start):
+                        event = self.job.transport.collective(self.number, operator.kind, operator.group, operator.size)
+                        self.pending[operator.waits].append(event)
+                    else:
+                        begin = now(self.env)
+                        while self.pending[operator.waits]:
+                            yield self.pending[operator.waits].pop()
+                        self.spent[operator.category] += now(self.env) - begin
+
+    def _duration(self, operator: Compute) -> int:
+        """Time of an operator on this NPU [ps]."""
+        known = self.job.durations
+        if operator not in known:
+            known[operator] = picoseconds(self.job.compute.seconds(operator))
+        usual = known[operator]
+        return usual if self.slowdown == 1.0 else max(1, round(usual * self.slowdown))

@@ -1,0 +1,161 @@
+"""The phase-level network: every dimension of every NPU a resource that serves one phase at a time.
+
+A chunk's phase occupies the dimension of each member for its serialization time. Once every member of its slice has
+served it, the chunk flies for the phase's latency and arrives, everywhere at once, at its next phase. Where members
+differ (stragglers), the slowest one decides; where they do not, all finish at the same picosecond.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import simpy
+
+from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
+from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.transport import Transport, Use
+from simcore.system.chunks import Chunker, Chunks, Phase
+from simcore.system.intra_dimension import POLICIES
+
+Order = tuple[int, int, int, int, int]
+"""Policy key, arrival [ps], issue, chunk, phase: the smallest is served first."""
+
+
+class Queue:
+    """One dimension of one NPU: chunks wait in order, one is served at a time, `slots` may be inside (0: any)."""
+
+    def __init__(self, env: simpy.Environment, slots: int) -> None:
+        self.env, self.slots = env, slots
+        self.waiting: list[tuple[Order, Phase, Callable[[], None]]] = []
+        self.inside = 0
+        self.serving = self.about_to_pick = False
+        self.busy, self.sent = 0, 0.0
+
+    def arrive(self, order: Order, phase: Phase, served: Callable[[], None]) -> None:
+        """A chunk joins the queue; `served` is called when its serialization is over."""
+        heapq.heappush(self.waiting, (order, phase, served))
+        self._pick_soon()
+
+    def leave(self) -> None:
+        """A chunk gives back its slot."""
+        self.inside -= 1
+        self._pick_soon()
+
+    def _can_pick(self) -> bool:
+        return bool(self.waiting) and not self.serving and not (self.slots and self.inside >= self.slots)
+
+    def _pick_soon(self) -> None:
+        if self._can_pick() and not self.about_to_pick:
+            self.about_to_pick = True
+            Moment(self.env, 0, PICK, self._pick)
+
+    def _pick(self) -> None:
+        self.about_to_pick = False
+        if not self._can_pick():
+            return
+        _, phase, served = heapq.heappop(self.waiting)
+        self.serving = True
+        self.inside += 1
+        self.busy += phase.serialization
+        self.sent += phase.sent
+        Moment(self.env, phase.serialization, NETWORK, lambda: self._end(served))
+
+    def _end(self, served: Callable[[], None]) -> None:
+        self.serving = False
+        self._pick_soon()
+        served()
+
+
+@dataclass
+class Part:
+    """One member's part of a collective: its chunks on their way through the phases."""
+
+    npu: int
+    group: str
+    sequence: int
+    """How many collectives this NPU had issued over the group before: equal for all members of one collective."""
+    issue: int
+    paths: list[list[Phase]]
+    left: int
+    done: simpy.Event
+    alone: bool = False
+    """A message: no other member takes part."""
+
+
+@dataclass
+class PhaseLevel(Transport):
+    """See the module."""
+
+    env: simpy.Environment
+    cluster: Cluster
+    issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
+    meetings: dict[tuple[object, ...], list[Callable[[], None]]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        design = self.cluster.design
+        self.system, self.chunker, self.policy = design.system, Chunker(design), POLICIES[design.system.intra_dimension]
+        slots = 0 if design.system.active_chunks == "overlap" else design.system.active_chunks
+        dimensions = range(len(design.cluster.dimensions))
+        self.queues = [[Queue(self.env, slots) for _ in dimensions] for _ in range(design.cluster.npus)]
+        self._paths: dict[tuple[object, ...], Chunks] = {}
+
+    def collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
+        """See `Transport.collective`."""
+        key = (kind, group, size)
+        if key not in self._paths:
+            self._paths[key] = self.chunker.split(kind, self.cluster.placement[group], size)
+        sequence = self.sequences[npu, group]
+        self.sequences[npu, group] += 1
+        return self._issue(npu, group, sequence, self._paths[key])
+
+    def message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
+        """See `Transport.message`: it occupies the sender's queues alone."""
+        slices = self.cluster.placement[group]
+        hops = self.chunker.hops(slices, self.cluster.rank(npu, group), target)
+        key = (group, hops, size)
+        if key not in self._paths:
+            self._paths[key] = self.chunker.send(slices, hops, size)
+        return self._issue(npu, group, -1, self._paths[key], alone=True)
+
+    def use(self, npu: int) -> Use:
+        """See `Transport.use`."""
+        return Use([queue.busy for queue in self.queues[npu]], [queue.sent for queue in self.queues[npu]])
+
+    def _issue(self, npu: int, group: str, sequence: int, split: Chunks, alone: bool = False) -> simpy.Event:
+        paths = [split.paths[path] for path in split.chosen]
+        part = Part(npu, group, sequence, self.issued[npu], paths, len(paths), self.env.event(), alone)
+        self.issued[npu] += 1
+        for chunk in range(len(paths)):
+            self._enter(part, chunk, 0)
+        return part.done
+
+    def _enter(self, part: Part, chunk: int, index: int) -> None:
+        """A chunk arrives at a phase, or, after its last one, where it belongs."""
+        if index == len(part.paths[chunk]):
+            part.left -= 1
+            if not part.left:
+                part.done.succeed()
+            return
+        phase = part.paths[chunk][index]
+        key = self.policy.key(self.system, part.group, int(phase.size)) + self.policy.issue_weight * part.issue
+        order = (key, now(self.env), part.issue, chunk, index)
+        self.queues[part.npu][phase.dimension].arrive(order, phase, lambda: self._served(part, chunk, index))
+
+    def _served(self, part: Part, chunk: int, index: int) -> None:
+        """A member has served the phase; the last of its slice to do so lets the chunk fly."""
+        phase = part.paths[chunk][index]
+        peers = (part.npu,) if part.alone else self.cluster.peers_on(part.npu, part.group, phase.dimension)
+        meeting = (part.group, part.sequence, part.issue if part.alone else -1, peers, chunk, index)
+        present = self.meetings[meeting]
+        present.append(lambda: self._leave(part, chunk, index))
+        if len(present) == len(peers):
+            del self.meetings[meeting]
+            Moment(self.env, phase.latency, NETWORK, lambda: [go() for go in present])
+
+    def _leave(self, part: Part, chunk: int, index: int) -> None:
+        self.queues[part.npu][part.paths[chunk][index].dimension].leave()
+        self._enter(part, chunk, index + 1)

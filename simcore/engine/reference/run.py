@@ -1,0 +1,62 @@
+"""Play a design on every one of its NPUs, and report the NPU that finishes last."""
+
+from __future__ import annotations
+
+import simpy
+
+from simcore.compute import Roofline
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.engine.fast import Timing
+from simcore.engine.reference.cluster import Cluster, slowdowns
+from simcore.engine.reference.link_level import LinkLevel
+from simcore.engine.reference.npu import Job, Npu
+from simcore.engine.reference.phase_level import PhaseLevel
+from simcore.engine.reference.transport import Transport
+from simcore.program import Category, Program
+from simcore.schedule import SCHEDULES
+from simcore.system.placement import Placement, whole
+
+
+def _transport(env: simpy.Environment, cluster: Cluster, links: bool) -> Transport:
+    return LinkLevel(env, cluster) if links else PhaseLevel(env, cluster)
+
+
+def time_collective(design: Design, links: bool = False) -> Timing:
+    """Time of a single collective over all NPUs, at phase level or (`links`) at link level."""
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    env = simpy.Environment()
+    cluster = Cluster(design, {"all": whole(design)})
+    transport = _transport(env, cluster, links)
+    issued = [
+        transport.collective(npu, workload.collective, "all", workload.size) for npu in range(design.cluster.npus)
+    ]
+    env.run(env.all_of(issued))
+    use = transport.use(0)
+    return Timing(int(env.now), {Category.DATA: int(env.now)}, 0, 0, use.busy, use.sent)
+
+
+def time_program(design: Design, program: Program, placement: Placement, links: bool = False) -> Timing:
+    """Time of a training iteration, at phase level or (`links`) at link level.
+
+    Raises `RuntimeError` where the pipeline schedule waits for itself.
+    """
+    workload = design.workload
+    assert isinstance(workload, TransformerWorkload)
+    env = simpy.Environment()
+    cluster = Cluster(design, placement)
+    job = Job(env, cluster, program, Roofline(design.cluster.npu, workload.precision), _transport(env, cluster, links))
+    order = SCHEDULES[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
+    npus = [
+        Npu(job, number, slowdown, order[cluster.rank(number, "pipeline")])
+        for number, slowdown in enumerate(slowdowns(design))
+    ]
+    for npu in npus:
+        env.process(npu.play())
+    env.run()
+    stuck = [npu.number for npu in npus if npu.finish < 0]
+    if stuck:
+        raise RuntimeError(f"pipeline schedule {program.schedule} waits for itself: NPUs {stuck} never finished")
+    last = min(npus, key=lambda npu: (-npu.finish, npu.stage, npu.number))
+    use = job.transport.use(last.number)
+    return Timing(last.finish, last.spent, last.bubble, last.stage, use.busy, use.sent)

@@ -1,0 +1,102 @@
+"""A two-level fat tree: leaf switches of `leaf` NPUs each, joined by spines, oversubscribed `oversubscription` : 1.
+
+Every NPU has one port of bandwidth B at its leaf, and its share B / k of the leaf's links to and from the spines.
+A message inside a leaf passes at B and is one step; one that leaves the leaf passes at B / k and is two steps, up to a
+spine and down. An NPU sends one message at a time, each at the rate of its way.
+
+Where the members of a group are spread over several leaves, and k > 1, a Shift mixes fast and slow hops. The closed
+form charges every step of it at the slow rate; messages that wait for nothing on fast hops do a little better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from simcore.network.base import (
+    Block,
+    Chain,
+    Exchange,
+    Link,
+    Pattern,
+    Route,
+    Send,
+    Shape,
+    Shift,
+    Slice,
+    Spread,
+    StepCost,
+    Tree,
+)
+
+
+@dataclass(frozen=True)
+class FatTree(Block):
+    """See the module."""
+
+    leaf: int
+    oversubscription: float = 1.0
+
+    def near(self, part: Slice) -> int:
+        """Members of a group that share a leaf."""
+        return max(1, min(part.members, self.leaf // part.stride))
+
+    def step(self, pattern: Pattern, part: Slice) -> StepCost:
+        """See `Block.step`."""
+        n, near = part.members, self.near(part)
+        leaves = n // near
+        slow = self.oversubscription if leaves > 1 else 1.0
+        far = 2 if leaves > 1 else 1
+        match pattern:
+            case Shift(steps):
+                crossings = min(steps, leaves) if leaves > 1 else 0
+                return StepCost(steps * slow, steps + crossings)
+            case Exchange(distance) | Send(distance):
+                return StepCost(slow, far) if distance >= near else self._inside()
+            case Spread(window):
+                rounds = self._rounds(n, near, window)
+                return StepCost(near - 1 + (n - near) * slow, rounds)
+            case Tree(depth):
+                # Inner node of one tree, leaf of the other: 3/2 + 1/2 of the buffer leave each port.
+                return StepCost(2 * slow, 2 * depth * far)
+            case Chain(pieces):
+                crossings = leaves - 1
+                along = n - 1 - crossings + crossings * slow
+                return StepCost(along + (pieces - 1) * slow, n - 1 + crossings)
+            case _:
+                assert_never(pattern)
+
+    def _inside(self) -> StepCost:
+        return StepCost(1.0, 1)
+
+    def _rounds(self, n: int, near: int, window: int) -> int:
+        """Hops of a Spread: one or two a round, near peers first."""
+        if not window:
+            return 2 if near < n else 1
+        ends = range(window, n - 1 + window, window)
+        return sum(1 if min(end, n - 1) <= near - 1 else 2 for end in ends)
+
+    def shape(self, part: Slice) -> Shape:
+        """See `Block.shape`."""
+        return Shape("star", self.near(part))
+
+    def wiring(self, part: Slice) -> tuple[Link, ...]:
+        """See `Block.wiring`: of each NPU, its port to and from the leaf, its share of the links to and from a spine.
+
+        Nodes n … are the leaves, then one spine for each place in a leaf. Latency counts at the end of a way down.
+        """
+        n, near = part.members, self.near(part)
+        leaves, slow = n // near, 1 / self.oversubscription
+        links: list[Link] = []
+        for i in range(n):
+            leaf, spine = n + i // near, n + leaves + i % near
+            links += [Link(i, leaf, 1.0, 0), Link(leaf, i, 1.0, 1)]
+            links += [Link(leaf, spine, slow, 0), Link(spine, leaf, slow, 1)]
+        return tuple(links)
+
+    def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
+        """See `Block.routes`: across leaves by the sender's own share upwards and the receiver's downwards."""
+        near = self.near(part)
+        if source // near == target // near:
+            return ((4 * source, 4 * target + 1),)
+        return ((4 * source, 4 * source + 2, 4 * target + 3, 4 * target + 1),)

@@ -1,0 +1,262 @@
+"""Designs to test with: plain builders of documents, and Hypothesis strategies that draw valid designs only.
+
+A drawn design is small (at most 256 NPUs, 16 layers, 8 chunks), so that thousands are simulated in seconds, but uses
+every topology, algorithm, policy, degree, ZeRO stage, schedule and recomputation that the design document knows.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from simcore.check import check
+from simcore.design import Design, TransformerWorkload
+from simcore.load import design_from, parse_design
+from simcore.system.placement import place
+
+Document = dict[str, Any]
+
+ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
+TOPOLOGIES = ("ring", "fully_connected", "switch")
+COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
+
+
+# Builders
+
+
+def dimension(
+    topology: str = "switch",
+    size: int = 8,
+    bandwidth: str = "100 GB/s",
+    latency: str = "1 us",
+    **more: Any,
+) -> Document:
+    """One network dimension of a document."""
+    return {"topology": topology, "size": size, "bandwidth": bandwidth, "latency": latency, **more}
+
+
+def npu(**more: Any) -> Document:
+    """An NPU in round numbers: 100 TFLOP/s at any size of product, 1 TB/s, no overhead."""
+    return {
+        "name": "round",
+        "peak": {"fp16": "100 TFLOP/s"},
+        "memory": {"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0},
+        "gemm": {"limit": 1.0, "half": "0 FLOP"},
+        "overhead": "0 s",
+        "power": {"max": "400 W", "idle": "100 W"},
+        "price": "1000 $",
+        **more,
+    }
+
+
+def model(**more: Any) -> Document:
+    """A small transformer."""
+    return {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 128, **more}
+
+
+def collective(kind: str, size: str, dimensions: list[Document], **system: Any) -> Design:
+    """A design of one collective over all NPUs."""
+    return design_from(
+        {
+            "workload": {"collective": kind, "size": size},
+            "cluster": {"npu": npu(), "dimensions": dimensions},
+            "system": system,
+        }
+    )
+
+
+def training(
+    parallelism: Mapping[str, Any],
+    dimensions: list[Document],
+    *,
+    workload: Mapping[str, Any] | None = None,
+    system: Mapping[str, Any] | None = None,
+    accelerator: Any = None,
+    cost: Any = "libra",
+) -> Document:
+    """A document of a training iteration: 64 sequences of the small transformer unless `workload` says otherwise."""
+    return {
+        "workload": {"model": model(), "global_batch": 64, **(workload or {})},
+        "parallelism": dict(parallelism),
+        "cluster": {"npu": npu() if accelerator is None else accelerator, "dimensions": dimensions},
+        "system": dict(system or {}),
+        "cost": cost,
+    }
+
+
+def changed(design: Design, change: Mapping[str, float | None], *, at: int | None = None) -> Design:
+    """The design with numbers multiplied: of dimensions (`bandwidth`, `latency`) and of the NPU (`peak`, `memory`).
+
+    `at` restricts the change of dimensions to one of them.
+    """
+    cluster = design.cluster
+    dimensions = tuple(
+        d
+        if at is not None and at != index
+        else d.model_copy(
+            update={
+                "bandwidth": d.bandwidth * (change.get("bandwidth") or 1.0),
+                "latency": d.latency * (1.0 if change.get("latency") is None else change["latency"] or 0.0),
+            }
+        )
+        for index, d in enumerate(cluster.dimensions)
+    )
+    old = cluster.npu
+    new = old.model_copy(
+        update={
+            "peak": {precision: rate * (change.get("peak") or 1.0) for precision, rate in old.peak.items()},
+            "memory": old.memory.model_copy(
+                update={"bandwidth": old.memory.bandwidth * (change.get("memory") or 1.0)},
+            ),
+            "overhead": old.overhead * (1.0 if change.get("overhead") is None else change["overhead"] or 0.0),
+        }
+    )
+    return design.model_copy(update={"cluster": cluster.model_copy(update={"dimensions": dimensions, "npu": new})})
+
+
+# Strategies
+
+_BANDWIDTHS = st.integers(1, 400).map(lambda n: f"{n} GB/s")
+_LATENCIES = st.sampled_from(["0 s", "20 ns", "700 ns", "1.7 us", "10 us"])
+_TIERS = {"ring": "chiplet", "fully_connected": "package", "switch": "node"}
+
+
+@st.composite
+def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[str]]:
+    """Dimensions of the given sizes, and an algorithm that each of them allows."""
+    dimensions, algorithms = [], []
+    for size in sizes:
+        topology = draw(st.sampled_from(TOPOLOGIES))
+        allowed = [a for a in ALGORITHMS if a != "halving_doubling" or size & (size - 1) == 0]
+        algorithms.append(draw(st.sampled_from(allowed)))
+        one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS[topology])
+        if topology == "switch":
+            one |= draw(st.sampled_from([{}, {}, {"in_network": True}, {"oversubscription": 2.0}, {"efficiency": 0.7}]))
+        dimensions.append(one)
+    return dimensions, algorithms
+
+
+@st.composite
+def systems(draw: st.DrawFn, algorithms: list[str], *, plain: bool = False) -> Document:
+    """A `system` section; `plain` keeps to baseline and fifo."""
+    return {
+        "collective": algorithms,
+        "chunks": draw(st.sampled_from([1, 2, 3, 8])),
+        "intra_dimension": "fifo" if plain else draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
+        "inter_dimension": "baseline" if plain else draw(st.sampled_from(["baseline", "themis"])),
+        "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2])),
+    }
+
+
+@st.composite
+def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] = COLLECTIVES) -> Design:
+    """Designs of one collective on one to four dimensions."""
+    sizes = draw(st.lists(st.sampled_from([2, 3, 4, 5, 8]), min_size=1, max_size=4))
+    dimensions, algorithms = draw(networks(sizes))
+    return design_from(
+        {
+            "workload": {
+                "collective": draw(st.sampled_from(kinds)),
+                "size": draw(st.sampled_from(["64 KiB", "1 MiB", "37 MB", "1 GiB"])),
+            },
+            "cluster": {"npu": npu(), "dimensions": dimensions},
+            "system": draw(systems(algorithms, plain=plain)),
+        }
+    )
+
+
+@st.composite
+def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
+    """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
+    sizes = draw(st.lists(st.sampled_from([2, 4, 8]), min_size=1, max_size=3))
+    npus = math.prod(sizes)
+    tensor = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus % d == 0]))
+    pipeline = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus // tensor % d == 0]))
+    data = npus // (tensor * pipeline)
+    interleave = draw(st.sampled_from([1, 2])) if 1 < pipeline <= 4 else 1
+    gpipe = interleave == 1 and draw(st.booleans())
+    microbatch = draw(st.sampled_from([1, 2]))
+    rounds = draw(st.integers(1, 3))
+    microbatches = rounds * pipeline if interleave > 1 else draw(st.integers(1, 8))
+    dimensions, algorithms = draw(networks(sizes))
+    gated = draw(st.booleans())
+    return design_from(
+        {
+            "workload": {
+                "model": {
+                    **model(layers=draw(st.sampled_from([8, 16])), heads=16),
+                    "gated": gated,
+                    "bias": not gated,
+                    "position": "rotary" if gated else "learned",
+                    "kv_heads": draw(st.sampled_from([8, 16])),
+                },
+                "global_batch": data * microbatch * microbatches,
+                "precision": "fp16",
+                "gradient_precision": draw(st.sampled_from(["fp16", "fp32"])),
+            },
+            "parallelism": {
+                "tensor": tensor,
+                "pipeline": pipeline,
+                "data": data,
+                "zero": draw(st.sampled_from(zero)),
+                "microbatch": microbatch,
+                "schedule": "gpipe" if gpipe else "1f1b",
+                "interleave": interleave,
+                "recompute": draw(st.sampled_from(["none", "selective", "full"])),
+                "sequence_parallel": draw(st.booleans()),
+                "bucket": draw(st.sampled_from(["1 kB", "5 MB", "25 MB"])),
+            },
+            "cluster": {
+                "npu": npu(
+                    gemm={"limit": 0.8, "half": "0.1 GFLOP"},
+                    overhead=draw(st.sampled_from(["0 s", "1 us", "4 us"])),
+                ),
+                "dimensions": dimensions,
+                "placement": list(draw(st.permutations(["tensor", "context", "data", "pipeline"]))),
+            },
+            "system": draw(systems(algorithms, plain=plain)),
+            "cost": "libra",
+        }
+    )
+
+
+def designs(*, plain: bool = False) -> st.SearchStrategy[Design]:
+    """Any valid design: mostly training iterations."""
+    return st.one_of(trainings(plain=plain), trainings(plain=plain), collectives(plain=plain))
+
+
+# What the model promises
+
+
+def serves_in_order(design: Design) -> bool:
+    """Whether a faster machine is promised to be never slower: the order of service does not depend on the speeds.
+
+    Then each time is a maximum of sums of durations. It needs baseline and fifo, and no collectives that compete:
+
+    - A single collective, and one that blocks its stage, is alone. (From three dimensions on, an all-reduce meets its
+      own chunks on their way back; thousands of drawn designs have shown no anomaly from that.)
+    - Gradients, and the parameters that ZeRO-3 gathers ahead, are under way while the stage goes on. They stay in the
+      order of issue where they have one dimension, and every other group on it has that one only; or where they
+      only scatter (ZeRO-1 and 2) over dimensions that no other group uses.
+    """
+    system = design.system
+    if system.inter_dimension != "baseline" or system.intra_dimension != "fifo":
+        return False
+    if not isinstance(design.workload, TransformerWorkload):
+        return True
+    placement, _ = place(design)
+    taken = {group: {where.dimension for where in slices} for group, slices in placement.items()}
+    data, others = taken["data"], (taken["tensor"], taken["pipeline"])
+    if len(data) <= 1:
+        return all(len(other) <= 1 or not other & data for other in others)
+    return design.parallelism.zero in (1, 2) and not any(other & data for other in others)
+
+
+def checked(document: Document) -> list[str]:
+    """Every problem of a document, as text; empty where it is valid."""
+    design, problems = parse_design(copy.deepcopy(document))
+    return [str(problem) for problem in (problems if design is None else check(design))]

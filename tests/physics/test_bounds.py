@@ -1,0 +1,102 @@
+"""No iteration beats FLOPs over the peak, bytes over the bandwidth, or what `bound` proves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import designs, dimension, npu, trainings
+from hypothesis import given, settings
+
+from simcore.bound import bound
+from simcore.design import Design, TransformerWorkload
+from simcore.load import design_from
+from simcore.result import METRICS, metrics
+from simcore.simulate import simulate
+from simcore.workload.transformer import forward_flops
+
+ROUNDING = 1e-9  # durations are rounded to picoseconds, energies and rates are sums of floats
+
+
+def test_every_bound_is_of_a_metric() -> None:
+    design = design_from(
+        {
+            "workload": {"collective": "all_reduce", "size": "1 MB"},
+            "cluster": {"npu": npu(), "dimensions": [dimension()]},
+        }
+    )
+    assert set(bound(design)) <= set(METRICS)
+
+
+@settings(max_examples=200)
+@given(designs())
+def test_no_metric_beats_the_bound_of_its_design(design: Design) -> None:
+    proven, found = bound(design), metrics(simulate(design))
+    for name, best in proven.items():
+        value = found[name]
+        if best is None or value is None:
+            continue
+        if METRICS[name].better == "lower":
+            assert value >= best * (1 - ROUNDING), name
+        else:
+            assert value <= best * (1 + ROUNDING), name
+
+
+@settings(max_examples=100)
+@given(trainings())
+def test_no_iteration_is_faster_than_its_flops_at_the_peak(design: Design) -> None:
+    workload, npu = design.workload, design.cluster.npu
+    assert isinstance(workload, TransformerWorkload)
+    rate = npu.peak[workload.precision] * design.cluster.npus
+    result = simulate(design)
+    assert result.iteration_time_s >= 3 * forward_flops(workload) / rate
+    assert result.mfu is not None
+    assert 0 < result.mfu <= 1
+
+
+@settings(max_examples=200)
+@given(designs())
+def test_no_iteration_is_faster_than_the_bytes_of_any_dimension_at_its_bandwidth(design: Design) -> None:
+    result = simulate(design)
+    for use, dim in zip(result.network, design.cluster.dimensions, strict=True):
+        assert result.iteration_time_s * (1 + 1e-4) >= use.bytes_per_npu / dim.bandwidth
+        assert result.iteration_time_s >= use.busy_s
+        assert use.utilization <= 1 + 1e-4
+    assert result.network_utilization <= 1 + 1e-4
+
+
+def without(document: dict[str, Any]) -> dict[str, Any]:
+    """What is known of any design with this workload, number of NPUs and prices."""
+    return {key: value for key, value in document.items() if key in ("workload", "cost")}
+
+
+@settings(max_examples=150)
+@given(trainings())
+def test_the_bound_of_a_partial_document_holds_for_every_completion(design: Design) -> None:
+    document = design.document()
+    partial = {**without(document), "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}}
+    proven, found = bound(partial), metrics(simulate(design))
+    complete = bound(design)
+    for name, best in proven.items():
+        value, closer = found[name], complete.get(name)
+        if best is None or value is None:
+            continue
+        sign = 1 if METRICS[name].better == "lower" else -1
+        assert sign * value >= sign * best * (1 - sign * ROUNDING), name
+        if closer is not None:
+            assert sign * closer >= sign * best * (1 - sign * ROUNDING), name
+
+
+@pytest.mark.parametrize(
+    "partial",
+    [
+        {},
+        {"workload": {"model": "gpt3-175b", "global_batch": 8}},
+        {"cluster": {"npu": "a100-80gb", "npus": 8}},
+        {"workload": {"model": "gpt3-175b", "global_batch": 8}, "cluster": {"npu": "a100-80gb"}},
+        {"workload": {"model": "gpt3-175b", "global_batch": 8}, "cluster": {"npus": 8}},
+    ],
+)
+def test_a_partial_document_without_workload_or_npus_is_refused(partial: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"workload|npu|cluster"):
+        bound(partial)

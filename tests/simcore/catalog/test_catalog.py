@@ -1,0 +1,85 @@
+"""The catalogue: every entry is valid, carries its source, and stands for itself by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcore import catalog
+from simcore.design import fabric_dimensions
+from simcore.spec import Npu, PriceList, Transformer, preset
+
+ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
+
+
+@pytest.mark.parametrize(("section", "name"), ENTRIES)
+def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -> None:
+    entry = catalog.entry(section, name)
+    assert entry["name"] == name
+    if section in ("npus", "prices"):
+        numbers = set(entry) - {"name", "sources", "free_npus"}
+        assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
+        assert all(entry["sources"].values())
+    else:
+        assert entry["source"]
+
+
+@pytest.mark.parametrize("name", catalog.section("models"))
+def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
+    model = preset("models", name)
+    assert isinstance(model, Transformer)
+    assert model.hidden % model.heads == 0
+    assert model.heads % (model.kv_heads or model.heads) == 0
+
+
+@pytest.mark.parametrize("name", catalog.section("npus"))
+def test_an_npu_is_priced_by_the_shipped_list_and_faster_at_lower_precision(name: str) -> None:
+    npu, prices = preset("npus", name), preset("prices", "libra")
+    assert isinstance(npu, Npu)
+    assert name in prices.npu
+    rates = [npu.peak[p] for p in ("fp32", "fp16", "fp8") if p in npu.peak]
+    assert rates == sorted(rates)
+    assert 0 < npu.power.idle < npu.power.max
+
+
+@pytest.mark.parametrize("name", catalog.section("fabrics"))
+def test_a_fabric_fits_any_number_of_whole_nodes(name: str) -> None:
+    assert [d["size"] for d in fabric_dimensions(name, 512)] == [8, 64]
+
+
+@pytest.mark.parametrize("name", catalog.section("prices"))
+def test_a_price_list_prices_every_tier(name: str) -> None:
+    prices = preset("prices", name)
+    assert isinstance(prices, PriceList)
+    assert set(prices.network) == {"chiplet", "package", "node", "pod"}
+    assert all(tier.link is not None and tier.link > 0 for tier in prices.network.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden", "n_layers", "heads"),
+    [
+        ("transformer-1t", 25600, 128, 160),
+        ("gpt3-175b", 12288, 96, 96),
+        ("turing-nlg-17b", 4256, 78, 28),
+        ("mt-nlg-530b", 20480, 105, 128),
+        ("megatron-22b", 6144, 48, 64),
+        ("llama3-8b", 4096, 32, 32),
+        ("llama3-70b", 8192, 80, 64),
+        ("llama3-405b", 16384, 126, 128),
+    ],
+)
+def test_models_have_their_published_shapes(name: str, hidden: int, n_layers: int, heads: int) -> None:
+    model = preset("models", name)
+    assert (model.hidden, model.layers, model.heads) == (hidden, n_layers, heads)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(
+        ValueError, match=r"expected a model of the catalogue or one spelled out, got 'gpt3-175'; did you"
+    ):
+        catalog.entry("models", "gpt3-175")
+    with pytest.raises(ValueError, match="known: v100-32gb, a100-80gb"):
+        catalog.entry("npus", "zzzz")
+
+
+def test_a_preset_is_the_same_object_at_every_call() -> None:
+    assert preset("npus", "a100-80gb") is preset("npus", "a100-80gb")

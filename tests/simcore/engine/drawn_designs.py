@@ -1,0 +1,155 @@
+"""Hypothesis strategies for small valid designs: every topology, algorithm, policy, parallelism and schedule.
+
+Sizes are such that the reference engine takes milliseconds; rates, latencies and sizes are uneven, so that events
+meet at the same picosecond both by accident and by design.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from simcore.check import check
+from simcore.design import Design
+
+Document = dict[str, Any]
+
+ALGORITHMS = ["ring", "direct", "direct[2]", "halving_doubling", "double_binary_tree"]
+KINDS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"]
+BANDWIDTHS = ["1 GB/s", "7 GB/s", "25 GB/s", "333 MB/s", "100 GB/s"]
+LATENCIES = ["0 ns", "1 ns", "700 ns", "13.37 us"]
+
+
+def npu(overhead: str) -> Document:
+    """An NPU whose kernels take `overhead` and little else."""
+    return {
+        "peak": {"fp16": "312 TFLOP/s", "fp32": "19.5 TFLOP/s"},
+        "memory": {"capacity": "80 GB", "bandwidth": "2 TB/s"},
+        "overhead": overhead,
+        "power": {"max": "400 W", "idle": "80 W"},
+        "price": "15000 $",
+    }
+
+
+def factorizations(number: int, most: int) -> list[tuple[int, ...]]:
+    """Ordered ways to write `number` as a product of at most `most` factors above 1."""
+    if number == 1:
+        return [()]
+    if most == 0:
+        return []
+    factors = [f for f in range(2, number + 1) if number % f == 0]
+    return [(f, *rest) for f in factors for rest in factorizations(number // f, most - 1)]
+
+
+@st.composite
+def dimensions(draw: st.DrawFn, npus: int) -> list[Document]:
+    """A network of one to three dimensions with `npus` NPUs."""
+    sizes = draw(st.sampled_from(factorizations(npus, 3) or [(1,)])) or (1,)
+    return [draw(dimension(size)) for size in sizes]
+
+
+@st.composite
+def dimension(draw: st.DrawFn, size: int) -> Document:
+    """A dimension of `size` NPUs."""
+    topology = draw(st.sampled_from(["ring", "mesh", "fully_connected", "switch", "fat_tree"]))
+    document: Document = {
+        "topology": topology,
+        "size": size,
+        "bandwidth": draw(st.sampled_from(BANDWIDTHS)),
+        "latency": draw(st.sampled_from(LATENCIES)),
+    }
+    if topology == "fat_tree":
+        document["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
+    if topology in ("switch", "fat_tree"):
+        document["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
+    if topology == "switch":
+        document["in_network"] = draw(st.booleans())
+    usable = [name for name in ALGORITHMS if name != "halving_doubling" or size & (size - 1) == 0]
+    if topology in ("ring", "mesh"):
+        usable.remove("direct[2]")
+    document["collective"] = draw(st.sampled_from(usable))
+    return document
+
+
+@st.composite
+def systems(draw: st.DrawFn, most_chunks: int) -> Document:
+    """Policies and chunks."""
+    groups = ["tensor", "context", "expert", "pipeline", "data"]
+    return {
+        "chunks": draw(st.integers(1, most_chunks)),
+        "intra_dimension": draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
+        "inter_dimension": draw(st.sampled_from(["baseline", "themis"])),
+        "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2, 3])),
+        "priority": draw(st.permutations(groups)),
+    }
+
+
+@st.composite
+def collectives(draw: st.DrawFn) -> Design:
+    """One collective over 2 to 24 NPUs."""
+    npus = draw(st.sampled_from([2, 3, 4, 6, 8, 12, 16, 24]))
+    return design(
+        {
+            "workload": {
+                "collective": draw(st.sampled_from(KINDS)),
+                "size": f"{draw(st.sampled_from([1, 1000, 4097, 1_000_000, 33_333_333]))} B",
+            },
+            "cluster": {"npu": npu("4 us"), "dimensions": draw(dimensions(npus))},
+            "system": draw(systems(12)),
+        }
+    )
+
+
+@st.composite
+def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4, zero: int = 3) -> Design:
+    """A training iteration with degrees up to those given."""
+    t = draw(st.sampled_from([degree for degree in (1, 2, 4) if degree <= tensor]))
+    p = draw(st.integers(1, pipeline))
+    d = draw(st.integers(1, data))
+    assume(t * p * d <= 16)
+    interleave = draw(st.sampled_from([1, 1, 2])) if p > 1 else 1
+    microbatches = draw(st.integers(1, 4))
+    if interleave > 1:
+        microbatches = p * draw(st.integers(1, 2))
+    layers = p * interleave * draw(st.integers(1, 3))
+    if interleave == 1:
+        layers += draw(st.integers(0, 2))
+    parallelism = {
+        "tensor": t,
+        "pipeline": p,
+        "data": d,
+        "zero": draw(st.integers(0, zero)),
+        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe"])),
+        "interleave": interleave,
+        "recompute": draw(st.sampled_from(["none", "selective", "full"])),
+        "sequence_parallel": draw(st.booleans()),
+        "bucket": draw(st.sampled_from(["1 B", "50 KB", "200 KB", "25 MB"])),
+    }
+    model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500}
+    return design(
+        {
+            "workload": {
+                "model": {**model, "sequence_length": draw(st.sampled_from([16, 64]))},
+                "global_batch": d * microbatches,
+                "gradient_precision": draw(st.sampled_from(["fp16", "fp32"])),
+            },
+            "parallelism": parallelism,
+            "cluster": {
+                "npu": npu(draw(st.sampled_from(["0 s", "100 ns", "4 us"]))),
+                "dimensions": draw(dimensions(t * p * d)),
+                "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
+            },
+            "system": draw(systems(4)),
+        }
+    )
+
+
+def design(document: Document) -> Design:
+    """The design of a document; one that breaks a rule is not drawn."""
+    parsed = Design.model_validate(document)
+    assume(not check(parsed))
+    assert math.isfinite(parsed.cluster.npus)
+    return parsed

@@ -1,0 +1,186 @@
+"""What every pipeline schedule must do, by replaying its order; and the bubbles of the closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from designs import dimension, model, npu, training
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.design import Design
+from simcore.engine.fast import Timing, time_program
+from simcore.load import design_from
+from simcore.program import Compute, Part, Segment
+from simcore.schedule import SCHEDULES
+from simcore.schedule import base as code
+from simcore.simulate import simulate
+from simcore.system.placement import place
+from simcore.workload import transformer_program
+
+Block = tuple[int, int, int]
+"""Microbatch, chunk, direction (0 forward, 1 backward)."""
+
+CASES = [
+    pytest.param(name, p, m, v, id=f"{name}-p{p}-m{m}-v{v}")
+    for name, p, m, v in product(SCHEDULES, (1, 2, 3, 4, 8), (1, 2, 4, 6, 8, 24), (1, 2, 3))
+    if v == 1 or (name != "gpipe" and p > 1 and m % p == 0)
+]
+
+
+def blocks(name: str, p: int, m: int, v: int) -> list[list[Block]]:
+    shift = code.CHUNK_SHIFT
+    rows = SCHEDULES[name].order(p, m, v).tolist()
+    return [[(c >> (shift + 1), (c >> 1) & ((1 << shift) - 1), c & 1) for c in row] for row in rows]
+
+
+@pytest.mark.parametrize(("name", "p", "m", "v"), CASES)
+def test_every_stage_runs_every_block_once_and_forward_before_backward(name: str, p: int, m: int, v: int) -> None:
+    for row in blocks(name, p, m, v):
+        assert sorted(row) == sorted(product(range(m), range(v), (0, 1)))
+        at = {block: i for i, block in enumerate(row)}
+        assert all(at[(mb, chunk, 0)] < at[(mb, chunk, 1)] for mb, chunk in product(range(m), range(v)))
+
+
+def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
+    """Time of the iteration with blocks of one unit, and the time at which each stage ends; fails on a deadlock."""
+    done: dict[tuple[int, int, int], int] = {}
+    position, now = [0] * p, [0] * p
+    moved = True
+    while moved:
+        moved = False
+        for s in range(p):
+            while position[s] < len(order[s]):
+                mb, chunk, direction = order[s][position[s]]
+                stage = chunk * p + s
+                before = (mb, stage - 1, 0) if direction == 0 else (mb, stage + 1, 1)
+                exists = 0 <= before[1] < p * v
+                if exists and before not in done:
+                    break
+                if direction == 1:
+                    assert (mb, stage, 0) in done
+                start = max(now[s], done[before]) if exists else now[s]
+                now[s] = start + 1
+                done[(mb, stage, direction)] = now[s]
+                position[s] += 1
+                moved = True
+    assert position == [len(row) for row in order], "deadlock"
+    return max(now), now
+
+
+@pytest.mark.parametrize(("name", "p", "m", "v"), CASES)
+def test_every_order_runs_to_its_end(name: str, p: int, m: int, v: int) -> None:
+    replay(blocks(name, p, m, v), p, v)
+
+
+def peaks(row: list[Block], v: int) -> tuple[int, set[tuple[int, ...]], list[int]]:
+    """Most blocks in flight, the counts per chunk at those times, and the most of each chunk at any time."""
+    counts = [0] * v
+    most: list[int] = [0] * v
+    top: int = 0
+    shapes: set[tuple[int, ...]] = set()
+    for _, chunk, direction in row:
+        counts[chunk] += 1 - 2 * direction
+        most = [max(a, b) for a, b in zip(most, counts, strict=True)]
+        if sum(counts) > top:
+            top, shapes = sum(counts), set()
+        if sum(counts) == top:
+            shapes.add(tuple(counts))
+    assert counts == [0] * v
+    return top, shapes, most
+
+
+@pytest.mark.parametrize(("name", "p", "m", "v"), CASES)
+def test_in_flight_is_the_peak_found_by_replay(name: str, p: int, m: int, v: int) -> None:
+    for stage, row in enumerate(blocks(name, p, m, v)):
+        flying = SCHEDULES[name].in_flight(stage, p, m, v)
+        top, shapes, most = peaks(row, v)
+        assert sum(flying) == top
+        assert flying in shapes
+        if stage == p - 1:
+            assert flying[-1] == most[-1]  # only there is a chunk larger than the others: it has the logits
+
+
+@pytest.mark.parametrize("p", [2, 4, 8])
+@pytest.mark.parametrize("v", [1, 2, 4])
+def test_the_first_stage_keeps_p_microbatches_and_interleaving_1_plus_p_minus_1_over_p_v(p: int, v: int) -> None:
+    flying = sum(SCHEDULES["1f1b"].in_flight(0, p, 8 * p, v)) / v
+    assert flying == (p if v == 1 else p * (1 + (p - 1) / (p * v)))
+
+
+@pytest.mark.parametrize("p", [2, 4, 8])
+def test_1f1b_keeps_one_microbatch_less_on_each_later_stage(p: int) -> None:
+    assert [SCHEDULES["1f1b"].in_flight(s, p, 64, 1)[0] for s in range(p)] == list(range(p, 0, -1))
+
+
+def test_gpipe_keeps_every_microbatch() -> None:
+    assert all(SCHEDULES["gpipe"].in_flight(s, 4, 17, 1) == (17,) for s in range(4))
+
+
+def test_no_more_is_in_flight_than_there_is() -> None:
+    assert sum(SCHEDULES["1f1b"].in_flight(0, 8, 3, 1)) == 3
+    assert sum(SCHEDULES["1f1b"].in_flight(0, 4, 4, 2)) == 8
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4))
+def test_orders_of_any_size_run_and_have_the_ideal_time(p: int, rounds: int, v: int) -> None:
+    v = v if p > 1 else 1
+    m = rounds * p if v > 1 else rounds
+    order = blocks("1f1b", p, m, v)
+    # Forward and backward of one unit each: 2 m v of work and a bubble of 2 (p - 1), whatever the number of chunks.
+    assert replay(order, p, v)[0] == 2 * m * v + 2 * (p - 1)
+
+
+# Bubbles, timed by the engine
+
+
+def balanced(name: str, p: int, m: int, v: int, forward: float, backward: float) -> tuple[Design, Timing]:
+    """A pipeline of equal stages that sends nothing: `forward` and `backward` are FLOPs of a microbatch on a stage."""
+    parallelism = {"pipeline": p, "interleave": v, "schedule": name}
+    network = [dimension(size=p, bandwidth="1000000 EB/s", latency="0 s")]
+    workload = {"model": model(layers=64), "global_batch": m}
+    design = design_from(training(parallelism, network, workload=workload, system={"chunks": 1}))
+    steps = [Segment("block", (Compute("block", "gemm", flops / v, 0.0),)) for flops in (forward, backward)]
+    part = Part((steps[0],), (steps[1],), (steps[1],), parameters=1.0, activations=1.0, working=1.0)
+    program = replace(
+        transformer_program(design), parts=(part,), part_of=(0,) * (p * v), final=((),) * p, send_bytes=0.0
+    )
+    return design, time_program(design, program, place(design)[0])[0]
+
+
+@pytest.mark.parametrize("name", list(SCHEDULES))
+@pytest.mark.parametrize(("p", "m"), [(2, 2), (4, 4), (4, 16), (8, 3), (8, 64), (1, 5)])
+def test_the_bubble_of_equal_stages_is_p_minus_1_over_m_plus_p_minus_1(name: str, p: int, m: int) -> None:
+    _, timing = balanced(name, p, m, 1, 1e14, 2e14)  # 1 s forward, 2 s backward
+    assert timing.total / 1e12 == pytest.approx(3 * (m + p - 1), rel=1e-9)
+    assert timing.bubble / timing.total == pytest.approx((p - 1) / (m + p - 1), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 2), (4, 4), (4, 16), (8, 64)])
+@pytest.mark.parametrize("v", [2, 4, 8])
+def test_interleaving_divides_the_bubble_by_the_chunks(p: int, m: int, v: int) -> None:
+    _, timing = balanced("1f1b", p, m, v, 1e14, 2e14)
+    assert timing.bubble / 1e12 == pytest.approx(3 * (p - 1) / v, rel=1e-9)
+    assert timing.total / 1e12 == pytest.approx(3 * m + 3 * (p - 1) / v, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (8, 32)])
+def test_a_whole_design_without_communication_cost_has_the_same_bubble(p: int, m: int) -> None:
+    # Layers so wide that embedding, head, optimizer and norms are lost beside them: what is left of a difference.
+    sizes = model(hidden=65536, heads=64, layers=8, vocabulary=128, sequence_length=256)
+    fast_memory = npu(memory={"capacity": "80 GB", "bandwidth": "1000 EB/s", "efficiency": 1.0})
+    network = [dimension(size=p, bandwidth="1000 EB/s", latency="0 s")]
+    workload = {"model": sizes, "global_batch": m}
+    document = training({"pipeline": p}, network, workload=workload, system={"chunks": 1}, accelerator=fast_memory)
+    result = simulate(design_from(document))
+    assert result.bubble_s / result.iteration_time_s == pytest.approx((p - 1) / (m + p - 1), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", list(SCHEDULES))
+def test_an_order_is_an_array_of_stages_by_blocks(name: str) -> None:
+    order = SCHEDULES[name].order(4, 8, 1)
+    assert order.shape == (4, 16)
+    assert order.dtype == np.int64

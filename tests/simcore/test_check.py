@@ -1,0 +1,241 @@
+"""Every rule that a well-formed design must keep has an example that breaks it, and says what to change."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from designs import designs, dimension, model, npu, training
+from hypothesis import given
+
+from simcore.check import check
+from simcore.design import Design
+from simcore.load import design_from, parse_design
+from simcore.problem import InputError, Problem, dotted
+
+NODE = dimension(size=8)
+POD = dimension(size=8, tier="pod")
+
+
+def broken(document: dict[str, Any]) -> list[Problem]:
+    design, problems = parse_design(copy.deepcopy(document))
+    assert design is not None, problems
+    return check(design)
+
+
+def only(document: dict[str, Any]) -> Problem:
+    problems = broken(document)
+    assert len(problems) == 1, [str(problem) for problem in problems]
+    assert problems[0].violation > 0
+    return problems[0]
+
+
+@given(designs())
+def test_a_drawn_design_is_valid(design: Design) -> None:
+    assert check(design) == []
+
+
+def workload(**more: Any) -> dict[str, Any]:
+    return {"model": model(**more), "global_batch": 64}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            training({}, [NODE, dimension(size=1)]),
+            "cluster.dimensions[1].size: expected at least 2 NPUs, got 1; leave the dimension out",
+        ),
+        (
+            training({}, [dimension(bandwidth="0 GB/s")]),
+            "cluster.dimensions[0].bandwidth: expected a bandwidth above 0, got 0 B/s",
+        ),
+        (
+            training({}, [dimension(bandwidth="-5 GB/s")]),
+            "cluster.dimensions[0].bandwidth: expected a bandwidth above 0, got -5e+09 B/s",
+        ),
+        (
+            training({}, [dimension(latency="-1 us")]),
+            "cluster.dimensions[0].latency: expected a latency of 0 or more, got -1e-06 s",
+        ),
+        (
+            training({}, [dimension("ring", oversubscription=2)]),
+            "cluster.dimensions[0].oversubscription: expected 1 on what is no switch, got 2",
+        ),
+        (
+            training({}, [dimension("fully_connected", in_network=True)]),
+            "cluster.dimensions[0].in_network: expected false on what is no switch, got true",
+        ),
+        (
+            training(
+                {},
+                [NODE, dimension(size=6)],
+                system={"collective": ["ring", "halving_doubling"]},
+                workload={"global_batch": 48},
+            ),
+            "system.collective[1]: expected an algorithm for the 6 NPUs of cluster.dimensions[1], "
+            "got 'halving_doubling', which needs a power of two; use ring, direct or double_binary_tree there",
+        ),
+        (
+            training({}, [NODE, POD], system={"collective": ["ring"]}),
+            "system.collective: expected one algorithm for each of the 2 dimensions, got 1; list them innermost first",
+        ),
+        (
+            training({}, [NODE], system={"collective": ["ring", "ring"]}),
+            "system.collective: expected one algorithm for each of the 1 dimensions, got 2; list them innermost first",
+        ),
+        (
+            training({}, [dimension(collective="direct")], system={"collective": ["ring"]}),
+            "cluster.dimensions[0].collective: expected the algorithm in one place, got another in system.collective; "
+            "drop one of the two",
+        ),
+        (
+            training({}, [NODE], system={"chunks": 2**20}),
+            "system.chunks: expected fewer than 1048576 chunks, got 1048576",
+        ),
+        (
+            training({"tensor": 2, "pipeline": 3}, [NODE]),
+            "parallelism: expected degrees whose product is the 8 NPUs of cluster.dimensions, "
+            "got tensor 2 x context 1 x pipeline 3 = 6; choose degrees that divide 8",
+        ),
+        (
+            training({"tensor": 2, "data": 2}, [NODE]),
+            "parallelism: expected degrees whose product is the 8 NPUs of cluster.dimensions, "
+            "got tensor 2 x context 1 x pipeline 1 x data 2 = 4; choose degrees that multiply to 8",
+        ),
+        (
+            training({"tensor": 16}, [NODE], workload=workload(heads=16)),
+            "parallelism: expected degrees whose product is the 8 NPUs of cluster.dimensions, "
+            "got tensor 16 x context 1 x pipeline 1 = 16; choose degrees that divide 8",
+        ),
+        (
+            training({"tensor": 4}, [dimension(size=6), dimension(size=2)], workload={"global_batch": 48}),
+            "parallelism.tensor: expected a degree that fills or divides cluster.dimensions[0] (6 NPUs), got 4; "
+            "choose sizes that divide each other, or another placement",
+        ),
+        (
+            training({}, [NODE], workload=workload(hidden=500)),
+            "workload.model: expected heads that divides the hidden size (500), got 8; choose a divisor of 500",
+        ),
+        (
+            training({"tensor": 8}, [NODE], workload=workload(heads=4)),
+            "parallelism.tensor: expected a degree that divides the attention heads (4), got 8; choose a divisor of 4",
+        ),
+        (
+            training({"tensor": 4}, [NODE], workload=workload(heads=12, kv_heads=6, hidden=768)),
+            "parallelism.tensor: expected a degree that divides the 6 key-value heads, or is a multiple, got 4",
+        ),
+        (
+            training({"tensor": 8}, [NODE], workload=workload(feed_forward=100)),
+            "parallelism.tensor: expected a degree that divides the feed-forward width (100), got 8; "
+            "choose a divisor of 100",
+        ),
+        (
+            training({"tensor": 8, "sequence_parallel": True}, [NODE], workload={**workload(), "sequence_length": 100}),
+            "parallelism.tensor: expected a degree that divides the sequence length (100), got 8; "
+            "choose a divisor of 100",
+        ),
+        (
+            training({"pipeline": 8}, [NODE], workload=workload(layers=4)),
+            "parallelism.pipeline: expected at most 4 stages, one a layer, got 8; use fewer stages",
+        ),
+        (
+            training({"pipeline": 4, "interleave": 4}, [NODE]),
+            "parallelism.pipeline: expected at most 8 stages, one a layer, got 4 x interleave 4 = 16; use fewer stages",
+        ),
+        (
+            training({"pipeline": 4, "interleave": 2}, [NODE], workload=workload(layers=12)),
+            "parallelism.interleave: expected pipeline x interleave that divides the layers (12), got 8; "
+            "choose a divisor of 12",
+        ),
+        (
+            training({}, [NODE], workload={**workload(sequence_length=128), "sequence_length": 256}),
+            "workload.sequence_length: expected at most 128, got 256",
+        ),
+        (
+            training({"microbatch": 3}, [NODE]),
+            "parallelism.microbatch: expected data x microbatch that divides the global batch (64), got 8 x 3 = 24; "
+            "choose another microbatch, data degree or global batch",
+        ),
+        (
+            training({"interleave": 2}, [NODE]),
+            "parallelism.interleave: expected 1 without pipeline parallelism, got 2; use pipeline >= 2",
+        ),
+        (
+            training({"pipeline": 2, "interleave": 2, "schedule": "gpipe"}, [NODE]),
+            "parallelism.interleave: expected 1 with schedule gpipe, got 2; use schedule 1f1b",
+        ),
+        (
+            training({"pipeline": 4, "interleave": 2}, [NODE], workload={"global_batch": 6}),
+            "parallelism.interleave: expected microbatches (3) in whole rounds of the 4 stages, got interleave 2; "
+            "use interleave 1, or a batch that gives a multiple",
+        ),
+        (
+            training({}, [NODE], workload={"precision": "bf16"}),
+            "workload.precision: expected one that round computes in: fp16, got bf16",
+        ),
+        (
+            training({}, [dimension(tier="chiplet")]),
+            "cluster.dimensions[0].tier: expected a tier with a price for a switch in price list 'libra', "
+            "got 'chiplet'; choose another tier or topology, or spell the price list out",
+        ),
+        (
+            training({}, [NODE], accelerator={key: value for key, value in npu().items() if key != "price"}),
+            "cluster.npu: expected an NPU priced in 'libra', got 'round'; "
+            "add 'price' to the NPU, or its name to the price list's 'npu'",
+        ),
+    ],
+)
+def test_each_rule_says_what_is_expected_and_found(document: dict[str, Any], message: str) -> None:
+    assert str(only(document)) == message
+
+
+@pytest.mark.parametrize("kv_heads", [3, 16])
+def test_key_value_heads_divide_the_heads(kv_heads: int) -> None:
+    places = [dotted(problem.path) for problem in broken(training({}, [NODE], workload=workload(kv_heads=kv_heads)))]
+    assert any(place.startswith("workload.model") for place in places)
+
+
+def test_a_placement_names_every_group_once() -> None:
+    document = training({}, [NODE])
+    document["cluster"]["placement"] = ["tensor", "data", "data", "pipeline"]
+    texts = [str(problem) for problem in broken(document)]
+    assert any("each of tensor, context, data, pipeline once" in text for text in texts)
+
+
+def test_an_npu_without_a_price_is_no_problem_where_npus_are_not_counted() -> None:
+    free = {key: value for key, value in npu().items() if key != "price"}
+    assert broken(training({}, [NODE], accelerator=free, cost="network-only")) == []
+
+
+def test_every_broken_rule_is_reported_at_once() -> None:
+    document = training({"tensor": 5, "pipeline": 16}, [NODE, dimension(size=6, tier="chiplet")])
+    document["system"] = {"collective": ["ring"], "chunks": 2**20}
+    places = {dotted(problem.path) for problem in broken(document)}
+    assert {"parallelism", "system.collective", "system.chunks", "cluster.dimensions[1].tier"} <= places
+    assert {"parallelism.tensor", "parallelism.pipeline"} <= places
+
+
+def test_a_problem_of_form_does_not_hide_one_of_meaning() -> None:
+    document = training({"pipeline": 3, "zero": 7}, [NODE])
+    with pytest.raises(InputError) as error:
+        design_from(document)
+    assert {dotted(problem.path) for problem in error.value.problems} == {"parallelism", "parallelism.zero"}
+
+
+def test_rules_that_a_search_counts_have_names() -> None:
+    cases = {
+        "degrees multiply to the NPUs": training({"pipeline": 3}, [NODE]),
+        "stages have layers": training({"pipeline": 8}, [NODE], workload=workload(layers=4)),
+        "microbatches fill the batch": training({"microbatch": 3}, [NODE]),
+        "interleaving": training({"interleave": 2}, [NODE]),
+    }
+    for rule, document in cases.items():
+        assert only(document).rule == rule
+
+
+def test_a_violation_grows_with_the_distance_to_what_is_allowed() -> None:
+    near = only(training({"pipeline": 8}, [NODE], workload=workload(layers=7)))
+    far = only(training({"pipeline": 8}, [NODE], workload=workload(layers=2)))
+    assert 0 < near.violation < far.violation
