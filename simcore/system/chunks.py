@@ -2,7 +2,8 @@
 
 A collective is split into equal chunks; a chunk passes one phase per dimension of its group (an all-reduce up to two):
 reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather backwards; all_gather (input s)
-outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension. A phase occupies its dimension
+outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension; broadcast outermost first;
+send_recv from the first member to the last one, innermost first. A phase occupies its dimension
 for the sum of bytes / bandwidth of its steps; its chunk is ready for the next after the steps' latencies.
 """
 
@@ -139,8 +140,11 @@ class Chunker:
         """Phases of the chunks of a collective of `size` [B]."""
         chunks = self.design.system.chunks
         chunk = size / chunks
+        if kind == "send_recv":
+            return self.send(group, tuple(where.part.members - 1 for where in group), size)
         if kind not in ORDERED_KINDS:
-            return Chunks([[self.phase(kind, where, chunk, chunk) for where in group]], [0] * chunks)
+            order = group[::-1] if kind == "broadcast" else group
+            return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         rates = [self._group_rate(where) for where in group]

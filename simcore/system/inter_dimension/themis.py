@@ -9,6 +9,7 @@ bytes / bandwidth only: counting latency as well costs up to 30 points of utilis
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from simcore.system.inter_dimension.base import InterDimension, Order, Plan
@@ -17,8 +18,12 @@ THRESHOLD = 1 / 16
 """Share of a chunk whose reduce-scatter is the least difference in load worth acting on."""
 
 
+@dataclass(frozen=True)
 class Themis(InterDimension):
     """Greedy balance of the load of dimensions, chunk by chunk."""
+
+    lower_first: bool = True
+    """Of equally loaded dimensions the lower one comes first; the paper leaves it open."""
 
     @property
     def merges_turn(self) -> bool:
@@ -27,11 +32,11 @@ class Themis(InterDimension):
 
     def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
         """See `InterDimension.orders`."""
-        return _orders(tuple(sizes), tuple(rates), chunks)
+        return _orders(tuple(sizes), tuple(rates), chunks, 1 if self.lower_first else -1)
 
 
 @lru_cache(maxsize=1024)
-def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int) -> Plan:
+def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties: int) -> Plan:
     """Orders of chunks of 1 byte: loads and threshold grow alike with the chunk, so its size does not matter."""
     dimensions = range(len(sizes))
     loads = [0.0] * len(sizes)
@@ -41,7 +46,7 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int) -> Pl
     for _ in range(chunks):
         least = min(dimensions, key=loads.__getitem__)
         natural = max(loads) - loads[least] < THRESHOLD * cost[least]
-        order = tuple(dimensions) if natural else tuple(sorted(dimensions, key=loads.__getitem__))
+        order = tuple(dimensions) if natural else tuple(sorted(dimensions, key=lambda d: (loads[d], ties * d)))
         size = 1.0
         for d in order:
             loads[d] += size * cost[d]
