@@ -39,25 +39,30 @@ def run(options: argparse.Namespace) -> int:
     rows = []
     for row in verify(record, options.budget, max(1, options.jobs), options.links):
         rows.append(row)
-        print(f"{len(rows)}/{len(record.front)} trial {row.trial}: {100 * row.difference:+.3g} %", file=sys.stderr)
-    fast, reference = ranks([row.fast_s for row in rows]), ranks([row.reference_s for row in rows])
+        print(f"{len(rows)}/{len(record.front)} trial {row.trial}: {_percent(row.difference)}", file=sys.stderr)
+    compared = [row for row in rows if row.reference_s is not None]
+    fast = ranks([row.fast_s for row in compared])
+    reference = ranks([row.reference_s for row in compared if row.reference_s is not None])
+    placed = {row.trial: pair for row, pair in zip(compared, zip(fast, reference, strict=True), strict=True)}
     if options.json:
-        document = [
-            {**asdict(row), "difference": row.difference, "rank_fast": a, "rank_reference": b}
-            for row, a, b in zip(rows, fast, reference, strict=True)
-        ]
+        document = [{**asdict(row), "difference": row.difference, "ranks": placed.get(row.trial)} for row in rows]
         print(json.dumps(document, indent=2))
         return 0
-    table = Table(box=None, header_style="bold")
+    table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("trial", "whole", "fast", "reference", "difference", "rank", "reduced"):
         table.add_column(name, justify="left" if name == "reduced" else "right")
-    for row, a, b in zip(rows, fast, reference, strict=True):
-        rank = str(a) if a == b else f"{a} -> {b}"
-        cells = [human(seconds, "s") for seconds in (row.full_s, row.fast_s, row.reference_s)]
-        shown = f"{100 * row.difference:+.3g} %" if row.difference else "none"
-        table.add_row(str(row.trial), *cells, shown, rank, ", ".join(row.reduced) or "nothing")
+    for row in rows:
+        a, b = placed.get(row.trial, ("", ""))
+        times = [human(row.full_s, "s"), human(row.fast_s, "s")]
+        times.append("" if row.reference_s is None else human(row.reference_s, "s"))
+        rank = f"{a}" if a == b else f"{a} -> {b}"
+        table.add_row(str(row.trial), *times, _percent(row.difference), rank, ", ".join(row.reduced) or "nothing")
     Console().print(table)
-    changed = sum(a != b for a, b in zip(fast, reference, strict=True))
-    worst = max(abs(row.difference) for row in rows)
-    print(f"largest difference {100 * worst:.3g} %, changes of rank {changed}")
-    return 0
+    changed = sum(a != b for a, b in placed.values())
+    worst = max((abs(row.difference) for row in rows if row.difference is not None), default=None)
+    print(f"{len(compared)} of {len(rows)} compared, largest difference {_percent(worst)}, changes of rank {changed}")
+    return 0 if compared else 1
+
+
+def _percent(difference: float | None) -> str:
+    return "not compared" if difference is None else "none" if difference == 0 else f"{100 * difference:+.3g} %"
