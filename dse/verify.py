@@ -14,7 +14,6 @@ from multiprocessing import get_context
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
-from simcore.design import Design
 from simcore.load import design_from
 from simcore.simulate import simulate
 
