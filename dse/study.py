@@ -13,16 +13,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from dse.draw import RandomDraw
 from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.space import Space
 from dse.store import Journal
+from dse.template import Filled
 from simcore.load import parse_design
 
-MOST_REPEATS = 2000
-"""Repeats in a row after which a space counts as exhausted for its sampler."""
+MOST_REPEATS = 100
+"""Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
+MOST_ENUMERATED = 20_000
+"""Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Study:
     on_trial: Callable[[int, Outcome], None] = lambda number, outcome: None
     trials: int = 0
     _seen: set[str] = field(default_factory=set)
+    _others: Iterator[Filled] | None = None
 
     def run(self, limits: Limits) -> str:
         """Search until a limit is reached; the reason it ended: `trials`, `time` or `exhausted`."""
@@ -60,24 +67,45 @@ class Study:
         return "trials"
 
     def _ask(self, count: int) -> list[tuple[str, Proposal]]:
-        """Distinct proposals that no earlier batch held."""
+        """Distinct proposals that no earlier batch held; fewer than `count` where the space is exhausted."""
         batch: list[tuple[str, Proposal]] = []
         repeats = 0
-        while len(batch) < count and repeats < MOST_REPEATS:
-            proposal = self.sampler.ask()
+        while len(batch) < count and self._others is None:
+            proposal = self.sampler.ask() if repeats < MOST_REPEATS else None
             if proposal is None:
+                self._others = self._unproposed() if repeats else iter(())
                 break
-            design, problems = parse_design(proposal.filled.document)
-            if design is None:
-                raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-            if design.key in self._seen:
+            if not self._new(proposal, batch):
                 self.sampler.reject(proposal)
                 repeats += 1
-                continue
-            repeats = 0
-            self._seen.add(design.key)
-            batch.append((design.key, proposal))
+            else:
+                repeats = 0
+        while len(batch) < count and self._others is not None:
+            filled = next(self._others, None)
+            if filled is None:
+                break
+            self._new(Proposal(filled), batch)
         return batch
+
+    def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
+        """Add a proposal to the batch if its design was not seen before."""
+        design, problems = parse_design(proposal.filled.document)
+        if design is None:
+            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+        if design.key in self._seen:
+            return False
+        self._seen.add(design.key)
+        batch.append((design.key, proposal))
+        return True
+
+    def _unproposed(self) -> Iterator[Filled]:
+        """Designs for when the sampler only repeats itself: all of a small space, random ones of a large one."""
+        if self.space.count() <= MOST_ENUMERATED:
+            yield from self.space.enumerate()
+        else:
+            generator = np.random.default_rng(len(self._seen))
+            for _ in range(MOST_ENUMERATED):
+                yield self.space.fill(RandomDraw(generator))
 
     def _evaluate(self, batch: list[tuple[str, Proposal]]) -> None:
         """Evaluate a batch, journal each outcome as it comes, then tell the sampler in order."""
@@ -94,6 +122,8 @@ class Study:
             done.append((proposal, outcome))
         self.journal.synchronise()
         for proposal, outcome in done:
+            if self._others is not None:
+                continue  # the sampler is no longer asked, so it need not learn
             if outcome.state == "failed":
                 self.sampler.reject(proposal)
                 continue
