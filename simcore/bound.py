@@ -32,6 +32,15 @@ from simcore.workload.transformer import forward_flops, transformer_program
 
 Bounds = dict[str, float | None]
 
+_TRIVIAL: Bounds = {
+    "mfu": 1.0,
+    "network_utilization": 1.0,
+    "fits": 1.0,
+    "bubble": 0.0,
+    "exposed_communication": 0.0,
+}
+"""What holds for every design."""
+
 
 def bound(design: Design | Mapping[str, Any]) -> Bounds:
     """The best value that each metric can take, by name: the least of one to be minimised, the most of the others.
@@ -172,9 +181,8 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
         "power": idle.power,
         "energy": energy(design, share, seconds).energy,
         "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
-        "bubble": 0.0,
-        "exposed_communication": 0.0,
         "npus": float(design.cluster.npus),
+        **_TRIVIAL,
     }
 
 
@@ -202,6 +210,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         "cost.npu": npus * price,
         "perf_per_cost": throughput / (npus * price) if price else None,
         "npus": float(npus),
+        **_TRIVIAL,
     }
 
 
