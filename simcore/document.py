@@ -33,6 +33,9 @@ class Document:
         return None
 
 
+MOST_NODES, DEEPEST, MOST_BYTES = 100_000, 100, 8 << 20
+"""Limits of a document: a short text of nested aliases can stand for more values than there is memory."""
+
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -60,6 +63,9 @@ def read_document(path: str | FilePath) -> Document:
     """
     source = str(path)
     try:
+        if FilePath(path).stat().st_size > MOST_BYTES:
+            found = f"{FilePath(path).stat().st_size / 2**20:.0f} MiB"
+            raise InputError([Problem((), f"a file of at most {MOST_BYTES >> 20} MiB", found)], source)
         text = FilePath(path).read_text(encoding="utf-8")
     except OSError as error:
         problem = Problem((), "a readable file", error.strerror or str(error), "check the path")
@@ -74,6 +80,7 @@ def parse_document(text: str, source: str = "document") -> Document:
     """Parse YAML text; see `read_document`."""
     loader = _Loader(text)
     try:
+        _refuse_depth(text)
         node = loader.get_single_node()
         lines: dict[Path, int] = {(): 1}
         duplicates: list[Problem] = []
@@ -99,9 +106,23 @@ def parse_document(text: str, source: str = "document") -> Document:
     return Document(source, data, lines)
 
 
+def _refuse_depth(text: str) -> None:
+    """Raise `ValueError` for a document that nests too deep; composing it would overflow the stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Base):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")
+
+
 def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Problem], above: set[int]) -> None:
     if id(node) in above:
         raise ValueError("an alias that contains itself")
+    if len(lines) > MOST_NODES:
+        raise ValueError(f"more than {MOST_NODES:,} values, aliases counted each time")
     above = above | {id(node)}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
