@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dse.draw import InfiniteError, Odometer
+from dse.fill import fill_template
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space import Space
-from dse.template import fill_template
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.design import Design, TransformerWorkload

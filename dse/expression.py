@@ -71,24 +71,26 @@ class Expression:
 
     def value(self, lookup: Lookup) -> Any:
         """The value; raises `ValueError` for a path without a value, or a division by zero."""
-        try:
-            return _value(self._tree, lookup)
-        except ZeroDivisionError:
-            raise ValueError(f"'{self.text}': expected a divisor other than 0, got 0") from None
-        except TypeError as error:
-            raise ValueError(f"'{self.text}': expected numbers, got {error}") from None
+        return self._guarded(_value, lookup)
 
     def violation(self, lookup: Lookup) -> float:
         """How much the condition is missed, relative to its larger side; <= 0 where it holds.
 
         `a <= b` gives (a - b) / max(|a|, |b|); `and` the worst of its parts; a plain truth value 1 where it is false.
         """
+        return float(self._guarded(_violation, lookup))
+
+    def _guarded(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
         try:
-            return _violation(self._tree, lookup)
+            return function(self._tree, lookup)
         except ZeroDivisionError:
             raise ValueError(f"'{self.text}': expected a divisor other than 0, got 0") from None
         except TypeError as error:
             raise ValueError(f"'{self.text}': expected numbers, got {error}") from None
+        except OverflowError:
+            raise ValueError(f"'{self.text}': expected numbers that a float can hold, got larger ones") from None
+        except RecursionError:
+            raise ValueError(f"'{self.text[:40]}…': expected an expression that nests less, got a deep one") from None
 
 
 def lookup_in(document: Mapping[str, Any]) -> Lookup:
@@ -170,9 +172,10 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _value(operand, lookup)
         case ast.UnaryOp(op=op, operand=operand):
-            return -_value(operand, lookup) if isinstance(op, ast.USub) else +_value(operand, lookup)
+            value = _number(_value(operand, lookup))
+            return -value if isinstance(op, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](_value(left, lookup), _value(right, lookup))
+            return _BINARY[type(op)](_number(_value(left, lookup)), _number(_value(right, lookup)))
         case ast.BoolOp(values=values):
             return all(_value(value, lookup) for value in values)
         case ast.Compare():
@@ -181,6 +184,13 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             return _CALLS[name](*(_value(arg, lookup) for arg in args))
         case _:
             raise AssertionError(f"unchecked node {node!r}")
+
+
+def _number(value: Any) -> Any:
+    """A number itself; anything else has no arithmetic here, whatever Python thinks of multiplied text."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r}")
+    return value
 
 
 def _violation(node: ast.expr, lookup: Lookup) -> float:

@@ -72,7 +72,7 @@ class Range:
     def fill(self, draw: Draw, name: str) -> Any:
         """The value."""
         if self.step is not None:
-            return self._written(self.low + self.step * draw.index(name, self.steps, True))
+            return self._written(min(self.low + self.step * draw.index(name, self.steps, True), self.high))
         return self._written(draw.real(name, self.low, self.high, self.log))
 
     @property
@@ -150,10 +150,16 @@ def _factorisations(total: int, limits: tuple[tuple[int, int], ...]) -> Iterator
         if low <= total <= high:
             yield (total,)
         return
-    for factor in range(1, total + 1):
-        if total % factor == 0 and low <= factor <= high:
+    for factor in divisors(total):
+        if low <= factor <= high:
             for rest in _factorisations(total // factor, limits[1:]):
                 yield (factor, *rest)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a number, in order."""
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
 
 
 @dataclass(frozen=True)
@@ -210,7 +216,9 @@ def composition(units: int, parts: int, index: int) -> list[int]:
 def apportion(units: int, weights: list[float]) -> list[int]:
     """`units` in proportion to `weights`, at least 1 each, by largest remainder (ties: first)."""
     free = units - len(weights)
-    total = sum(weights) or 1.0
+    if not sum(weights):
+        weights = [1.0] * len(weights)
+    total = sum(weights)
     exact = [free * weight / total for weight in weights]
     shares = [int(share) for share in exact]
     order = sorted(range(len(weights)), key=lambda i: (shares[i] - exact[i], i))

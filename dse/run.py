@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from dse.bound import space_bounds
 from dse.evaluate import Evaluator, Outcome
 from dse.execute import make_executor
 from dse.record import StudyRecord
 from dse.search import make_sampler, resolve
+from dse.settings import sampler_problems
 from dse.space import Space, space_from
 from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
 from dse.study import Limits, Study
 from simcore import catalog
-from simcore.document import parse_document, read_document
+from simcore.document import Document, dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem, dotted
 from simcore.spec import preset
 
@@ -58,9 +60,41 @@ def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
     data = document.data
     if "space" not in data or "versions" not in data:
         return space_from(document, Path(path).stem), None
-    text = yaml.safe_dump(data["space"], sort_keys=False)
-    inner = parse_document(text, f"{path} (space)")
-    return space_from(inner, str(data["name"])), data
+    check_study(data, document)
+    inner = parse_document(dump_document(data["space"]), f"{path} (space)")
+    return space_from(inner, data["name"]), data
+
+
+class _StudyDocument(BaseModel):
+    """The content of `study.yaml`."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    sampler: str
+    trials: PositiveInt
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    batch: PositiveInt
+    engine: str
+    reference_point: dict[str, float] | None = None
+    versions: dict[str, str]
+    space: dict[str, Any]
+
+
+def check_study(data: Mapping[str, Any], document: Document) -> None:
+    """Raise `InputError` with every problem of a `study.yaml`."""
+    problems: list[Problem] = []
+    try:
+        study = _StudyDocument.model_validate(data)
+    except ValidationError as error:
+        for entry in error.errors(include_url=False):
+            expected = entry["msg"].removeprefix("Input should be ")
+            problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
+    else:
+        problems += sampler_problems(study.sampler, ("sampler",))
+    if problems:
+        fix = "take the file as dse optimize wrote it"
+        raise InputError([replace(p, line=document.line(p.path), fix=p.fix or fix) for p in problems], document.source)
 
 
 def resolved(space: Space) -> dict[str, Any]:
@@ -135,7 +169,7 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
 
     Raises `InputError` that says what changed.
     """
-    if not (folder / STUDY).is_file():
+    if not os.path.isfile(folder / STUDY):
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
@@ -162,6 +196,8 @@ def optimize(
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
     known: dict[str, Outcome] = {}
+    if not resume:
+        check_folder(folder)
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
         if (folder / JOURNAL).is_file():
@@ -169,7 +205,8 @@ def optimize(
     elif (folder / JOURNAL).exists():
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
-    check_folder(folder)
+    if resume:
+        check_folder(folder)
     write_study(folder, document)
     evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     executor = make_executor(evaluator, settings.jobs)

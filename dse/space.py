@@ -7,7 +7,7 @@ the search and not in the middle of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -16,9 +16,10 @@ import numpy as np
 
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.fill import Filled, FillError, fill_template, template_count
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
-from dse.template import Filled, fill_template, parse_template, template_count
+from dse.template import parse_template
 from simcore.document import Document, read_document
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
@@ -78,7 +79,8 @@ def space_from(document: Document, name: str) -> Space:
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     if not _has_holes(problems):
-        problems += _design_problems(template)
+        readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
+        problems += _design_problems(template, readable)
     if problems:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in problems]
         raise InputError(placed, document.source)
@@ -103,9 +105,12 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
             fix = nearest(str(direction), ("minimize", "maximize"))
             problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
             continue
-        for index, name in enumerate(names if isinstance(names, list) else [names]):
+        listed = names if isinstance(names, list) else [names]
+        if not listed:
+            problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))
+        for index, name in enumerate(listed):
             path = ("objectives", direction, index)
-            if name not in METRICS:
+            if not isinstance(name, str) or name not in METRICS:
                 fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
                 problems.append(Problem(path, "a metric", f"'{name}'", fix))
             elif any(objective.name == name for objective in found):
@@ -115,8 +120,8 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
     return tuple(found)
 
 
-def _design_problems(template: Any) -> list[Problem]:
-    """Problems of form in any alternative, and of meaning that no alternative escapes."""
+def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[Problem]:
+    """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
     from simcore.check import check
     from simcore.load import parse_design
 
@@ -126,9 +131,11 @@ def _design_problems(template: Any) -> list[Problem]:
     for filled in _variations(template, problems):
         design, broken = parse_design(filled.document)
         for problem in broken:
-            problems[replace(problem, path=filled.source(problem.path))] = None
+            problems[_in_file(problem, filled)] = None
         if design is None:
             continue
+        for problem in _unanswerable(constraints, design.document()):
+            problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
             if problem.path == ("system", "collective"):
@@ -139,7 +146,27 @@ def _design_problems(template: Any) -> list[Problem]:
     fatal = common.intersection(_FATAL_RULES)
     for rule in sorted(fatal):
         problems[next(problem for problem in kept.values() if problem.rule == rule)] = None
-    return list(problems)
+    # One mistake shows with every value that is drawn around it: it is told once.
+    return list({(problem.path, problem.expected): problem for problem in reversed(problems)}.values())[::-1]
+
+
+def _in_file(problem: Problem, filled: Filled) -> Problem:
+    """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
+    if problem.expected == "a known key":
+        return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
+    return replace(problem, path=filled.source(problem.path))
+
+
+def _unanswerable(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Constraints that have no value for a design, whatever its metrics."""
+    metrics = {name: 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for index, constraint in enumerate(constraints):
+        try:
+            constraint.violation(metrics, document)
+        except ValueError as error:
+            expected, _, found = str(error).partition(", got ")
+            expected = expected.partition("expected ")[2]
+            yield Problem(("constraints", index), expected, found or f"'{constraint.name}'")
 
 
 def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:
@@ -171,6 +198,7 @@ def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | N
     try:
         return fill_template(template, draw)
     except ValueError as error:
-        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
-        problems[Problem(("cluster",) if "budget" in expected or "split" in expected else (), expected, found)] = None
+        expected, _, found = str(error).partition("expected ")[2].partition(", got ")
+        place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")
+        problems[Problem(place, expected, found)] = None
         return None

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dse.evaluate import Outcome
 from dse.objective import Objective
 from dse.record import StudyRecord, TrialRecord
+from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
 JOURNAL, STUDY = "journal.log", "study.yaml"
@@ -112,6 +111,18 @@ class Journal:
         self._backend.close()
 
 
+def _whole_lines(path: Path) -> int:
+    """Number of whole lines of a journal; one still being written does not count.
+
+    Raises `ValueError` where the last of them is no JSON: Optuna would pass over it, and stumble when more follow.
+    """
+    with path.open("rb") as file:
+        lines = [line for line in file if line.endswith(b"\n")]
+    if lines:
+        json.loads(lines[-1])
+    return len(lines)
+
+
 def _cut_torn_line(path: Path) -> None:
     """Cut off a last line without its end: what a kill in the middle of an append leaves."""
     if not path.exists():
@@ -145,9 +156,10 @@ def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[Sto
         problem = Problem((), f"a run folder with a {JOURNAL}", "none", "give the folder of an earlier dse optimize")
         raise InputError([problem], str(folder))
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    _cut_torn_line(path)
     found: dict[int, StoredTrial] = {}
     try:
+        if not _whole_lines(path):
+            return iter(())
         study = optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(path))))
         for trial in study.get_trials(deepcopy=False):
             stored = _stored(trial, objectives)
@@ -183,7 +195,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     """Write `study.yaml`."""
-    write_atomically(folder / STUDY, yaml.safe_dump(dict(study), sort_keys=False, width=120, allow_unicode=True))
+    write_atomically(folder / STUDY, dump_document(dict(study)))
 
 
 def check_folder(folder: Path) -> None:
@@ -203,7 +215,7 @@ def check_folder(folder: Path) -> None:
             os.fsync(file.fileno())
         probe.unlink()
     except OSError as error:
-        probe.unlink(missing_ok=True) if folder.is_dir() and os.access(folder, os.W_OK) else None
+        probe.unlink(missing_ok=True) if os.path.isdir(folder) and os.access(folder, os.W_OK) else None
         fix = "choose another folder with --out, or make room"
         found = error.strerror or str(error)
         raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None

@@ -18,11 +18,11 @@ import numpy as np
 from dse.draw import RandomDraw
 from dse.evaluate import Outcome
 from dse.execute import Executor
+from dse.fill import Filled
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.space import Space
 from dse.store import Journal
-from dse.template import Filled
 from simcore.load import parse_design
 
 MOST_REPEATS = 100

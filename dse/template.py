@@ -1,21 +1,21 @@
-"""A design document with holes in it, parsed once and filled many times.
+"""A design document with holes in it: the mappings that are holes become `Hole` objects.
 
-`parse` turns the mappings that are holes into `Hole` objects and reports every malformed one with its place. `fill`
-puts a value into every live hole and remembers where each part of the filled document stands in the file.
+Every malformed hole is reported with its place. `dse.fill` fills a template.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from dse.draw import Draw
-from dse.expression import Expression, lookup_in
-from dse.hole import KINDS_OF_HOLE, Choice, Expr, Hole, PowersOfTwo, Product, Range, Split, compositions, magnitude
-from simcore.problem import Path, Problem, dotted, nearest
-from simcore.quantity import KINDS, SI, parse, write
+from dse.expression import Expression
+from dse.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
+from simcore.problem import Path, Problem, nearest
+from simcore.quantity import KINDS, parse, write
+
+MOST_NPUS = 10**9
+"""Largest product of degrees."""
 
 
 def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
@@ -52,21 +52,31 @@ def _choice(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Ch
     return Choice(tuple(parse_template(entry, (*path, "choice", i), problems) for i, entry in enumerate(listed)))
 
 
-def _number(value: Any, what: str) -> float:
-    number = magnitude(value)
-    if number is None:
+def _end(value: Any, kind: str | None, what: str) -> float:
+    """An end or a step of a range: a finite number, or a quantity of `kind`."""
+    if kind is not None:
+        if not isinstance(value, str):
+            raise ValueError(f"expected a {kind} with its unit, as the other end has, got {value!r}")
+        try:
+            return parse(value, kind)
+        except ValueError:
+            raise ValueError(f"expected ends and step of one kind, here a {kind}, got '{value}'") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"expected {what}, got {value!r}")
-    return number
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number, got {value!r}")
+    return float(value)
 
 
 def _range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Range:
     ends = value["range"]
     if not isinstance(ends, list) or len(ends) != 2:
         raise ValueError(f"expected two ends [least, most], got {ends!r}")
-    low, high = (_number(end, "a number or a quantity at each end") for end in ends)
+    kind = next((_kind(end) for end in ends if isinstance(end, str)), None)
+    low, high = (_end(end, kind, "a number or a quantity at each end") for end in ends)
     if low > high:
         raise ValueError(f"expected the least end first, got {ends!r}; swap them")
-    step = None if value.get("step") is None else _number(value["step"], "a step")
+    step = None if value.get("step") is None else _end(value["step"], kind, "a step that is a number")
     log = value.get("log", False)
     if not isinstance(log, bool):
         raise ValueError(f"expected log: true or false, got {log!r}")
@@ -74,7 +84,6 @@ def _range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Ran
         raise ValueError(f"expected a step above 0 and without log, got step {value['step']!r}, log {log}")
     if log and low <= 0:
         raise ValueError(f"expected ends above 0 for log, got {ends!r}")
-    kind = _kind(ends[0]) if isinstance(ends[0], str) else None
     whole = all(isinstance(end, int) for end in ends) and isinstance(value.get("step", 1), int)
     return Range(low, high, 1.0 if whole and step is None and not log else step, log, kind, whole)
 
@@ -86,7 +95,7 @@ def _kind(text: str) -> str:
         except ValueError:
             continue
         return kind
-    raise ValueError(f"expected a quantity, got '{text}'")
+    raise ValueError(f"expected a number or a quantity at each end, got '{text}'")
 
 
 def _integer(value: Any, what: str) -> int:
@@ -107,6 +116,8 @@ def _powers_of_two(value: Mapping[str, Any], path: Path, problems: list[Problem]
 
 def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product:
     total = _integer(value["product"], "a positive number of NPUs")
+    if total > MOST_NPUS:
+        raise ValueError(f"expected at most {MOST_NPUS:,} NPUs, got {total:,}")
     of = value.get("of")
     if not isinstance(of, list) or not of or not all(isinstance(name, str) for name in of) or len(set(of)) < len(of):
         raise ValueError(
@@ -141,8 +152,11 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
     for alternative in alternatives:
         if isinstance(alternative, str):
             parse(alternative, "bandwidth")
-        elif not isinstance(alternative, Range):
-            raise ValueError(f"expected a bandwidth such as '500 GB/s' to split, got {alternative!r}")
+        elif not isinstance(alternative, Range) or alternative.kind != "bandwidth":
+            found = alternative
+            if isinstance(alternative, Range) and alternative.kind is not None:
+                found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
+            raise ValueError(f"expected a bandwidth such as '500 GB/s' to split, got {found}")
     return Split(budget, size)
 
 
@@ -162,181 +176,3 @@ _BUILD: Any = {
     "split": _split,
     "expr": _expr,
 }
-
-
-@dataclass
-class Filled:
-    """A design document without holes, and how it came about."""
-
-    document: Any
-    params: dict[str, Any] = field(default_factory=dict)
-    """Path -> value of every live hole."""
-    origins: dict[Path, Path] = field(default_factory=dict)
-    """Where what stands at a path of `document` stands in the file, where that differs."""
-    choices: dict[str, int] = field(default_factory=dict)
-    """Number of alternatives of every live choice, by the name it draws under."""
-
-    def source(self, path: Path) -> Path:
-        """The place in the file of a path of the document."""
-        for end in range(len(path), 0, -1):
-            if path[:end] in self.origins:
-                return self.origins[path[:end]] + path[end:]
-        return path
-
-
-@dataclass
-class _Late:
-    """A value that waits for the rest of the document."""
-
-    path: Path
-    hole: Expr
-
-
-def fill_template(template: Any, draw: Draw) -> Filled:
-    """Fill every live hole of a template.
-
-    Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
-    """
-    filled = Filled(None)
-    late: list[_Late] = []
-    filled.document = _fill(template, (), (), "", draw, filled, late)
-    for entry in late:
-        value = _resolved(Expression(entry.hole.text), filled.document)
-        _put(filled.document, entry.path, value)
-        filled.params[dotted(entry.path)] = value
-    return filled
-
-
-def _resolved(expression: Expression, document: Any) -> Any:
-    look = lookup_in(document)
-    exact = True
-
-    def number(path: Path) -> Any:
-        nonlocal exact
-        value = look(path)
-        if isinstance(value, str):
-            exact = False
-            return magnitude(value) if magnitude(value) is not None else value
-        return value
-
-    value = expression.value(number)
-    return SI(value) if not exact and isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _put(document: Any, path: Path, value: Any) -> None:
-    for part in path[:-1]:
-        document = document[part]
-    document[path[-1]] = value
-
-
-def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled: Filled, late: list[_Late]) -> Any:
-    if isinstance(template, dict):
-        return _fill_mapping(template, path, source, name, draw, filled, late)
-    if isinstance(template, list):
-        return [
-            _fill(inner, (*path, i), (*source, i), f"{name}[{i}]", draw, filled, late)
-            for i, inner in enumerate(template)
-        ]
-    if isinstance(template, Choice):
-        index = template.fill(draw, name)
-        chosen = template.alternatives[index]
-        filled.choices[name] = template.count
-        filled.origins[path] = (*source, "choice", index)
-        filled.params[dotted(path)] = label(chosen, index)
-        return _fill(chosen, path, (*source, "choice", index), f"{name}={index}", draw, filled, late)
-    if isinstance(template, Range | PowersOfTwo):
-        value = template.fill(draw, name)
-        filled.params[dotted(path)] = value
-        return value
-    if isinstance(template, Expr):
-        late.append(_Late(path, template))
-        return None
-    return template
-
-
-def _fill_mapping(
-    template: Mapping[str, Any], path: Path, source: Path, name: str, draw: Draw, filled: Filled, late: list[_Late]
-) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, inner in template.items():
-        below, inside = (*path, key), f"{name}.{key}" if name else str(key)
-        if isinstance(inner, Product):
-            for degree, value in inner.fill(draw, inside).items():
-                out[degree] = value
-                filled.origins[(*path, degree)] = (*source, key)
-                filled.params[dotted((*path, degree))] = value
-        elif not isinstance(inner, Split):
-            out[key] = _fill(inner, below, (*source, key), inside, draw, filled, late)
-    for key, inner in template.items():
-        if isinstance(inner, Split):
-            below, inside = (*path, key), f"{name}.{key}" if name else str(key)
-            split = (*below, "split")
-            budget = _fill(inner.budget, split, (*source, key, "split"), f"{inside}.split", draw, filled, late)
-            _share(inner, inside, str(budget), out, path, (*source, key), draw, filled)
-    return out
-
-
-def _share(
-    split: Split, name: str, budget: str, cluster: dict[str, Any], path: Path, source: Path, draw: Draw, filled: Filled
-) -> None:
-    """Give each dimension that has no bandwidth of its own its share of the budget."""
-    listed = cluster.get("dimensions")
-    open_ones = [i for i, d in enumerate(listed or []) if isinstance(d, dict) and "bandwidth" not in d]
-    if not open_ones:
-        raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
-    assert listed is not None
-    for i, share in zip(open_ones, split.fill(draw, name, budget, len(open_ones)), strict=True):
-        listed[i] = {**listed[i], "bandwidth": share}
-        at = (*path, "dimensions", i, "bandwidth")
-        filled.origins[at] = source
-        filled.params[dotted(at)] = share
-
-
-def label(alternative: Any, index: int) -> Any:
-    """What a table shows for an alternative: itself, a topology's notation, or its number."""
-    if isinstance(alternative, list) and alternative and all(isinstance(entry, str) for entry in alternative):
-        return ", ".join(alternative)
-    if isinstance(alternative, list):
-        parts = [
-            f"{entry['topology']}({entry['size']})"
-            for entry in alternative
-            if isinstance(entry, dict) and isinstance(entry.get("topology"), str) and isinstance(entry.get("size"), int)
-        ]
-        if parts and len(parts) == len(alternative):
-            return "_".join(parts)
-    if isinstance(alternative, dict) and isinstance(alternative.get("name"), str):
-        return alternative["name"]
-    simple = alternative is None or isinstance(alternative, str | int | float | bool)
-    return alternative if simple else f"#{index}"
-
-
-def template_count(template: Any) -> float:
-    """Number of ways to fill a template; infinite where a hole is continuous."""
-    if isinstance(template, dict):
-        splits = [inner for inner in template.values() if isinstance(inner, Split)]
-        rest = {key: inner for key, inner in template.items() if not isinstance(inner, Split)}
-        if not splits:
-            return math.prod(map(template_count, rest.values()))
-        dimensions = rest.pop("dimensions", [])
-        shapes = dimensions.alternatives if isinstance(dimensions, Choice) else (dimensions,)
-        ways = sum(template_count(shape) * _split_count(splits[0], shape) for shape in shapes)
-        return ways * math.prod(map(template_count, rest.values()))
-    if isinstance(template, list):
-        return math.prod(map(template_count, template))
-    if isinstance(template, Choice):
-        return sum(map(template_count, template.alternatives))
-    return template.count if isinstance(template, Range | PowersOfTwo | Product) else 1
-
-
-def _split_count(split: Split, dimensions: Any) -> float:
-    parts = sum(isinstance(dimension, dict) and "bandwidth" not in dimension for dimension in dimensions)
-    if isinstance(split.budget, Range) and split.budget.step is None:
-        return math.inf
-    if isinstance(split.budget, Range):
-        budgets = [write(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)]  # type: ignore[operator]
-    else:
-        budgets = list(split.budget.alternatives if isinstance(split.budget, Choice) else (split.budget,))
-    return sum(compositions(split.units(budget), parts) for budget in budgets if split.units(budget) >= parts)
-
-
-__all__ = ["Filled", "Hole", "fill_template", "label", "parse_template", "template_count"]

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from simcore.check_network import network_problems
 from simcore.cost.price import price_problems
-from simcore.design import CollectiveWorkload, Design, Dimension, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.queues import MAX_CHUNKS
-from simcore.network import Slice
 from simcore.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
-from simcore.system.chunks import block_of
 from simcore.system.placement import place
 
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
-    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (_network, _stragglers, _failed_links, _system)
+    rules: tuple[Callable[[Design], Iterator[Problem]], ...] = (
+        _network,
+        _system,
+    )
     if isinstance(design.workload, TransformerWorkload):
-        rules += (_degrees, _groups_on_leaves, _model, _batch, _schedule, _precision, _not_yet)
-    return [problem for rule in rules for problem in rule(design)] + price_problems(design)
+        rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
+    return [problem for rule in rules for problem in rule(design)] + network_problems(design) + price_problems(design)
 
 
 def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
@@ -45,7 +47,6 @@ def _network(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "latency"), "a latency of 0 or more", f"{dimension.latency:g} s")
         if dimension.topology not in ("switch", "fat_tree") and dimension.oversubscription > 1:
             yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{dimension.oversubscription:g}")
-        yield from _leaf(dimension, path)
         if dimension.topology != "switch" and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
         if design.algorithms[index] == "halving_doubling" and dimension.size & (dimension.size - 1):
@@ -56,67 +57,6 @@ def _network(design: Design) -> Iterator[Problem]:
                 "use ring, direct or double_binary_tree there",
                 rule="halving_doubling needs a power of two",
             )
-
-
-def _leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
-    leaf, size = dimension.leaf, dimension.size
-    if (leaf is None) == (dimension.topology == "fat_tree"):
-        expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what is no fat_tree"
-        yield Problem((*path, "leaf"), expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
-    elif leaf is not None and size % leaf:
-        yield Problem((*path, "leaf"), f"leaves that divide the dimension ({size} NPUs)", str(leaf))
-
-
-def _groups_on_leaves(design: Design) -> Iterator[Problem]:
-    """Members of a group must be spread over the leaves of a fat tree alike."""
-    for group, slices in place(design)[0].items():
-        for where in slices:
-            leaf = design.cluster.dimensions[where.dimension].leaf
-            stride, span = where.part.stride, where.part.stride * where.part.members
-            if leaf is None or (_aligned(stride, leaf) and _aligned(span, leaf)):
-                continue
-            yield Problem(
-                ("cluster", "dimensions", where.dimension, "leaf"),
-                f"leaves that {group} parallelism fills or divides ({where.part.members} NPUs, {stride} apart)",
-                str(leaf),
-                "choose sizes that divide each other",
-                rule="groups fill leaves",
-            )
-
-
-def _aligned(one: int, other: int) -> bool:
-    return one % other == 0 or other % one == 0
-
-
-def _failed_links(design: Design) -> Iterator[Problem]:
-    dimensions = design.cluster.dimensions
-    for index, failed in enumerate(design.cluster.failed_links):
-        path: Path = ("cluster", "failed_links", index)
-        if failed.dimension >= len(dimensions):
-            yield Problem((*path, "dimension"), f"a dimension below {len(dimensions)}", str(failed.dimension))
-            continue
-        dimension = dimensions[failed.dimension]
-        block, part = block_of(dimension), Slice(dimension.size, dimension.size, 1)
-        ends = {frozenset((link.source, link.target)) for link in block.wiring(part)}
-        if frozenset(failed.between) not in ends:
-            a, b = failed.between
-            yield Problem(
-                (*path, "between"),
-                f"two ends of a link of the {dimension.topology} ({dimension.size} NPUs; switches are numbered from "
-                f"{dimension.size})",
-                f"{a} and {b}",
-            )
-
-
-def _stragglers(design: Design) -> Iterator[Problem]:
-    seen: set[int] = set()
-    for index, straggler in enumerate(design.cluster.stragglers):
-        path: Path = ("cluster", "stragglers", index, "npu")
-        if straggler.npu >= design.cluster.npus:
-            yield Problem(path, f"an NPU below {design.cluster.npus}", str(straggler.npu), "NPUs are counted from 0")
-        if straggler.npu in seen:
-            yield Problem(path, "each NPU at most once", str(straggler.npu), "drop one of the two")
-        seen.add(straggler.npu)
 
 
 def _system(design: Design) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
+from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
 from simcore.quantity import Bandwidth, Size, Time
 from simcore.spec import (
     Count,
@@ -35,8 +36,6 @@ from simcore.spec import (
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
-Algorithm = Literal["ring", "direct", "halving_doubling", "double_binary_tree"]
-CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
 
 
 class TransformerWorkload(Frozen):
@@ -56,7 +55,10 @@ class TransformerWorkload(Frozen):
 
 
 class CollectiveWorkload(Frozen):
-    """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share)."""
+    """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share).
+
+    broadcast goes from the first NPU to all, send_recv from the first to the last one.
+    """
 
     collective: CollectiveKind
     size: Annotated[Size, Field(gt=0)]
@@ -193,10 +195,12 @@ class System(Frozen):
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
     intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "fifo"
-    inter_dimension: Literal["baseline", "themis"] = "baseline"
+    inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
     active_chunks: Literal["overlap"] | Count = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
+    algorithms: dict[str, dict[CollectiveKind, CustomKind]] = Field(default_factory=dict)
+    """The user's own algorithms, which `collective` names as `custom:NAME`."""
 
 
 _USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0}
@@ -245,6 +249,8 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        if not self.system.algorithms:
+            del system["algorithms"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):

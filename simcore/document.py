@@ -52,8 +52,23 @@ for _tag, _pattern, _first in (
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value.replace("_", "")))
+_Loader.add_constructor(
+    "tag:yaml.org,2002:float", lambda loader, node: float(re.sub(r"_|\.(?=[inIN])", "", node.value))
+)
 _Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value.replace("_", "")))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what this module's loader would not read as text."""
+
+
+_Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+
+def dump_document(data: Any) -> str:
+    """YAML text that `parse_document` reads back as `data`."""
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    return text
 
 
 def read_document(path: str | FilePath) -> Document:

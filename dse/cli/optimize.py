@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dse.cli.arguments import duration, positive, seed
+
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
   dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
@@ -22,27 +24,17 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse optimize`."""
     command.add_argument("space", metavar="SPACE", help="YAML space, or study.yaml of an earlier run")
-    command.add_argument("--trials", type=_positive, metavar="N", help="distinct designs to try [study.trials, 400]")
-    command.add_argument("--timeout", type=float, metavar="SECONDS", help="stop after this long [no limit]")
+    command.add_argument("--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400]")
+    command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [no limit]")
     command.add_argument(
         "--sampler", metavar="NAME", help="auto, random, exhaustive, nsga2, nsga3, tpe [study.sampler, auto]"
     )
-    command.add_argument("--seed", type=int, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=_positive, default=1, metavar="N", help="worker processes [1]")
+    command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
+    command.add_argument("--jobs", type=positive, default=1, metavar="N", help="worker processes [1]")
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
     command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
-    return number
 
 
 def run(options: argparse.Namespace) -> int:

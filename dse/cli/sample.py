@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import yaml
 
 from dse.draw import RandomDraw
 from dse.hole import magnitude
 from dse.space import Space
 from simcore.check import check
+from simcore.document import dump_document
 from simcore.load import parse_design
 
 _MOST_SHOWN = 12
@@ -32,7 +32,7 @@ def print_samples(space: Space, count: int, seed: int) -> None:
         design, _ = parse_design(space.fill(RandomDraw(generator)).document)
         if design is not None and not check(design):
             print("---")
-            print(yaml.safe_dump(design.document(), sort_keys=False, width=120), end="")
+            print(dump_document(design.document()), end="")
             found += 1
     if found < count:
         raise RuntimeError(f"found {found} valid designs of {count} in {drawn} draws; most combinations are not valid")

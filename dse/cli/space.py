@@ -6,6 +6,8 @@ import argparse
 import json
 import math
 
+from dse.cli.arguments import positive, seed
+
 EXAMPLES = """examples:
   dse space spaces/transformer1t.yaml --count
   dse space spaces/transformer1t.yaml --sample 2 --seed 1 > designs.yaml
@@ -17,8 +19,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse space`."""
     command.add_argument("space", metavar="SPACE", help="YAML space")
     command.add_argument("--count", action="store_true", help="number of combinations")
-    command.add_argument("--sample", type=int, metavar="N", help="N designs drawn at random, as YAML documents")
-    command.add_argument("--seed", type=int, default=0, metavar="S", help="seed of --sample [0]")
+    command.add_argument("--sample", type=positive, metavar="N", help="N designs drawn at random, as YAML documents")
+    command.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of --sample [0]")
     command.add_argument("--schema", action="store_true", help="JSON Schema of spaces, for editors")
 
 

@@ -8,6 +8,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from dse.cli.arguments import duration, positive
+
 EXAMPLES = """examples:
   dse verify runs/transformer1t --budget 300
   dse verify runs/small --links
@@ -17,8 +19,8 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse verify`."""
     command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
-    command.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="about how long to take [300]")
-    command.add_argument("--jobs", type=int, default=2, metavar="N", help="worker processes [2]")
+    command.add_argument("--budget", type=duration, default=300.0, metavar="S", help="about how long to take [300]")
+    command.add_argument("--jobs", type=positive, default=2, metavar="N", help="worker processes [2]")
     command.add_argument("--links", action="store_true", help="every message over every link, instead of every phase")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         print("nothing to verify: no feasible design", file=sys.stderr)
         return 1
     rows = []
-    for row in verify(record, options.budget, max(1, options.jobs), options.links):
+    for row in verify(record, options.budget, options.jobs, options.links):
         rows.append(row)
         print(f"{len(rows)}/{len(record.front)} trial {row.trial}: {_percent(row.difference)}", file=sys.stderr)
     compared = [row for row in rows if row.reference_s is not None]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.template import Filled
+from dse.fill import Filled
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ import optuna
 from dse.search.base import Proposal, Sampler
 from dse.space import Space
 
+MOST_CATEGORIES = 100
+"""Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
+
 
 @dataclass(frozen=True)
 class OptunaDraw:
@@ -28,7 +31,7 @@ class OptunaDraw:
         """See `Draw.index`."""
         if count == 1:
             return 0
-        if ordered:
+        if ordered or count > MOST_CATEGORIES:
             return int(self.trial.suggest_int(name, 0, count - 1))
         return int(self.trial.suggest_categorical(name, list(range(count))))
 

@@ -3,30 +3,68 @@
 from functools import lru_cache
 
 from simcore.collective.base import Algorithm, Message, Piece, Plan, Step
+from simcore.collective.custom import Custom, ListedKind, ListedMessage
 from simcore.collective.direct import Direct
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.collective.halving_doubling import HalvingDoubling
 from simcore.collective.ring import Ring
 from simcore.network import Shape
 
+FLAT_RING = "flat_ring"
+"""One ring over all dimensions (see `simcore.system.chunks`); within one dimension, and for other kinds, a ring."""
+
 ALGORITHMS: dict[str, Algorithm] = {
     "ring": Ring(),
+    FLAT_RING: Ring(),
     "direct": Direct(),
     "halving_doubling": HalvingDoubling(),
     "double_binary_tree": DoubleBinaryTree(),
 }
 
+
+def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
+    """The messages of `kind` by `name` or its stand-in; a send_recv is one message from the first to the last member.
+
+    Raises `ValueError` for a number of members that the algorithm cannot serve.
+    """
+    if kind == "send_recv":
+        plan = Plan(1)
+        plan.send(0, members - 1, plan.whole(0))
+        return plan
+    return algorithm_for(name, kind, shape).plan(kind, members, shape)
+
+
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast")
 
 
-@lru_cache(maxsize=1024)
-def algorithm_for(name: str, kind: str, shape: Shape) -> Algorithm:
-    """The algorithm `name` (`direct[4]`: direct with a window of 4), or what stands in for a kind it lacks."""
+def named(name: str) -> Algorithm:
+    """The algorithm of a name; `direct[4]` is direct with a window of 4."""
     base, _, window = name.partition("[")
-    own = Direct(int(window.rstrip("]"))) if window else ALGORITHMS[base]
+    return Direct(int(window.rstrip("]"))) if window else ALGORITHMS[base]
+
+
+@lru_cache(maxsize=1024)
+def algorithm_for(name: str | Custom, kind: str, shape: Shape) -> Algorithm:
+    """The algorithm `name` (or a user's own), or what stands in for a kind it lacks."""
+    own = named(name) if isinstance(name, str) else name
     if own.does(kind, shape):
         return own
     return ALGORITHMS["direct" if shape.kind == "star" and kind != "broadcast" else "ring"]
 
 
-__all__ = ["ALGORITHMS", "KINDS", "Algorithm", "Message", "Piece", "Plan", "Step", "algorithm_for"]
+__all__ = [
+    "ALGORITHMS",
+    "FLAT_RING",
+    "KINDS",
+    "Algorithm",
+    "Custom",
+    "ListedKind",
+    "ListedMessage",
+    "Message",
+    "Piece",
+    "Plan",
+    "Step",
+    "algorithm_for",
+    "named",
+    "plan_for",
+]

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simcore.network import Pattern, Shape
+from simcore.network import Listed, Pattern, Shape
 
 ALL = -1
 """Origin of a piece that is the sum of what its sender has collected so far."""
@@ -25,7 +25,7 @@ ALL = -1
 class Step(NamedTuple):
     """A step in which every member follows `pattern` with messages of `share` of the buffer."""
 
-    pattern: Pattern
+    pattern: Pattern | Listed
     share: float
 
 

@@ -1,8 +1,7 @@
 """Double binary tree: two trees, each reducing and broadcasting half of the buffer (Sanders, Speck, Träff 2009).
 
-All-reduce only: 2 log2(n) a + 2 S/B, any n. Members are numbered in order, odd ones inside and
-even ones leaves; the second tree is the first one shifted by one place (n odd) or mirrored (n even), so that who is
-inside one is a leaf of the other.
+All-reduce only: 2 log2(n) a + 2 S/B, any n. `simcore.network.tree` says who is
+whose parent.
 
 The closed form is that of a pipeline with infinitely many pieces. The messages come in `PIECES` pieces a tree: they
 take longer by the time to fill the pipeline, a share that falls as 1 / PIECES.
@@ -10,10 +9,12 @@ take longer by the time to fill the pipeline, a share that falls as 1 / PIECES.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simcore.collective.base import Algorithm, Plan, Step
 from simcore.network import Shape, Tree
+from simcore.network.tree import trees
 
 PIECES = 16
 """Pieces into which each tree's half of the buffer is cut."""
@@ -36,43 +37,13 @@ class DoubleBinaryTree(Algorithm):
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""
         plan = Plan(2, self.pieces)
-        trees = [parents(members), _second(parents(members))]
         for piece in range(self.pieces):
-            for half, parent in enumerate(trees):
+            for half, parent in enumerate(trees(members)):
                 _pass(plan, parent, half, piece)
         return plan
 
 
-def parents(members: int) -> list[int]:
-    """The parent of each member in an in-order tree, -1 for the root."""
-    parent = [-1] * members
-
-    def grow(first: int, end: int, above: int) -> None:
-        if first < end:
-            root = first + (1 << ((end - first).bit_length() - 1)) - 1
-            parent[root] = above
-            grow(first, root, root)
-            grow(root + 1, end, root)
-
-    grow(0, members, -1)
-    return parent
-
-
-def _second(parent: list[int]) -> list[int]:
-    """The other tree: shifted by one for an odd number of members, mirrored for an even one."""
-    n = len(parent)
-
-    def moved(member: int) -> int:
-        return (member + 1) % n if n % 2 else n - 1 - member
-
-    other = [-1] * n
-    for member, above in enumerate(parent):
-        if above >= 0:
-            other[moved(member)] = moved(above)
-    return other
-
-
-def _pass(plan: Plan, parent: list[int], half: int, piece: int) -> None:
+def _pass(plan: Plan, parent: Sequence[int], half: int, piece: int) -> None:
     """One piece of one half: up the tree, then down."""
     n = len(parent)
     children = [[child for child in range(n) if parent[child] == member] for member in range(n)]

@@ -62,6 +62,13 @@ class Send:
     distance: int
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Any messages at once: (source, target, how many times the step's share). See `simcore.network.listed`."""
+
+    messages: tuple[tuple[int, int, float], ...]
+
+
 Pattern = Shift | Exchange | Spread | Tree | Chain | Send
 
 

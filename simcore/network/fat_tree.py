@@ -28,6 +28,7 @@ from simcore.network.base import (
     StepCost,
     Tree,
 )
+from simcore.network.tree import tree_cost
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,12 @@ class FatTree(Block):
             case Spread(window):
                 rounds = self._rounds(n, near, window)
                 return StepCost(near - 1 + (n - near) * slow, rounds)
-            case Tree(depth):
+            case Tree(depth) if leaves == 1:
                 # Inner node of one tree, leaf of the other: 3/2 + 1/2 of the buffer leave each port.
-                return StepCost(2 * slow, 2 * depth * far)
+                return StepCost(2.0, 2 * depth)
+            case Tree():
+                cost = tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
+                return StepCost(max(2.0, cost.load), cost.hops)
             case Chain(pieces):
                 crossings = leaves - 1
                 along = n - 1 - crossings + crossings * slow

@@ -6,6 +6,7 @@ other groups, so its messages take s hops at 1/s of the rate. How the patterns r
 - Shift: a sweep from each end at once (from the left, what is meant for the members further right, farthest first), so
   that the first link passes n - 1 messages and the last one arrives after n - 1 hops;
 - Exchange at distance d: d hops in step, each link passing one message a hop;
+- Tree: the busiest link carries its trees' edges one after the other, the longest way goes up one tree and down again;
 - Spread: n - 1 steps between neighbours, each of 1/(n - 1) of what the middle link has to carry, floor(n/2) ceil(n/2)
   messages; what has farthest to go leaves first, and everything is home after the last step.
 """
@@ -29,6 +30,7 @@ from simcore.network.base import (
     StepCost,
     Tree,
 )
+from simcore.network.tree import tree_cost
 
 
 class Mesh(Block):
@@ -45,9 +47,8 @@ class Mesh(Block):
                 return StepCost(distance * per_link, distance * stride)
             case Spread():
                 return StepCost(n**2 // 4 * per_link, (n - 1) * stride)
-            case Tree(depth):
-                # An in-order tree has one edge of each level over a link; two trees carry half of the bytes each.
-                return StepCost(depth * per_link, 2 * (n - 1) * stride)
+            case Tree():
+                return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
             case Chain(pieces):
                 return StepCost((pieces + n - 2) * per_link, (n - 1) * stride)
             case Send(distance):

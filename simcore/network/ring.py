@@ -26,6 +26,7 @@ from simcore.network.base import (
     Tree,
 )
 from simcore.network.mesh import Mesh
+from simcore.network.tree import tree_cost
 
 _LINE = Mesh()
 
@@ -50,7 +51,7 @@ class Ring(Block):
                 crossing = n**2 // 8 if n % 2 else n**2 / 8
                 return StepCost(crossing * per_link, n // 2 * stride)
             case Tree():
-                return _LINE.step(pattern, part)
+                return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
             case Chain(pieces):
                 return StepCost((pieces + n - 2) * per_link / 2, (n - 1) * stride)
             case Send(distance):

@@ -17,14 +17,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from simcore.collective import algorithm_for
+from simcore.algorithm_spec import CUSTOM
+from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage, algorithm_for
 from simcore.design import Design, Dimension
-from simcore.network import Block, Send, Slice, block
+from simcore.network import Block, Listed, Send, Slice, block
+from simcore.network.listed import listed_cost
 from simcore.problem import InputError, Problem
 from simcore.system.inter_dimension import INTER_DIMENSION
 from simcore.system.placement import GroupSlice
 
 PICOSECONDS = 1e12
+
+
+FLAT = "flat_"
+"""Prefix of the kind of a phase that goes round all members of a group at once."""
 
 
 class Phase(NamedTuple):
@@ -64,13 +70,14 @@ class Chunks(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def phase_cost(algorithm: str, topology: Block, kind: str, part: Slice, in_network: bool) -> PhaseCost:
+def phase_cost(algorithm: str | Custom, topology: Block, kind: str, part: Slice, in_network: bool) -> PhaseCost:
     """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
     if in_network and kind == "all_reduce":
         return PhaseCost(1.0, 2, 1.0)
     load, hops = 0.0, 0
     for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
-        cost = topology.step(step.pattern, part)
+        pattern = step.pattern
+        cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
         load += cost.load * step.share
         hops += cost.hops
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
@@ -87,6 +94,17 @@ ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
 
 LONGEST = 1 << 62
 """Longest time [ps], 53 days: two of them still add up in 64 bits."""
+
+
+def custom_of(design: Design, name: str) -> str | Custom:
+    """The algorithm of the user that `custom:NAME` names; any other name as it is."""
+    if not name.startswith(CUSTOM):
+        return name
+    kinds = []
+    for kind, listed in design.system.algorithms[name.removeprefix(CUSTOM)].items():
+        messages = tuple(ListedMessage(m.step, m.source, m.target, m.blocks, m.reduce) for m in listed.messages)
+        kinds.append(ListedKind(kind, listed.members, listed.blocks, messages))
+    return Custom(name, tuple(kinds))
 
 
 def picoseconds(seconds: float, least: int = 1) -> int:
@@ -117,6 +135,10 @@ class Chunker:
 
     design: Design
 
+    def algorithm(self, dimension: int) -> str | Custom:
+        """The algorithm of a dimension: its name, or the user's own."""
+        return custom_of(self.design, self.design.algorithms[dimension])
+
     def rate(self, dimension: Dimension) -> float:
         """Bandwidth that messages get on a dimension [B/s]; a fat tree knows which of them its spines slow down."""
         slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
@@ -125,7 +147,7 @@ class Chunker:
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         dimension = self.design.cluster.dimensions[where.dimension]
-        algorithm = self.design.algorithms[where.dimension]
+        algorithm = self.algorithm(where.dimension)
         cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
         return Phase(
             where.dimension,
@@ -145,6 +167,8 @@ class Chunker:
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
+        if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
+            return Chunks([[self._around_all(kind, group, chunk)]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         rates = [self._group_rate(where) for where in group]
@@ -152,6 +176,37 @@ class Chunker:
         plan = policy.orders(sizes, rates, chunks)
         paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
         return Chunks(paths, plan.chosen)
+
+    def _around_all(self, kind: str, group: Sequence[GroupSlice], size: float) -> Phase:
+        """One ring over all members of a group, in both directions at once, whatever dimensions lie between neighbours.
+
+        It goes at the pace of its slowest dimension, and is served there; its latency is that of all its hops but one.
+        Only on the innermost dimension has an NPU both its neighbours, and only at a switch do they share a port.
+        """
+        members = left = math.prod(where.part.members for where in group)
+        seconds_a_byte, hops = [], []
+        for where in group:
+            dimension = self.design.cluster.dimensions[where.dimension]
+            topology = block_of(dimension)
+            cost = topology.step(Send(1), where.part)
+            shared = dimension.topology in ("switch", "fat_tree") and where is group[0] and where.part.members > 2
+            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.rate(dimension))
+            hops.append((left - left // where.part.members, cost.hops * dimension.latency))
+            left //= where.part.members
+        hops.append((1, hops[-1][1]))  # from the last member back to the first
+        slowest = max(range(len(group)), key=seconds_a_byte.__getitem__)
+        turns = 2 if kind == "all_reduce" else 1
+        whole = size * members if kind == "all_gather" else size
+        sent = turns * (members - 1) / members * whole
+        latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
+        return Phase(
+            group[slowest].dimension,
+            picoseconds(sent * seconds_a_byte[slowest]),
+            picoseconds(latency, least=0),
+            size,
+            sent,
+            FLAT + kind,
+        )
 
     def every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
         """The path of a chunk for every order of the group's dimensions."""
@@ -164,7 +219,7 @@ class Chunker:
     def _group_rate(self, where: GroupSlice) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter / its serialization."""
         dimension = self.design.cluster.dimensions[where.dimension]
-        algorithm = self.design.algorithms[where.dimension]
+        algorithm = self.algorithm(where.dimension)
         cost = phase_cost(algorithm, block_of(dimension), "reduce_scatter", where.part, False)
         return self.rate(dimension) * cost.sent / cost.load
 

@@ -64,6 +64,14 @@ class Cluster:
             self.known_peers[key] = self.peers(npu, self.slice_of(group, dimension))
         return self.known_peers[key]
 
+    def members(self, npu: int, group: str) -> tuple[int, ...]:
+        """All members of the group of `npu`, in an order in which neighbours differ in one dimension by one place."""
+        members: list[int] = [npu]
+        for where in self.placement[group]:
+            rows = [self.peers(member, where) for member in members]
+            members = [row[i] for i in range(where.part.members) for row in (rows if i % 2 == 0 else rows[::-1])]
+        return tuple(members)
+
     def slice_of(self, group: str, dimension: int) -> GroupSlice:
         """What a group takes of a dimension."""
         return next(where for where in self.placement[group] if where.dimension == dimension)

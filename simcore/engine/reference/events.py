@@ -13,9 +13,9 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design import CollectiveWorkload, Design
-from simcore.network import Chain, Exchange, Pattern, Send, Shape, Shift, Slice, Spread, Tree
+from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.program import Compute, Program, Segment, Start
-from simcore.system.chunks import Chunker, Chunks, block_of
+from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place, whole
 from simcore.workload import transformer_program
 
@@ -77,7 +77,9 @@ class _Counter:
         links = 2.0 if where.topology in ("switch", "fat_tree") else float(part.stride)
         if kind == "send_recv":
             return links
-        algorithm = algorithm_for(self.design.algorithms[dimension], kind, shape)
+        if kind.startswith(FLAT):
+            return 4 * links * self.design.cluster.npus
+        algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
         return links * sum(_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
     def _sends(self, program: Program) -> float:
@@ -88,7 +90,7 @@ class _Counter:
         return 2 * program.microbatches * program.chunks * self._events("pipeline", split)
 
 
-def _crossed(pattern: Pattern, shape: Shape, part: Slice) -> float:
+def _crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> float:
     """Links between members, or ways through a switch, that one member's messages of a step pass."""
     n, beside = part.members, shape.kind != "star"
     match pattern:
@@ -104,6 +106,8 @@ def _crossed(pattern: Pattern, shape: Shape, part: Slice) -> float:
             return (2 if shape.kind == "ring" else 1) * pieces
         case Send(distance):
             return distance if beside else 1
+        case Listed(messages):
+            return len(messages) / n * (n / 2 if beside else 1)
         case _:
             assert_never(pattern)
 

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from simcore.collective import Plan
 from simcore.engine.reference.clock import NETWORK, Moment
 from simcore.engine.reference.links import LinkNetwork, Then, Transit
-from simcore.system.chunks import PICOSECONDS
+from simcore.system.chunks import picoseconds
+
+
+class Carrier(Protocol):
+    """What carries messages: the links of a dimension, or of several."""
+
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
+        """See `LinkNetwork.send`."""
 
 
 @dataclass
@@ -20,7 +28,7 @@ class Exchange:
     """A plan on its way."""
 
     plan: Plan
-    network: LinkNetwork
+    network: Carrier
     nodes: Sequence[int]
     """The node of each member."""
     size: float
@@ -44,6 +52,8 @@ class Exchange:
     def begin(self, member: int, done: Then) -> None:
         """A member takes part from now on; `done` is called when its part is over."""
         self.done[member] = done
+        if not self.left[member]:
+            done()
         for number in self.leaving[member]:
             if not self.missing[number]:
                 self._send(number)
@@ -93,7 +103,7 @@ class InNetwork:
         self.heads.append(transit)
         if len(self.heads) < len(self.nodes):
             return
-        step = round(self.network.latency * PICOSECONDS)
+        step = picoseconds(self.network.latency, least=0)
         tail = max(head.tail for head in self.heads) + step
         for head in self.heads:
             head.tail = tail

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import simpy
 
-from simcore.collective import Plan, algorithm_for
+from simcore.collective import Plan, plan_for
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.exchange import Exchange, InNetwork
 from simcore.engine.reference.links import LinkNetwork, Switching
@@ -32,7 +32,7 @@ class Idle:
         members = range(part.members)
         if in_network and kind == "all_reduce":
             return self._run(network, [InNetwork(network, members, size)])
-        plan = algorithm_for(algorithm, kind, shape).plan(kind, part.members, shape)
+        plan = plan_for(algorithm, kind, part.members, shape)
         return self.plan(plan, part, size)
 
     def plan(self, plan: Plan, part: Slice, size: float) -> int:
@@ -43,7 +43,7 @@ class Idle:
     def all_groups(self, algorithm: str, kind: str, part: Slice, size: float) -> int:
         """Time of `kind` by all groups that share the dimension like `part`, at once, over the same links [ps]."""
         shape = self.block.shape(part)
-        plan = algorithm_for(algorithm, kind, shape).plan(kind, part.members, shape)
+        plan = plan_for(algorithm, kind, part.members, shape)
         network = self._network(simpy.Environment(), Slice(part.size, part.size, 1))
         span = part.members * part.stride
         firsts = [first + offset for first in range(0, part.size, span) for offset in range(part.stride)]

@@ -9,19 +9,19 @@ takes as long as the phase level says; with many chunks in flight it differs, an
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import simpy
 
-from simcore.collective import Plan, algorithm_for
+from simcore.collective import Plan, plan_for
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.exchange import Exchange, InNetwork
 from simcore.engine.reference.links import LinkNetwork, Switching, Then
 from simcore.engine.reference.transport import Transport, Use
-from simcore.network import Slice
-from simcore.system.chunks import PICOSECONDS, Chunker, Chunks, Phase, block_of
+from simcore.network import Shape, Slice
+from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
 from simcore.system.intra_dimension import POLICIES
-from simcore.system.placement import GroupSlice
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,9 @@ class LinkLevel(Transport):
             if not left:
                 done.succeed()
 
+        receiver, key = self.cluster.moved(npu, group, target), self._key(group, size / chunks, issue)
         for _ in range(chunks):
-            self._hop(npu, group, list(self.cluster.placement[group]), target, size / chunks, issue, arrived)
+            self.send((npu, receiver), size / chunks, key, arrived)
         return done
 
     def use(self, npu: int) -> Use:
@@ -134,15 +135,42 @@ class LinkLevel(Transport):
             done()
             return
         phase = part.paths[chunk][index]
-        where = self.cluster.slice_of(part.group, phase.dimension)
-        peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
+        flat = phase.kind.startswith(FLAT)
+        if flat:
+            peers = self.cluster.members(self.cluster.moved(part.npu, part.group, 0), part.group)
+        else:
+            peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
         key = (part.group, part.sequence, peers, chunk, index)
         if key not in self.exchanges:
-            self.exchanges[key] = self._exchange(part, phase, where, peers)
+            self.exchanges[key] = self._around_all(part, phase, peers) if flat else self._exchange(part, phase, peers)
         member = peers.index(part.npu)
         self.exchanges[key].begin(member, lambda: self._enter(part, chunk, index + 1, done))
 
-    def _exchange(self, part: Part, phase: Phase, where: GroupSlice, peers: tuple[int, ...]) -> Exchange | InNetwork:
+    def _around_all(self, part: Part, phase: Phase, peers: tuple[int, ...]) -> Exchange:
+        """One ring over all members of a group: its messages take the links of whatever dimension they cross."""
+        kind = phase.kind.removeprefix(FLAT)
+        size = phase.size * (len(peers) if kind == "all_gather" else 1)
+        plan = plan_for("ring", kind, len(peers), Shape("ring"))
+        return Exchange(plan, self, peers, size, self._key(part.group, phase.size, part.issue))
+
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
+        """Carry a message from NPU to NPU, dimension by dimension, innermost first."""
+        source, target = nodes
+        if source == target:
+            arrived()
+            return
+        dimensions = range(len(self.design.cluster.dimensions))
+        first = next(d for d in dimensions if self._node(source, d) != self._node(target, d))
+        here, there = self._node(source, first), self._node(target, first)
+        after = source + (there - here) * self.cluster.strides[first]
+
+        def onward() -> None:
+            self.send((after, target), size, key, arrived)
+
+        self._network(source, first).send((here, there), size, key, onward)
+
+    def _exchange(self, part: Part, phase: Phase, peers: tuple[int, ...]) -> Exchange | InNetwork:
+        where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
         network = self._network(part.npu, phase.dimension)
         nodes = [self._node(peer, phase.dimension) for peer in peers]
@@ -156,24 +184,5 @@ class LinkLevel(Transport):
         key = kind, dimension, part
         if key not in self._plans:
             shape = block_of(self.design.cluster.dimensions[dimension]).shape(part)
-            algorithm = algorithm_for(self.design.algorithms[dimension], kind, shape)
-            self._plans[key] = algorithm.plan(kind, part.members, shape)
+            self._plans[key] = plan_for(self.chunker.algorithm(dimension), kind, part.members, shape)
         return self._plans[key]
-
-    def _hop(
-        self, npu: int, group: str, slices: list[GroupSlice], target: int, size: float, issue: int, arrived: Then
-    ) -> None:
-        """Carry a message through the slices that are left, innermost first."""
-        if not slices:
-            arrived()
-            return
-        where, digit = slices[0], target % slices[0].part.members
-        hop = digit - self.cluster.digit(npu, where)
-        after = npu + hop * self.cluster.strides[where.dimension] * where.part.stride
-
-        def onward() -> None:
-            self._hop(after, group, slices[1:], target // where.part.members, size, issue, arrived)
-
-        nodes = [self._node(npu, where.dimension), self._node(after, where.dimension)]
-        network = self._network(npu, where.dimension)
-        network.send(nodes if hop else nodes[:1], size, self._key(group, size, issue), onward)

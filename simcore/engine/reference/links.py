@@ -19,7 +19,7 @@ import simpy
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.network import Block, Link, Route, Slice
 from simcore.problem import InputError, Problem
-from simcore.system.chunks import PICOSECONDS, picoseconds
+from simcore.system.chunks import picoseconds
 
 Switching = Literal["cut_through", "store_and_forward"]
 Then = Callable[[], None]
@@ -75,7 +75,7 @@ class Channel:
         self.free_at = max(begin + serialization, transit.tail)
         if self.waiting:
             self._pick_soon(self.free_at - begin)
-        latency = round(self.link.hops * self.network.latency * PICOSECONDS)
+        latency = picoseconds(self.link.hops * self.network.latency, least=0)
         transit.position += 1
         transit.tail = self.free_at + latency
         last = transit.position == len(transit.route)

@@ -2,7 +2,9 @@
 
 A chunk's phase occupies the dimension of each member for its serialization time. Once every member of its slice has
 served it, the chunk flies for the phase's latency and arrives, everywhere at once, at its next phase. Where members
-differ (stragglers), the slowest one decides; where they do not, all finish at the same picosecond.
+differ (stragglers), the slowest one decides; where they do not, all finish at the same picosecond. A chunk keeps its
+slot (`active_chunks`) on each member for that member's own service and latency, so that no two members wait for each
+other's slots.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import simpy
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.transport import Transport, Use
-from simcore.system.chunks import Chunker, Chunks, Phase
+from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
 from simcore.system.intra_dimension import POLICIES
 
 Order = tuple[int, int, int, int, int]
@@ -39,7 +41,7 @@ class Queue:
         heapq.heappush(self.waiting, (order, phase, served))
         self._pick_soon()
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """A chunk gives back its slot."""
         self.inside -= 1
         self._pick_soon()
@@ -58,13 +60,15 @@ class Queue:
             return
         _, phase, served = heapq.heappop(self.waiting)
         self.serving = True
-        self.inside += 1
+        self.inside += 1 if self.slots else 0
         self.busy += phase.serialization
         self.sent += phase.sent
-        Moment(self.env, phase.serialization, NETWORK, lambda: self._end(served))
+        Moment(self.env, phase.serialization, NETWORK, lambda: self._end(phase, served))
 
-    def _end(self, served: Callable[[], None]) -> None:
+    def _end(self, phase: Phase, served: Callable[[], None]) -> None:
         self.serving = False
+        if self.slots:
+            Moment(self.env, phase.latency, NETWORK, self._leave)
         self._pick_soon()
         served()
 
@@ -148,14 +152,15 @@ class PhaseLevel(Transport):
     def _served(self, part: Part, chunk: int, index: int) -> None:
         """A member has served the phase; the last of its slice to do so lets the chunk fly."""
         phase = part.paths[chunk][index]
-        peers = (part.npu,) if part.alone else self.cluster.peers_on(part.npu, part.group, phase.dimension)
+        if part.alone:
+            peers: tuple[int, ...] = (part.npu,)
+        elif phase.kind.startswith(FLAT):
+            peers = self.cluster.members(self.cluster.moved(part.npu, part.group, 0), part.group)
+        else:
+            peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
         meeting = (part.group, part.sequence, part.issue if part.alone else -1, peers, chunk, index)
         present = self.meetings[meeting]
-        present.append(lambda: self._leave(part, chunk, index))
+        present.append(lambda: self._enter(part, chunk, index + 1))
         if len(present) == len(peers):
             del self.meetings[meeting]
             Moment(self.env, phase.latency, NETWORK, lambda: [go() for go in present])
-
-    def _leave(self, part: Part, chunk: int, index: int) -> None:
-        self.queues[part.npu][part.paths[chunk][index].dimension].leave()
-        self._enter(part, chunk, index + 1)

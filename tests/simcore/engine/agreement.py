@@ -25,7 +25,9 @@ def _compare(one: Any, other: Any, path: str) -> list[str]:
     if isinstance(one, dict):
         return [found for key in one for found in _compare(one[key], other[key], f"{path}.{key}") if key != "engine"]
     if isinstance(one, list | tuple):
-        return [found for i, (a, b) in enumerate(zip(one, other, strict=True)) for found in _compare(a, b, f"{path}[{i}]")]
+        return [
+            found for i, (a, b) in enumerate(zip(one, other, strict=True)) for found in _compare(a, b, f"{path}[{i}]")
+        ]
     summed_in_another_order = path.endswith((".bytes_per_npu", ".utilization", ".network_utilization"))
     equal = one == (pytest.approx(other, rel=1e-12) if summed_in_another_order else other)
     return [] if equal else [f"{path}: fast {one!r}, reference {other!r}"]

@@ -6,7 +6,6 @@ meet at the same picosecond both by accident and by design.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from hypothesis import assume
@@ -14,11 +13,15 @@ from hypothesis import strategies as st
 
 from simcore.check import check
 from simcore.design import Design
+from simcore.engine.reference import estimate_events
+
+MOST_EVENTS = 20_000
+"""Of a drawn design on the reference engine: about a tenth of a second."""
 
 Document = dict[str, Any]
 
 ALGORITHMS = ["ring", "direct", "direct[2]", "halving_doubling", "double_binary_tree"]
-KINDS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"]
+KINDS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
 BANDWIDTHS = ["1 GB/s", "7 GB/s", "25 GB/s", "333 MB/s", "100 GB/s"]
 LATENCIES = ["0 ns", "1 ns", "700 ns", "13.37 us"]
 
@@ -81,7 +84,7 @@ def systems(draw: st.DrawFn, most_chunks: int) -> Document:
     return {
         "chunks": draw(st.integers(1, most_chunks)),
         "intra_dimension": draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
-        "inter_dimension": draw(st.sampled_from(["baseline", "themis"])),
+        "inter_dimension": draw(st.sampled_from(["baseline", "themis", "bandwidth_aware"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2, 3])),
         "priority": draw(st.permutations(groups)),
     }
@@ -92,14 +95,17 @@ def collectives(draw: st.DrawFn) -> Design:
     """One collective over 2 to 24 NPUs."""
     npus = draw(st.sampled_from([2, 3, 4, 6, 8, 12, 16, 24]))
     return design(
-        {
-            "workload": {
-                "collective": draw(st.sampled_from(KINDS)),
-                "size": f"{draw(st.sampled_from([1, 1000, 4097, 1_000_000, 33_333_333]))} B",
+        flattened(
+            {
+                "workload": {
+                    "collective": draw(st.sampled_from(KINDS)),
+                    "size": f"{draw(st.sampled_from([1, 1000, 4097, 1_000_000, 33_333_333]))} B",
+                },
+                "cluster": {"npu": npu("4 us"), "dimensions": draw(dimensions(npus))},
+                "system": draw(systems(12)),
             },
-            "cluster": {"npu": npu("4 us"), "dimensions": draw(dimensions(npus))},
-            "system": draw(systems(12)),
-        }
+            draw(st.integers(0, 7)) == 7,
+        )
     )
 
 
@@ -109,12 +115,11 @@ def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4
     t = draw(st.sampled_from([degree for degree in (1, 2, 4) if degree <= tensor]))
     p = draw(st.integers(1, pipeline))
     d = draw(st.integers(1, data))
-    assume(t * p * d <= 16)
-    interleave = draw(st.sampled_from([1, 1, 2])) if p > 1 else 1
-    microbatches = draw(st.integers(1, 4))
+    interleave = draw(st.sampled_from([1, 1, 2, 3])) if p > 1 else 1
+    microbatches = draw(st.sampled_from([1, 2, 3, 4, 7, 16]))
     if interleave > 1:
-        microbatches = p * draw(st.integers(1, 2))
-    layers = p * interleave * draw(st.integers(1, 3))
+        microbatches = p * draw(st.integers(1, 4))
+    layers = p * interleave * draw(st.sampled_from([1, 2, 3, 9]))
     if interleave == 1:
         layers += draw(st.integers(0, 2))
     parallelism = {
@@ -130,26 +135,47 @@ def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4
     }
     model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500}
     return design(
-        {
-            "workload": {
-                "model": {**model, "sequence_length": draw(st.sampled_from([16, 64]))},
-                "global_batch": d * microbatches,
-                "gradient_precision": draw(st.sampled_from(["fp16", "fp32"])),
+        flattened(
+            {
+                "workload": {
+                    "model": {**model, "sequence_length": draw(st.sampled_from([16, 64]))},
+                    "global_batch": d * microbatches,
+                    "gradient_precision": draw(st.sampled_from(["fp16", "fp32"])),
+                },
+                "parallelism": parallelism,
+                "cluster": {
+                    "npu": npu(draw(st.sampled_from(["0 s", "100 ns", "4 us"]))),
+                    "dimensions": draw(dimensions(t * p * d)),
+                    "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
+                },
+                "system": draw(systems(4)),
             },
-            "parallelism": parallelism,
-            "cluster": {
-                "npu": npu(draw(st.sampled_from(["0 s", "100 ns", "4 us"]))),
-                "dimensions": draw(dimensions(t * p * d)),
-                "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
-            },
-            "system": draw(systems(4)),
-        }
+            draw(st.integers(0, 7)) == 7,
+        )
     )
+
+
+def flattened(document: Document, flat: bool) -> Document:
+    """The document, if `flat` with one ring over all dimensions."""
+    if flat:
+        for its in document["cluster"]["dimensions"]:
+            its["collective"] = "flat_ring"
+        document["system"]["inter_dimension"] = "baseline"
+    return document
 
 
 def design(document: Document) -> Design:
     """The design of a document; one that breaks a rule is not drawn."""
     parsed = Design.model_validate(document)
     assume(not check(parsed))
-    assert math.isfinite(parsed.cluster.npus)
+    assume(estimate_events(parsed) <= MOST_EVENTS)
     return parsed
+
+
+FAMILIES = {
+    "one collective": collectives(),
+    "data parallel": trainings(tensor=1, pipeline=1, data=6),
+    "tensor and data parallel": trainings(tensor=4, pipeline=1, data=4),
+    "pipeline": trainings(tensor=1, pipeline=4, data=2),
+    "everything": trainings(),
+}

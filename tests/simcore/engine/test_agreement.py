@@ -9,20 +9,12 @@ import os
 
 import pytest
 from agreement import differences
-from drawn_designs import collectives, trainings
+from drawn_designs import FAMILIES
 from hypothesis import given, settings
 
 from simcore.design import Design
 
 EXAMPLES = int(os.environ.get("AGREEMENT_EXAMPLES", "450"))
-
-FAMILIES = {
-    "one collective": collectives(),
-    "data parallel": trainings(tensor=1, pipeline=1, data=6),
-    "tensor and data parallel": trainings(tensor=4, pipeline=1, data=4),
-    "pipeline": trainings(tensor=1, pipeline=4, data=2),
-    "everything": trainings(),
-}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,0 +1,60 @@
+"""The two trees of a double binary tree over n members, and what they cost over given links.
+
+Members are numbered in order: odd ones are inside the first tree and even ones its leaves. The second tree is the
+first one shifted by one place (n odd) or mirrored (n even), so that who is inside one is a leaf of the other (Sanders,
+Speck, Träff 2009). Depth floor(log2(n)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from simcore.network.base import Link, Route, StepCost
+
+
+@lru_cache(maxsize=64)
+def trees(members: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The parent of each member in either tree, -1 for the root."""
+    parent = [-1] * members
+
+    def grow(first: int, end: int, above: int) -> None:
+        if first < end:
+            root = first + (1 << ((end - first).bit_length() - 1)) - 1
+            parent[root] = above
+            grow(first, root, root)
+            grow(root + 1, end, root)
+
+    grow(0, members, -1)
+    other = [-1] * members
+    for member, above in enumerate(parent):
+        if above >= 0:
+            other[_moved(member, members)] = _moved(above, members)
+    return tuple(parent), tuple(other)
+
+
+def _moved(member: int, members: int) -> int:
+    return (member + 1) % members if members % 2 else members - 1 - member
+
+
+def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], tuple[Route, ...]]) -> StepCost:
+    """Each edge passes half of the buffer up and down; the busiest link, and the longest way up and down again."""
+    load = [0.0] * len(links)
+    hops = 0
+    for parent in trees(members):
+        climb = [0] * members
+        for member in sorted(range(members), key=lambda member: _level(parent, member)):
+            above = parent[member]
+            if above < 0:
+                continue
+            ways = [*routes(member, above), *routes(above, member)]
+            for way in ways:
+                for link in way:
+                    load[link] += 0.5 / links[link].rate / (len(ways) / 2)
+            climb[member] = climb[above] + sum(links[link].hops for link in ways[0])
+        hops = max(hops, 2 * max(climb))
+    return StepCost(max(load), hops)
+
+
+def _level(parent: Sequence[int], member: int) -> int:
+    return 0 if parent[member] < 0 else 1 + _level(parent, parent[member])

@@ -1,0 +1,91 @@
+"""One suite for every executor: outcomes come back in order, the same whoever evaluates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_spaces import always_broken, broken_for_tensor_2, cheap, search, space
+
+from dse.evaluate import Evaluator
+from dse.execute import Executor, make_executor
+from dse.execute.processes import WorkerDiedError
+from dse.execute.serial import Serial
+from simcore.design import Design
+from simcore.result import Result
+
+SPACE = space()
+DOCUMENTS = [filled.document for filled in islice(SPACE.enumerate(), 0, None, 5)]
+
+
+def evaluator(engine: Any) -> Evaluator:
+    return Evaluator(SPACE.objectives, SPACE.constraints, engine)
+
+
+@pytest.fixture(params=[1, 2], ids=["serial", "processes"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    made = make_executor(evaluator(broken_for_tensor_2), request.param)
+    yield made
+    made.close()
+
+
+def test_outcomes_come_in_the_order_of_the_documents_batch_after_batch(executor: Executor) -> None:
+    judge = evaluator(broken_for_tensor_2)
+    expected = [judge(document) for document in DOCUMENTS]
+    assert list(executor.map(DOCUMENTS)) == expected
+    assert list(executor.map([])) == []
+    assert list(executor.map(DOCUMENTS[:3])) == expected[:3]
+
+
+def test_one_job_runs_in_this_process() -> None:
+    assert isinstance(make_executor(evaluator(cheap), 1), Serial)
+
+
+def kills_its_process_for_tensor_2(design: Design) -> Result:
+    if design.parallelism.tensor == 2:
+        os._exit(1)
+    return cheap(design)
+
+
+def kills_its_process_once(design: Design) -> Result:
+    mark = Path(os.environ["DSE_TEST_MARK"])
+    if design.parallelism.tensor == 2 and not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return cheap(design)
+
+
+def test_a_worker_that_dies_once_costs_no_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSE_TEST_MARK", str(tmp_path / "died"))
+    executor = make_executor(evaluator(kills_its_process_once), 2)
+    try:
+        assert list(executor.map(DOCUMENTS)) == [evaluator(cheap)(document) for document in DOCUMENTS]
+    finally:
+        executor.close()
+    assert (tmp_path / "died").exists()
+
+
+def test_designs_that_kill_two_workers_end_the_study_and_say_so() -> None:
+    executor = make_executor(evaluator(kills_its_process_for_tensor_2), 2)
+    try:
+        with pytest.raises(WorkerDiedError, match="died twice on the same"):
+            list(executor.map(DOCUMENTS))
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize("sampler", ["nsga2", "tpe"])
+def test_a_study_does_not_depend_on_the_number_of_workers(tmp_path: Path, sampler: str) -> None:
+    one = search(SPACE, tmp_path / "1", sampler, 40, engine=broken_for_tensor_2, jobs=1)
+    two = search(SPACE, tmp_path / "2", sampler, 40, engine=broken_for_tensor_2, jobs=2)
+    assert one == two
+
+
+def test_failed_evaluations_in_workers_never_block_a_study(tmp_path: Path) -> None:
+    ended, outcomes = search(SPACE, tmp_path, "random", 20, engine=always_broken, jobs=2)
+    assert ended == "trials"
+    assert {outcome.state for outcome in outcomes} == {"failed"}

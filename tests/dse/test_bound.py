@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_spaces import search, space, tiny
+
+from dse.bound import space_bounds
+from simcore.result import METRICS
+
+
+def split(**dimensions: Any) -> dict[str, Any]:
+    def listed(*sizes: int) -> list[dict[str, Any]]:
+        return [
+            {"topology": "switch", "size": n, "latency": "1 us", "tier": t} for n, t in zip(sizes, TIERS, strict=False)
+        ]
+
+    return {
+        "npu": {"choice": ["a100-80gb", "v100-32gb"]},
+        "bandwidth": {"split": {"choice": ["100 GB/s", "200 GB/s"]}, "step": "50 GB/s"},
+        "dimensions": {"choice": [listed(4, 2), listed(8)]},
+    }
+
+
+TIERS = ("node", "pod")
+DOCUMENTS = {
+    "tiny": tiny(),
+    "split": tiny(cluster=split(), system={"chunks": 4}),
+    "prices": tiny(cost={"choice": ["libra", "network-only"]}),
+    "batches": tiny(workload={**tiny()["workload"], "global_batch": {"choice": [8, 16]}}),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_design_of_a_space_is_better_than_its_bounds(tmp_path: Path, name: str, metric: str) -> None:
+    direction = "minimize" if METRICS[metric].better == "lower" else "maximize"
+    given = space({**DOCUMENTS[name], "objectives": {direction: [metric]}, "constraints": []})
+    proven = space_bounds(given)[metric]
+    _, outcomes = search(given, tmp_path, "random", 25, engine="fast")
+    sign = given.objectives[0].sign
+    for outcome in outcomes:
+        if proven is not None and outcome.state == "feasible":
+            assert sign * proven <= sign * outcome.values[metric] + 1e-12 * abs(proven)
+
+
+def test_the_least_cost_of_a_space_is_reached_where_cost_is_all_that_counts(tmp_path: Path) -> None:
+    given = space({**DOCUMENTS["tiny"], "objectives": {"minimize": ["cost.total"]}, "constraints": []})
+    _, outcomes = search(given, tmp_path, "exhaustive", 200)
+    assert min(outcome.values["cost.total"] for outcome in outcomes) == space_bounds(given)["cost.total"]

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dse.constraint import Constraint, parse_constraints
+from dse.expression import Expression
+from simcore.problem import Problem
+
+DOCUMENT: dict[str, Any] = {
+    "parallelism": {"tensor": 8},
+    "cluster": {"dimensions": [{"bandwidth": "25 GB/s", "latency": "1.7 us"}]},
+    "system": {"inter_dimension": "themis"},
+}
+METRICS: dict[str, float | None] = {"memory.peak": 60.0, "memory.capacity": 80.0, "cost.total": 100.0, "mfu": None}
+
+
+def constraint(text: str) -> Constraint:
+    return Constraint(Expression(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "early"),
+    [
+        ("fits", True),
+        ("cost.total <= 3", True),
+        ("parallelism.tensor * 2 <= cluster.dimensions[0].size", True),
+        ("memory.peak <= 0.9 * memory.capacity", True),
+        ("iteration_time <= 3", False),
+        ("power <= 2e6 and cost.total <= 4e7", False),
+    ],
+)
+def test_a_constraint_is_early_where_no_name_in_it_needs_a_simulation(text: str, early: bool) -> None:
+    assert constraint(text).early is early
+
+
+@pytest.mark.parametrize(
+    ("text", "violation"),
+    [
+        ("fits", 60 / 80 - 1),
+        ("memory.peak <= memory.capacity", (60 - 80) / 80),
+        ("cost.total <= 50", 0.5),
+        ("parallelism.tensor <= 4", 0.5),
+        ("cluster.dimensions[0].bandwidth >= 50e9", 0.5),
+        ("cluster.dimensions[0].latency <= 1.7e-6", 0.0),
+        ("system.inter_dimension == 'themis'", 0.0),
+        ("system.inter_dimension == 'baseline'", 1.0),
+    ],
+)
+def test_a_constraint_reads_metrics_and_the_document_in_si_units(text: str, violation: float) -> None:
+    assert constraint(text).violation(METRICS, DOCUMENT) == pytest.approx(violation)
+
+
+def test_what_has_no_memory_fits() -> None:
+    assert constraint("fits").violation({"memory.peak": None, "memory.capacity": 1.0}, {}) < 0
+
+
+def test_a_metric_that_the_workload_lacks_is_named() -> None:
+    with pytest.raises(ValueError, match="expected a metric of this workload, got 'mfu'"):
+        constraint("mfu >= 0.3").violation(METRICS, DOCUMENT)
+
+
+def test_every_constraint_that_cannot_be_read_is_told_with_its_place() -> None:
+    problems: list[Problem] = []
+    kept = parse_constraints(["fits", 3, "a +", "cost.totl <= 3", "foo.bar <= 1"], problems)
+    assert [problem.path for problem in problems] == [("constraints", i) for i in (1, 2, 3, 4)]
+    assert kept[0].name == "fits"
+    assert "did you mean 'cost.total'?" in str(problems[2])

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from dse.pareto import front_mask, hypervolume, knee, reference_point
+
+
+def staircase(n: int) -> Any:
+    return np.array([(i, n - 1 - i) for i in range(n)], dtype=float)
+
+
+def integer_points(objectives: int, most: int = 7) -> st.SearchStrategy[Any]:
+    shape = st.tuples(st.integers(1, most), st.just(objectives))
+    return shape.flatmap(lambda s: arrays(np.float64, s, elements=st.integers(-3, 4).map(float)))
+
+
+MATRICES = st.integers(1, 4).flatmap(integer_points)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 57])
+def test_a_staircase_of_n_steps_has_the_volume_n_squared_minus_n_times_n_minus_1_over_2(n: int) -> None:
+    assert hypervolume(staircase(n), np.array([n, n], float)) == n**2 - n * (n - 1) // 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 6])
+def test_a_staircase_in_three_dimensions_has_the_volume_of_a_tetrahedral_stack(n: int) -> None:
+    points = np.array([(i, j, n - 1 - i - j) for i in range(n) for j in range(n - i)], float)
+    # The cubes of [0, n]^3 that no point dominates have coordinates that sum to less than n - 1.
+    missed = n * (n - 1) * (n + 1) // 6
+    assert hypervolume(points, np.full(3, float(n))) == n**3 - missed
+
+
+def test_every_step_of_a_staircase_is_on_the_front_and_nothing_behind_it_is() -> None:
+    points = np.concatenate([staircase(9), staircase(9) + 1.0])
+    assert front_mask(points).tolist() == [True] * 9 + [False] * 9
+
+
+@given(MATRICES)
+def test_the_front_is_what_comparing_every_pair_leaves(points: Any) -> None:
+    beaten = [any((a <= b).all() and (a < b).any() for a in points) for b in points]
+    assert front_mask(points).tolist() == [not lost for lost in beaten]
+
+
+@given(MATRICES)
+def test_the_volume_is_the_number_of_unit_cubes_that_a_point_dominates(points: Any) -> None:
+    reference = np.full(points.shape[1], 4.0)
+    cells = np.array(list(product(range(-3, 4), repeat=points.shape[1])), float)
+    covered = (cells[:, None, :] >= points[None, :, :]).all(axis=2).any(axis=1)
+    assert hypervolume(points, reference) == pytest.approx(covered.sum(), abs=1e-9)
+
+
+@given(MATRICES)
+def test_dominated_points_add_nothing_to_the_volume(points: Any) -> None:
+    reference = np.full(points.shape[1], 5.0)
+    front = points[front_mask(points)]
+    assert hypervolume(front, reference) == pytest.approx(hypervolume(points, reference), abs=1e-9)
+
+
+@given(MATRICES, st.randoms())
+def test_the_order_of_points_does_not_matter(points: Any, shuffler: Any) -> None:
+    order = list(range(len(points)))
+    shuffler.shuffle(order)
+    reference = np.full(points.shape[1], 5.0)
+    assert front_mask(points[order]).tolist() == front_mask(points)[order].tolist()
+    assert hypervolume(points[order], reference) == pytest.approx(hypervolume(points, reference), abs=1e-9)
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3, 4])
+def test_duplicates_of_a_front_point_are_all_on_the_front(objectives: int) -> None:
+    points = np.array([[1.0] * objectives, [1.0] * objectives, [2.0] * objectives])
+    assert front_mask(points).tolist() == [True, True, False]
+
+
+def test_a_point_with_nan_is_never_on_the_front_and_hides_nothing() -> None:
+    nan = float("nan")
+    points = np.array([[nan, 0.0], [1.0, 1.0], [nan, nan], [0.0, nan]])
+    assert front_mask(points).tolist() == [False, True, False, False]
+
+
+def test_a_matrix_of_nan_alone_has_no_front() -> None:
+    assert not front_mask(np.full((3, 2), np.nan)).any()
+
+
+def test_an_infinite_value_is_dominated_by_a_finite_one() -> None:
+    assert front_mask(np.array([[np.inf, 1.0], [1.0, 1.0]])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3])
+def test_no_points_have_an_empty_front_and_no_volume(objectives: int) -> None:
+    nothing = np.empty((0, objectives))
+    assert front_mask(nothing).shape == (0,)
+    assert hypervolume(nothing, np.ones(objectives)) == 0.0
+    assert knee(nothing) is None
+
+
+def test_points_on_or_beyond_the_reference_point_add_no_volume() -> None:
+    reference = np.array([2.0, 2.0])
+    assert hypervolume(np.array([[2.0, 0.0], [0.0, 3.0]]), reference) == 0.0
+    assert hypervolume(np.array([[2.0, 0.0], [1.0, 1.0]]), reference) == 1.0
+
+
+def test_the_reference_point_is_a_tenth_beyond_the_worst_value_of_each_objective() -> None:
+    points = np.array([[1.0, 30.0], [2.0, 10.0]])
+    assert reference_point(points) == pytest.approx([2.2, 33.0])
+
+
+def test_the_reference_point_of_negative_losses_lies_behind_the_worst_and_not_in_front_of_it() -> None:
+    points = np.array([[-10.0, -1.0], [-2.0, -5.0]])
+    reference = reference_point(points)
+    assert reference == pytest.approx([-1.8, -0.9])
+    assert (reference >= points).all()
+
+
+@given(MATRICES)
+def test_no_point_lies_beyond_the_reference_point(points: Any) -> None:
+    assert (points <= reference_point(points)).all()
+
+
+def test_the_knee_is_the_point_farthest_below_the_line_through_the_extremes() -> None:
+    assert knee(np.array([[0.0, 100.0], [0.5, 50.0], [0.2, 20.0], [1.0, 0.0]])) == 2
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(-100, 100))
+def test_the_knee_does_not_depend_on_the_units_of_an_objective(first: float, second: float, shift: float) -> None:
+    front = np.array([[0.0, 1.0], [0.1, 0.4], [0.5, 0.3], [1.0, 0.0]])
+    assert knee(front * [first, second] + [shift * first, 0.0]) == knee(front)
+
+
+def test_the_knee_of_three_objectives_is_farthest_below_the_plane_through_the_extremes() -> None:
+    front = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.2, 0.2, 0.2]])
+    assert knee(front) == 3
+
+
+@pytest.mark.parametrize("points", [[[1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 2.0]] * 4])
+def test_a_front_of_fewer_than_three_different_points_has_no_knee(points: list[list[float]]) -> None:
+    assert knee(np.array(points)) is None
+
+
+def test_a_flat_objective_does_not_break_the_knee() -> None:
+    assert knee(np.array([[0.0, 1.0, 5.0], [0.2, 0.2, 5.0], [1.0, 0.0, 5.0]])) == 1

@@ -1,0 +1,221 @@
+"""The links and the closed forms say the same: one chunk on an idle network, topology x algorithm x placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from simcore.collective import KINDS, Plan
+from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
+from simcore.engine.reference.idle import Idle
+from simcore.network import Block, Send, Slice, block
+from simcore.problem import InputError
+from simcore.system.chunks import phase_cost
+
+BYTE_A_PICOSECOND = 1e12
+NAMES = ["ring", "direct", "halving_doubling", "direct[1]", "direct[2]"]
+
+
+def placements(largest: int) -> Iterator[Slice]:
+    """Every group on every dimension of up to `largest` NPUs: whole and partial, contiguous and strided."""
+    for size in range(2, largest + 1):
+        for members in range(2, size + 1):
+            yield from (Slice(size, members, s) for s in range(1, size + 1) if size % (members * s) == 0)
+
+
+def fat_trees(part: Slice) -> Iterator[Block]:
+    """Every fat tree over whose leaves a group is spread evenly."""
+    span = part.members * part.stride
+    for leaf in range(1, part.size + 1):
+        fits = all(one % leaf == 0 or leaf % one == 0 for one in (part.stride, span))
+        if part.size % leaf == 0 and fits:
+            yield from (block("fat_tree", leaf, ratio) for ratio in (1.0, 3.0))
+
+
+def blocks(part: Slice) -> Iterator[Block]:
+    yield from (block(topology) for topology in ("ring", "mesh", "fully_connected", "switch"))
+    yield from fat_trees(part)
+
+
+def whole_picoseconds(part: Slice) -> float:
+    """A buffer [B] all of whose messages take a whole number of picoseconds."""
+    return float(48 * part.members**2 * (part.members - 1) * (part.size - 1) * part.stride)
+
+
+def usable(name: str, part: Slice, topology: Block) -> bool:
+    if name == "halving_doubling" and part.members & (part.members - 1):
+        return False
+    return not name.startswith("direct[") or topology.shape(part).kind == "star"
+
+
+def mixes_near_and_far(topology: Block, part: Slice) -> bool:
+    shape = topology.shape(part)
+    return shape.kind == "star" and 1 < shape.leaf < part.members
+
+
+def closed_form(name: str, topology: Block, kind: str, part: Slice, size: float, latency: int) -> float:
+    cost = phase_cost(name, topology, kind, part, False)
+    return cost.load * size + cost.hops * latency
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_messages_take_as_long_as_the_closed_form_on_an_idle_network(name: str, kind: str) -> None:
+    checked = 0
+    for part in placements(8):
+        size = whole_picoseconds(part)
+        for topology in blocks(part):
+            if not usable(name, part, topology):
+                continue
+            for latency in (0, 7, round(size)):
+                took = Idle(topology, BYTE_A_PICOSECOND, latency / 1e12).collective(name, kind, part, size)
+                expected = closed_form(name, topology, kind, part, size, latency)
+                if goes_round(name, kind) and mixes_near_and_far(topology, part):
+                    # A ring over several leaves: slow and fast hops overlap (see `FatTree`).
+                    assert 0.7 * expected <= took <= expected + 0.5
+                else:
+                    assert took == round(expected), (topology, part, latency)
+                checked += 1
+    assert checked > 100
+
+
+def goes_round(name: str, kind: str) -> bool:
+    """Whether messages go round a ring of members."""
+    return name == "ring" and kind in ("all_reduce", "reduce_scatter", "all_gather")
+
+
+@given(
+    part=st.sampled_from(list(placements(16))),
+    topology=st.sampled_from(["ring", "mesh", "fully_connected", "switch"]),
+    name=st.sampled_from(NAMES),
+    kind=st.sampled_from(KINDS),
+    size=st.floats(1.0, 1e9),
+    bandwidth=st.floats(1e8, 1e12),
+    latency=st.floats(0.0, 1e-3),
+)
+def test_whatever_the_numbers_only_the_rounding_of_each_message_is_left(
+    part: Slice, topology: str, name: str, kind: str, size: float, bandwidth: float, latency: float
+) -> None:
+    its = block(topology)
+    assume(usable(name, part, its))
+    cost = phase_cost(name, its, kind, part, False)
+    expected = (cost.load * size / bandwidth + cost.hops * latency) * 1e12
+    took = Idle(its, bandwidth, latency).collective(name, kind, part, size)
+    in_a_row = 4 * part.members**2
+    assert abs(took - expected) <= in_a_row + 1e-9 * expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["ring", "direct", "halving_doubling"])
+@pytest.mark.parametrize("topology", ["ring", "mesh", "fully_connected"])
+def test_between_neighbours_store_and_forward_is_as_fast(topology: str, name: str, kind: str) -> None:
+    its = block(topology)
+    for part in placements(8):
+        if usable(name, part, its):
+            size = whole_picoseconds(part)
+            stored = Idle(its, BYTE_A_PICOSECOND, 5e-12, "store_and_forward").collective(name, kind, part, size)
+            assert stored == round(closed_form(name, its, kind, part, size, 5))
+
+
+def test_store_and_forward_through_a_switch_serializes_twice() -> None:
+    part, size = Slice(4, 4, 1), 4000.0
+    stored = Idle(block("switch"), BYTE_A_PICOSECOND, 1e-12, "store_and_forward")
+    assert stored.collective("halving_doubling", "reduce_scatter", part, size) == 2 * (2000 + 1000) + 2
+
+
+@pytest.mark.parametrize("topology", ["ring", "mesh", "fully_connected", "switch"])
+def test_a_message_takes_as_long_as_the_closed_form(topology: str) -> None:
+    its = block(topology)
+    for part in placements(9):
+        for distance in range(1, part.members):
+            for latency in (0, 3, 10**7):
+                size = whole_picoseconds(part)
+                cost = its.step(Send(distance), part)
+                took = Idle(its, BYTE_A_PICOSECOND, latency / 1e12).send(part, distance, size)
+                assert took == round(cost.load * size + cost.hops * latency)
+
+
+@pytest.mark.parametrize("members", [2, 3, 8])
+@pytest.mark.parametrize("latency", [0, 5, 10**6])
+def test_an_all_reduce_in_the_switch_sends_the_buffer_once(members: int, latency: int) -> None:
+    part = Slice(members, members, 1)
+    idle = Idle(block("switch"), BYTE_A_PICOSECOND, latency / 1e12)
+    assert idle.collective("ring", "all_reduce", part, 1e5, in_network=True) == 100_000 + 2 * latency
+
+
+@pytest.mark.parametrize("topology", ["ring", "mesh", "fully_connected", "switch"])
+@pytest.mark.parametrize("name", ["ring", "direct", "halving_doubling"])
+def test_groups_side_by_side_do_not_hinder_each_other(topology: str, name: str) -> None:
+    its = block(topology)
+    for part in placements(12):
+        if part.stride == 1 and usable(name, part, its):
+            size = whole_picoseconds(part)
+            together = Idle(its, BYTE_A_PICOSECOND, 9e-12).all_groups(name, "all_reduce", part, size)
+            assert together == round(closed_form(name, its, "all_reduce", part, size, 9))
+
+
+@pytest.mark.parametrize("topology", ["ring", "mesh"])
+@pytest.mark.parametrize("name", ["ring", "direct", "halving_doubling"])
+def test_groups_that_share_links_take_about_what_the_closed_form_says(topology: str, name: str) -> None:
+    """First come, first served is not the even sharing of the closed form: latencies hide, queues form."""
+    its = block(topology)
+    for part in placements(12):
+        if part.stride > 1 and usable(name, part, its):
+            size = whole_picoseconds(part)
+            for latency in (0, round(size / 100), round(5 * size)):
+                together = Idle(its, BYTE_A_PICOSECOND, latency / 1e12).all_groups(name, "all_reduce", part, size)
+                expected = closed_form(name, its, "all_reduce", part, size, latency)
+                assert 0.5 * expected <= together <= 1.2 * expected
+
+
+@pytest.mark.parametrize("topology", ["ring", "mesh", "switch"])
+def test_a_double_binary_tree_of_many_pieces_comes_near_the_closed_form(topology: str) -> None:
+    its = block(topology)
+    for members in (4, 7, 8, 16):
+        part, size = Slice(members, members, 1), float(2**20)
+        expected = closed_form("double_binary_tree", its, "all_reduce", part, size, 1000)
+        idle = Idle(its, BYTE_A_PICOSECOND, 1e-9)
+        one, some, many = (
+            idle.plan(DoubleBinaryTree(pieces).plan("all_reduce", members, its.shape(part)), part, size)
+            for pieces in (1, PIECES, 8 * PIECES)
+        )
+        assert one >= some >= many
+        assert 0.95 * expected <= many <= 1.3 * expected
+
+
+def test_a_failed_link_of_a_ring_is_passed_the_other_way_round() -> None:
+    part, size = Slice(4, 4, 1), 960.0
+    whole = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12)
+    broken = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(0, 1)}))
+    assert whole.send(part, 1, size) == 2 * 960 + 1
+    assert broken.send(part, 1, size) == 2 * 960 + 3
+    assert broken.collective("ring", "all_reduce", part, size) > whole.collective("ring", "all_reduce", part, size)
+
+
+def test_a_failed_link_between_two_of_many_is_passed_over_a_third() -> None:
+    broken = Idle(block("fully_connected"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(1, 0)}))
+    assert broken.send(Slice(4, 4, 1), 1, 10.0) == 3 * 10 + 2
+
+
+def test_a_failed_uplink_of_a_fat_tree_is_replaced_by_another_one_of_its_leaf() -> None:
+    part = Slice(4, 4, 1)  # leaves are nodes 4 and 5, spines 6 and 7
+    broken = Idle(block("fat_tree", 2, 2.0), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(4, 6)}))
+    assert broken.send(part, 2, 10.0) == 2 * 10 + 2
+
+
+def test_where_failed_links_leave_no_way_the_error_names_them() -> None:
+    broken = Idle(block("mesh"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(1, 2)}))
+    with pytest.raises(InputError, match="a way from NPU 0 to NPU 3 of their dimension, got none left without 1-2"):
+        broken.send(Slice(4, 4, 1), 3, 10.0)
+
+
+def test_messages_that_want_one_link_pass_in_the_order_they_came() -> None:
+    """Two members behind each other on a line send to the last one: the second waits for the first."""
+    part, its = Slice(3, 3, 1), block("mesh")
+    plan = Plan(1)
+    plan.send(0, 2, plan.whole(0))
+    plan.send(1, 2, plan.whole(0))
+    assert Idle(its, BYTE_A_PICOSECOND, 0.0).plan(plan, part, 100.0) == 2 * 200
