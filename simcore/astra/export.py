@@ -78,7 +78,15 @@ def differences(design: Design) -> tuple[str, ...]:
         found.append("chunks do not overlap their latencies in ASTRA-sim (here active_chunks is not 1)")
     if design.system.inter_dimension != "baseline":
         found.append("ASTRA-sim 2.x has no themis: chunks take the baseline order")
+    spreads = isinstance(design.workload, CollectiveWorkload) and design.workload.collective == "all_to_all"
+    dimensions = zip(design.cluster.dimensions, design.algorithms, strict=True)
+    if any(d.topology != "fully_connected" and (spreads or algorithm == "direct") for d, algorithm in dimensions):
+        found.append(
+            "messages that an NPU sends at the same time do not share its port in ASTRA-sim (unaware back end)"
+        )
     if isinstance(design.workload, TransformerWorkload):
+        if design.parallelism.pipeline > 1 and design.system.chunks > 1:
+            found.append("a send between stages is one message in ASTRA-sim, and not split in chunks")
         placement, _ = place(design)
         partial = [g for g, slices in placement.items() if slices and g != "pipeline" and not _whole(slices)]
         if partial:
