@@ -113,7 +113,9 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         memory_capacity_bytes=capacity,
         fits=memory is None or memory.peak <= capacity,
         network=_network_use(design, timing, seconds),
-        network_utilization=sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions)),
+        network_utilization=min(
+            1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
+        ),
         cost=cost,
         power_w=drawn.power,
         energy_j=drawn.energy,
@@ -129,7 +131,7 @@ def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[Dimens
             dimension=f"{index}: {dimension.topology}({dimension.size})",
             bytes_per_npu=sent,
             busy_s=busy / PICOSECONDS,
-            utilization=sent / (dimension.bandwidth * seconds),
+            utilization=min(1.0, sent / (dimension.bandwidth * seconds)),  # picoseconds round times of small phases
         )
         for index, (dimension, busy, sent) in enumerate(
             zip(design.cluster.dimensions, timing.busy, timing.sent, strict=True)

@@ -83,6 +83,10 @@ def test_a_double_binary_tree_takes_its_closed_form(topology: str, n: int) -> No
         steps * LATENCY + load / B
         for steps, load in (TREE[topology](n, SIZE, depth(math.log2(n))) for depth in (math.floor, math.ceil))
     )
+    if topology == "ring":
+        # What a tree loads a ring's busiest link with has no closed form (`simcore.network.tree` counts it): at most
+        # one edge of each level, at least what each NPU must send in any all-reduce.
+        low = 2 * SIZE * (n - 1) / n / B
     found = one("all_reduce", "double_binary_tree", topology, n).iteration_time_s
     assert low * (1 - 1e-9) <= found <= high * (1 + 1e-9)
 
