@@ -1,7 +1,9 @@
 """At what price: network, NPUs, memory, power.
 
 Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
-ring or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
+ring, a mesh or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
+A two-level fat tree has links and ports twice, the upper ones divided by its oversubscription (our own reading: LIBRA
+has no fat tree).
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from simcore.spec import PriceList
 
 def elements(topology: str) -> tuple[str, ...]:
     """Network elements that each NPU needs in a dimension."""
-    return ("link", "switch") if topology == "switch" else ("link",)
+    return ("link", "switch") if topology in ("switch", "fat_tree") else ("link",)
 
 
 def unit_price(prices: PriceList, dimension: Dimension) -> float:
     """Price of 1 B/s of one NPU's bandwidth in a dimension [$ per B/s]."""
     tier = prices.network[dimension.tier]
     total = sum(getattr(tier, element) for element in elements(dimension.topology))
-    nic: float = (tier.nic or 0.0) if dimension.topology == "switch" else 0.0
-    return float(total) + nic
+    if dimension.topology not in ("switch", "fat_tree"):
+        return float(total)
+    # A fat tree has a second level of links and ports, thinned by its oversubscription.
+    levels = 1.0 + (1.0 / dimension.oversubscription if dimension.topology == "fat_tree" else 0.0)
+    return float(total) * levels + (tier.nic or 0.0)
 
 
 def cluster_cost(design: Design) -> Cost:
