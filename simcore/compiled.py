@@ -15,6 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 try:
     from numba import njit
 except ImportError:
+    HAVE_NUMBA = False
 
     def compiled(function: F) -> F:
         """Without numba: the same function, slower."""
@@ -23,6 +24,7 @@ except ImportError:
     inlined = compiled
 
 else:
+    HAVE_NUMBA = True
 
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk."""
