@@ -92,6 +92,8 @@ class Parallelism(Frozen):
     sequence_parallel: Flag = False
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
+    overlap_gradients: Flag = True
+    """Buckets are reduced during the last backward pass; else all gradients at once after it."""
 
 
 class Dimension(Frozen):
@@ -251,6 +253,8 @@ class Design(Frozen):
                 del document["cluster"][key]
         if not self.system.algorithms:
             del system["algorithms"]
+        if self.parallelism.overlap_gradients:
+            del document["parallelism"]["overlap_gradients"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):

@@ -21,6 +21,8 @@ class Waits(IntEnum):
     """The gather of the next layer's parameters (ZeRO-3)."""
     GRADIENTS = 2
     """Gradient buckets on their way."""
+    BESIDE = 3
+    """Reduction of an input's gradient, while that of the weights is computed."""
 
 
 class Category(IntEnum):
@@ -45,6 +47,15 @@ GROUP_CATEGORY = {
 }
 
 
+class Product(NamedTuple):
+    """The shape of a matrix product: `batch` products [m,k]x[k,n]."""
+
+    batch: float
+    m: float
+    n: float
+    k: float
+
+
 class Compute(NamedTuple):
     """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
 
@@ -53,6 +64,10 @@ class Compute(NamedTuple):
     flops: float
     bytes: float
     category: Category = Category.COMPUTE
+    shape: Product | None = None
+    """Of a `gemm`; without one only its FLOPs and bytes count."""
+    backward_bytes: float = 0.0
+    """Bytes that the backward pass of a `memory` operator moves [B]."""
 
 
 class Start(NamedTuple):

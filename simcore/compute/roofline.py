@@ -1,16 +1,20 @@
-"""The roofline with an efficiency curve: how long an operator takes on an NPU (Williams et al. 2009).
+"""The roofline: how long an operator takes on an NPU (Williams et al. 2009), by one of two descriptions of the NPU.
 
-A matrix product of F FLOPs and Q bytes takes max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with
-e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its
-bytes. Both terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
+With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.product`), of its bytes
+at the share of the memory bandwidth that operators reach, both with the device's own time for a kernel, and of what
+the host takes to launch it. Without one, a product of F FLOPs and Q bytes takes
+max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
+the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
+a faster NPU is never slower.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.compute.product import relative_seconds
 from simcore.program import Compute
-from simcore.spec import Npu
+from simcore.spec import Curve, Npu
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +27,31 @@ class Roofline:
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
         npu = self.npu
+        if npu.curve is not None:
+            return self._on_curve(operator, npu.curve)
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        peak: float = npu.peak[self.precision]  # type: ignore[index]  # checked at the door
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * peak)
+        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self.peak)
         return max(computing, moving) + npu.overhead
 
-    def least(self, flops: float) -> float:
-        """Proven lower bound: the time of `flops` at the peak [s]."""
-        peak: float = self.npu.peak[self.precision]  # type: ignore[index]  # checked at the door
-        return flops / peak
+    @property
+    def peak(self) -> float:
+        """Peak rate at this precision [FLOP/s]."""
+        return self.npu.peak[self.precision]  # type: ignore[index]  # checked at the door
+
+    def _on_curve(self, operator: Compute, curve: Curve) -> float:
+        npu = self.npu
+        longest = operator.bytes / (npu.memory.bandwidth * curve.memory)
+        if operator.flops:
+            worth = operator.flops / curve.product.limit
+            if operator.shape is not None:
+                assert npu.multiprocessors is not None  # checked at the door
+                worth = relative_seconds(curve.product, npu.multiprocessors, *operator.shape)
+            longest = max(longest, worth / self.peak)
+        return max(longest + curve.kernel, curve.launch)
+
+
+def product_limit(npu: Npu) -> float:
+    """Share of the peak that no product exceeds."""
+    return npu.gemm.limit if npu.curve is None else npu.curve.product.limit

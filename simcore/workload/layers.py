@@ -11,11 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simcore.design import Parallelism, TransformerWorkload
-from simcore.program import Compute, Operator, blocking
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Product, Start, Wait, Waits, blocking
 from simcore.spec import BYTES, Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
+
+COPY = "-copy"
+"""Ending of the name of what a collective does in memory."""
+COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
+"""Bytes that NCCL moves in an NPU's memory per byte of a collective's whole buffer.
+
+From its all-reduce times at large sizes: on 2 and on 8 A100 they are 2 (n-1)/n S / (294 GB/s) + S / (595 GB/s), that
+is NVLink at its full rate and 2.5 S through memory; on 8 B200 the same 2.5 S.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class Shapes:
 
     workload: TransformerWorkload
     parallelism: Parallelism
+    copies: bool = False
+    """Whether collectives also pass over their buffers in memory (NPUs with a calibrated curve)."""
 
     @cached_property
     def model(self) -> Transformer:
@@ -57,12 +68,26 @@ class Shapes:
         return float(self.tokens * self.model.hidden * self.width)
 
     def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
-        """`batch` products [m,k]x[k,n]."""
-        return Compute(name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n))
+        """`batch` products [m,k]x[k,n]; the single one has weights [k,n], those of a batch have none."""
+        bytes_moved = self.width * batch * (m * k + k * n + m * n)
+        return Compute(name, "gemm", 2.0 * batch * m * n * k, bytes_moved, shape=Product(batch, m, n, k))
 
-    def moves(self, name: str, count: float) -> Compute:
-        """An operator that reads and writes `count` numbers in all."""
-        return Compute(name, "memory", 0.0, count * self.width)
+    def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
+        back = 2.0 * count if backward is None else backward
+        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back * self.width)
+
+    def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """A collective of `size` [B] that its stage waits for."""
+        return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
+
+    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """What a collective reads and writes in the memory of an NPU of a group of `members`."""
+        if not self.copies:
+            return ()
+        whole = size * members if kind == "all_gather" else size
+        moved = COPIED[kind] * whole
+        return (Compute(kind + COPY, "memory", 0.0, moved, GROUP_CATEGORY[group]),)
 
     # Collectives at the edge between the tensor-parallel and the sequence-parallel region.
 
@@ -70,66 +95,116 @@ class Shapes:
         """Before a column-parallel product: sequence parallelism gathers the tokens."""
         if self.parallelism.tensor == 1 or not self.parallelism.sequence_parallel:
             return ()
-        return blocking("all_gather", "tensor", self.hidden_bytes / self.parallelism.tensor)
+        t = self.parallelism.tensor
+        return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
 
     def reduce(self) -> tuple[Operator, ...]:
         """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
         if self.parallelism.tensor == 1:
             return ()
         kind = "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
-        return blocking(kind, "tensor", self.hidden_bytes)
+        return self.blocking(kind, "tensor", self.hidden_bytes, self.parallelism.tensor)
+
+    def reduce_beside(self) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's input."""
+        t = self.parallelism.tensor
+        if t == 1:
+            return ()
+        kind = "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
+        return (*self.copy(kind, "tensor", self.hidden_bytes, t), Start(kind, "tensor", self.hidden_bytes, Waits.BESIDE))
 
 
 def attention_core(shapes: Shapes) -> tuple[Operator, ...]:
-    """Scores, softmax with mask and dropout, weighted values: what selective recomputation repeats."""
+    """Scores, masked softmax, dropout (of the biased layer), weighted values: what selective recomputation repeats."""
     model, b = shapes.model, shapes.parallelism.microbatch
     s, heads = shapes.workload.sequence, shapes.model.heads / shapes.parallelism.tensor
     d = model.hidden / model.heads
+    scores = b * heads * s * s
+    mask = 1 / shapes.width
+    dropout = (shapes.moves("attention-dropout", (2 + mask) * scores, (2 + mask) * scores),) if model.bias else ()
     return (
         shapes.gemm("scores", s, s, d, b * heads),
-        shapes.moves("softmax", 5.0 * b * heads * s * s),
+        shapes.moves("softmax", 2.0 * scores, 3.0 * scores),
+        *dropout,
         shapes.gemm("attention", s, d, s, b * heads),
     )
 
 
 def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """One transformer layer, forward."""
+    """One transformer layer, forward, kernel by kernel as Megatron-LM runs it.
+
+    Its fused kernels (masked softmax; bias and GeLU; bias, dropout and residual) count as one; counts are of numbers
+    read and written, backward with the sums for the gradients of biases, norms and the residual's two branches.
+    """
     model, t, tokens = shapes.model, shapes.parallelism.tensor, shapes.tokens
-    h, f = model.hidden, model.ffn
-    norm = shapes.moves("norm", 2.0 * tokens * h / shapes.shared)
-    residual = shapes.moves("dropout-residual", 4.0 * tokens * h / shapes.shared)
+    h, f, qkv = model.hidden, model.ffn, model.hidden + 2 * model.kv_width
+    kept = tokens * h / shapes.shared
+    mask = 1 / shapes.width if model.bias else 0.0
+    norm = shapes.moves("norm", 2.0 * kept, 5.0 * kept)
+    residual = shapes.moves("residual", (3 + mask) * kept, (5 + mask if model.bias else 3) * kept)
+    turned = qkv if model.bias else h + model.kv_width
+    bias_or_rotary = shapes.moves("bias" if model.bias else "rotary", 2.0 * tokens * turned / t)
     return (
         norm,
         *shapes.gather(),
-        shapes.gemm("qkv", tokens, (h + 2 * model.kv_width) / t, h),
+        shapes.gemm("qkv", tokens, qkv / t, h),
+        bias_or_rotary,
         *attention_core(shapes),
+        shapes.moves("transpose", 2.0 * tokens * h / t, 2.0 * tokens * h / t),
         shapes.gemm("projection", tokens, h, h / t),
         *shapes.reduce(),
         residual,
         norm,
         *shapes.gather(),
         shapes.gemm("mlp-in", tokens, (2 if model.gated else 1) * f / t, h),
-        shapes.moves("activation", (3.0 if model.gated else 2.0) * tokens * f / t),
+        shapes.moves("activation", (3.0 if model.gated else 2.0) * tokens * f / t, (5.0 if model.gated else 4.0) * tokens * f / t),
         shapes.gemm("mlp-out", tokens, h, f / t),
         *shapes.reduce(),
         residual,
     )
 
 
-def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes."""
-    return tuple(
-        Compute(op.name + "-backward", op.kind, 2 * op.flops, 2 * op.bytes, op.category)
-        for op in reversed(operators)
-        if isinstance(op, Compute)
-    )
+def backwards(operators: tuple[Operator, ...], beside: tuple[Operator, ...] = ()) -> tuple[Operator, ...]:
+    """The backward pass of `operators`, in reverse.
+
+    A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
+    [k,m]x[m,n], which is then added to what earlier microbatches left. `beside` starts once the gradient of the input
+    of the first of them, the column-parallel one, is there, and runs beside that of its weights.
+    """
+    first = next((i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape), -1)
+    back: list[Operator] = []
+    for i in range(len(operators) - 1, -1, -1):
+        op = operators[i]
+        if isinstance(op, Compute) and not op.name.endswith(COPY):
+            own = _product_backward(op) if op.shape else [_moves_backward(op)]
+            if i == first and beside:
+                own = [own[0], *beside, *own[1:], Wait(Waits.BESIDE, Category.TENSOR)]
+            back += own
+    return tuple(back)
+
+
+def _moves_backward(op: Compute) -> Compute:
+    return op._replace(name=op.name + "-backward", bytes=op.backward_bytes)
+
+
+def _product_backward(op: Compute) -> list[Operator]:
+    assert op.shape is not None
+    batch, m, n, k = op.shape
+    width = op.bytes / (batch * (m * k + k * n + m * n))
+    back: list[Operator] = [
+        op._replace(name=op.name + "-input-gradient", shape=Product(batch, m, k, n)),
+        op._replace(name=op.name + "-weight-gradient", shape=Product(batch, k, n, m)),
+    ]
+    if batch == 1:
+        back.append(Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * k * n * width))
+    return back
 
 
 def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """One layer, backward, with what is recomputed first.
 
-    The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
-    the output gradient was gathered).
+    The input gradient of each column-parallel product is reduced beside its weight gradient, as Megatron-LM does (with
+    sequence parallelism: reduce-scattered, after the output gradient was gathered).
     """
     forward = layer_forward(shapes)
     again: tuple[Operator, ...] = ()
@@ -140,7 +215,7 @@ def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
     halves = _halves(forward)
     backward: tuple[Operator, ...] = ()
     for half in reversed(halves):
-        backward += (*shapes.gather(), *backwards(half), *shapes.reduce())
+        backward += (*shapes.gather(), *backwards(half, shapes.reduce_beside()))
     return again + backward
 
 
@@ -150,9 +225,22 @@ def _halves(forward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[
     return forward[:second], forward[second:]
 
 
+def received(shapes: Shapes) -> tuple[Operator, ...]:
+    """Gather what the stage before sent: each NPU of the tensor group passes on its share of the hidden states.
+
+    Scatter/gather of Narayanan et al. 2021 (arXiv 2104.04473, section 4.1); with sequence parallelism the share is
+    all that an NPU needs.
+    """
+    if shapes.parallelism.tensor == 1 or shapes.parallelism.sequence_parallel:
+        return ()
+    t = shapes.parallelism.tensor
+    return shapes.blocking("all_gather", "tensor", shapes.hidden_bytes / t, t)
+
+
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
     """Look the tokens up; each NPU of the tensor group holds a part of the vocabulary."""
-    return (shapes.moves("embedding", 2.0 * shapes.tokens * shapes.model.hidden), *shapes.reduce())
+    moved = shapes.tokens * shapes.model.hidden
+    return (shapes.moves("embedding", 2.0 * moved, 3.0 * moved), *shapes.reduce())
 
 
 def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
@@ -161,19 +249,24 @@ def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
 
 
 def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Final norm, logits over the vocabulary, cross-entropy."""
+    """Final norm, logits over the vocabulary, cross-entropy.
+
+    The cross-entropy goes over the logits in fp32: to fp32, maximum, difference, exponential, sum, quotient; back one
+    product and the cast.
+    """
     share = shapes.vocabulary / shapes.parallelism.tensor
+    kept = shapes.tokens * shapes.model.hidden / shapes.shared
     return (
-        shapes.moves("norm", 2.0 * shapes.tokens * shapes.model.hidden / shapes.shared),
+        shapes.moves("norm", 2.0 * kept, 5.0 * kept),
         *shapes.gather(),
         shapes.gemm("logits", shapes.tokens, share, shapes.model.hidden),
-        shapes.moves("cross-entropy", 4.0 * shapes.tokens * share),
+        shapes.moves("cross-entropy", 19.0 * shapes.tokens * share, 7.0 * shapes.tokens * share),
     )
 
 
 def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return (*backwards(head_forward(shapes)), *shapes.reduce())
+    return backwards(head_forward(shapes), shapes.reduce_beside())
 
 
 def layer_activations(shapes: Shapes) -> float:

@@ -8,6 +8,7 @@ backward, one layer ahead.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,7 @@ def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = design.workload, design.parallelism
     assert isinstance(workload, TransformerWorkload)
-    shapes = Shapes(workload, p)
+    shapes = Shapes(workload, p, copies=design.cluster.npu.curve is not None)
     virtual = p.pipeline * p.interleave
     counts = part_layers(workload.model.layers, virtual)
     kinds = [(count, k == 0, k == virtual - 1) for k, count in enumerate(counts)]
@@ -70,7 +71,7 @@ def transformer_program(design: Design) -> Program:
         chunks=p.interleave,
         microbatches=design.microbatches,
         schedule=p.schedule,
-        send_bytes=shapes.hidden_bytes / shapes.shared,
+        send_bytes=shapes.hidden_bytes / p.tensor,
         final=tuple(finals[parameters] for parameters in held),
         model_flops=3 * forward_flops(workload),
         tokens=workload.global_batch * workload.sequence,
@@ -112,6 +113,9 @@ class _Builder:
         if last:
             forward.append(_Unit("head", layers.head_forward(shapes), head))
             backward.insert(0, _Unit("head", layers.head_backward(shapes), head))
+        if gathering := layers.received(shapes):
+            forward = forward if first else [_Unit("received", gathering, 0.0), *forward]
+            backward = backward if last else [_Unit("received", gathering, 0.0), *backward]
         reducing = self._reducing(backward)
         return Part(
             forward=self._gathering(forward),
@@ -157,7 +161,7 @@ class _Builder:
         """
         if self.design.data == 1:
             return list(units)
-        least = self.design.parallelism.bucket
+        least = self.design.parallelism.bucket if self.design.parallelism.overlap_gradients else math.inf
         pieces: list[tuple[int, float]] = []
         waiting = 0.0
         for index, unit in enumerate(units):
