@@ -60,8 +60,8 @@ class Measured:
         return cluster.npu.name, network, workload.model, cluster.npus, workload.global_batch, workload.sequence
 
 
-def read_measured(path: str | Path) -> list[Measured]:
-    """The rows of a table.
+def read_measured(path: str | Path, device: str | None = None) -> list[Measured]:
+    """The rows of a table, on `device` in place of the table's where it is given.
 
     Raises `InputError` with every problem: line, column, expected, found; `OSError` where it cannot be read.
     """
@@ -79,7 +79,7 @@ def read_measured(path: str | Path) -> list[Measured]:
     measured: list[Measured] = []
     if not problems:
         for line, row in rows:
-            one, wrong = _row(line, row)
+            one, wrong = _row(line, row if device is None or "device" not in row else {**row, "device": device})
             problems += wrong
             if one is not None:
                 measured.append(one)

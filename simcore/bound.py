@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simcore.compute import Roofline, product_limit
+from simcore.compute import Roofline, matmul_limit
 from simcore.cost.price import cluster_cost, energy
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine import pipeline
@@ -195,7 +195,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
-    peak = npu.peak[workload.precision] * product_limit(npu)
+    peak = npu.peak[workload.precision] * matmul_limit(npu)
     seconds = 3 * forward_flops(workload) / (npus * peak)
     states = model_states(
         _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]

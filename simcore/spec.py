@@ -83,8 +83,8 @@ class GemmEfficiency(Frozen):
     half: Annotated[Work, Field(ge=0)] = 8e9
 
 
-class ProductCurve(Frozen):
-    """How near tensor cores come to their peak in a matrix product; see `simcore.compute.product`."""
+class MatmulCurve(Frozen):
+    """How near tensor cores come to their peak in a matrix product; see `simcore.compute.matmul`."""
 
     limit: Share
     """Share of the peak that an endless product reaches."""
@@ -100,7 +100,7 @@ class Curve(Frozen):
     """How a family of accelerators comes near its data sheet, as shares of it: one curve for all of them."""
 
     name: str = ""
-    product: ProductCurve
+    matmul: MatmulCurve
     memory: Share
     """Share of the memory bandwidth that streaming operators reach."""
     kernel: Annotated[Time, Field(ge=0)]

@@ -1,4 +1,4 @@
-"""The catalogue: models, NPUs, their efficiency curves, fabrics and price lists as YAML data, each number with its source. No code.
+"""The catalogue: models, NPUs, curves, fabrics and price lists as YAML data, each number with its source. No code.
 
 An entry is the mapping that could stand inline in a design document in place of its name; `source` and `sources` say
 where its numbers were read, or *assumed*.

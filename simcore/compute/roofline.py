@@ -1,6 +1,6 @@
 """The roofline: how long an operator takes on an NPU (Williams et al. 2009), by one of two descriptions of the NPU.
 
-With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.product`), of its bytes
+With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.matmul`), of its bytes
 at the share of the memory bandwidth that operators reach, both with the device's own time for a kernel, and of what
 the host takes to launch it. Without one, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.compute.product import relative_seconds
+from simcore.compute.matmul import relative_seconds
 from simcore.program import Compute
 from simcore.spec import Curve, Npu
 
@@ -44,14 +44,14 @@ class Roofline:
         npu = self.npu
         longest = operator.bytes / (npu.memory.bandwidth * curve.memory)
         if operator.flops:
-            worth = operator.flops / curve.product.limit
+            worth = operator.flops / curve.matmul.limit
             if operator.shape is not None:
                 assert npu.multiprocessors is not None  # checked at the door
-                worth = relative_seconds(curve.product, npu.multiprocessors, *operator.shape)
+                worth = relative_seconds(curve.matmul, npu.multiprocessors, *operator.shape)
             longest = max(longest, worth / self.peak)
         return max(longest + curve.kernel, curve.launch)
 
 
-def product_limit(npu: Npu) -> float:
+def matmul_limit(npu: Npu) -> float:
     """Share of the peak that no product exceeds."""
-    return npu.gemm.limit if npu.curve is None else npu.curve.product.limit
+    return npu.gemm.limit if npu.curve is None else npu.curve.matmul.limit

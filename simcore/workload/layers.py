@@ -111,7 +111,10 @@ class Shapes:
         if t == 1:
             return ()
         kind = "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
-        return (*self.copy(kind, "tensor", self.hidden_bytes, t), Start(kind, "tensor", self.hidden_bytes, Waits.BESIDE))
+        return (
+            *self.copy(kind, "tensor", self.hidden_bytes, t),
+            Start(kind, "tensor", self.hidden_bytes, Waits.BESIDE),
+        )
 
 
 def attention_core(shapes: Shapes) -> tuple[Operator, ...]:
@@ -143,6 +146,8 @@ def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
     norm = shapes.moves("norm", 2.0 * kept, 5.0 * kept)
     residual = shapes.moves("residual", (3 + mask) * kept, (5 + mask if model.bias else 3) * kept)
     turned = qkv if model.bias else h + model.kv_width
+    wide = tokens * f / t
+    activation = shapes.moves("activation", *((3.0 * wide, 5.0 * wide) if model.gated else (2.0 * wide, 4.0 * wide)))
     bias_or_rotary = shapes.moves("bias" if model.bias else "rotary", 2.0 * tokens * turned / t)
     return (
         norm,
@@ -157,7 +162,7 @@ def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
         norm,
         *shapes.gather(),
         shapes.gemm("mlp-in", tokens, (2 if model.gated else 1) * f / t, h),
-        shapes.moves("activation", (3.0 if model.gated else 2.0) * tokens * f / t, (5.0 if model.gated else 4.0) * tokens * f / t),
+        activation,
         shapes.gemm("mlp-out", tokens, h, f / t),
         *shapes.reduce(),
         residual,

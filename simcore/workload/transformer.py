@@ -8,7 +8,6 @@ backward, one layer ahead.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,9 +158,9 @@ class _Builder:
         That a reduction stands at the start of the following unit, and not at the end of its own, changes nothing in
         time, and lets a run of equal layers meet an idle network again where the reduction is faster than the layer.
         """
-        if self.design.data == 1:
+        if self.design.data == 1 or not self.design.parallelism.overlap_gradients:
             return list(units)
-        least = self.design.parallelism.bucket if self.design.parallelism.overlap_gradients else math.inf
+        least = self.design.parallelism.bucket
         pieces: list[tuple[int, float]] = []
         waiting = 0.0
         for index, unit in enumerate(units):
@@ -206,6 +205,8 @@ class _Builder:
         own = parameters / (self.design.data if zero else 1)
         traffic = own * (BYTES[workload.gradient_precision] + 2 * MASTER_BYTES + self.shapes.width)
         operators: list[Operator] = [Wait(Waits.GRADIENTS, Category.DATA)]
+        if self.design.data > 1 and not self.design.parallelism.overlap_gradients:
+            operators.insert(0, self._reduce(parameters))
         operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))
         if zero in (1, 2) and self.design.data > 1:
             operators.append(Start("all_gather", "data", own * self.shapes.width, Waits.NOW))

@@ -14,16 +14,14 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
-from simcore.spec import ProductCurve
+from simcore.spec import MatmulCurve
 
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
 """Rows and columns of a tile."""
 
 
 @lru_cache(maxsize=65536)
-def relative_seconds(
-    curve: ProductCurve, multiprocessors: int, batch: float, m: float, n: float, k: float
-) -> float:
+def relative_seconds(curve: MatmulCurve, multiprocessors: int, batch: float, m: float, n: float, k: float) -> float:
     """Time of `batch` products [m,k]x[k,n] times the peak: FLOPs at the peak that it is worth."""
     least = min(
         _waves(batch * ceil(m / rows) * ceil(n / columns) / multiprocessors, curve.wave)
