@@ -117,11 +117,12 @@ def _play(lowering: Lowering, program: Program, programs: queues.Ints, microbatc
     segments, blocks = np.array(lowering.segments, np.int64), np.array(lowering.blocks, np.int64)
     width = pipeline.SPENT + len(Category)
     known_blocks = np.zeros((len(blocks), width), np.int64)
-    done = np.empty((2, stages * program.chunks, microbatches), np.int64)
+    done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
     spent = np.zeros((stages, len(Category)), np.int64)
     bubble = np.zeros(stages, np.int64)
     log = np.zeros((log_rows, 5), np.int64)
-    missing = pipeline.run(
+    schedule = SCHEDULES[program.schedule]
+    pipeline.run(
         lowering.network(),
         states,
         np.array(lowering.operators, np.int64),
@@ -130,15 +131,14 @@ def _play(lowering: Lowering, program: Program, programs: queues.Ints, microbatc
         np.zeros((len(segments), width), np.int64),
         known_blocks,
         np.zeros(len(lowering.types), np.int64),
-        SCHEDULES[program.schedule].order(stages, microbatches, program.chunks),
+        schedule.order(stages, microbatches, program.chunks),
+        schedule.sequence(stages, microbatches, program.chunks),
         programs,
         done,
         spent,
         bubble,
         log,
     )
-    if missing:
-        raise RuntimeError(f"pipeline schedule {program.schedule} waits for itself: {missing} blocks never ran")
     return _Run(states[:, queues.NOW].copy(), spent, bubble, done, programs, known_blocks, log)
 
 
@@ -149,9 +149,9 @@ def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
     after those before them, every further period adds just that time, here and to all that follows.
     """
     assert steady is not None
-    end = run.done.shape[2] - steady.cool
-    window = run.done[:, :, end - steady.reach - steady.period : end]
-    apart = window[:, :, steady.period :] - window[:, :, : -steady.period]
+    end = run.done.shape[1] - steady.cool
+    window = run.done[:, end - steady.reach - steady.period : end, 1:-1]
+    apart = window[:, steady.period :] - window[:, : -steady.period]
     period = int(apart[0, 0, 0])
     if not (apart == period).all():
         return False

@@ -6,6 +6,9 @@ occupies the dimension for its serialization time, flies for its latency, and ar
 picosecond, arrivals come before the program's own moves, and those before any queue picks its next task; so the
 outcome depends on no processing order.
 
+All chunks of a collective arrive at their first phases together, so those that begin in the same queue stand there as
+one entry, the earliest chunk's, which turns into the next one's when it is served: nothing can come between two.
+
 What does not change (`pack`) and what does (`new_state`) are one flat int64 array each, with a header that says where
 things lie: passing tuples of arrays around costs a compiled loop twenty times its own work in reference counts.
 """
@@ -21,13 +24,19 @@ Ints = NDArray[np.int64]
 
 CHUNK_BITS, PHASE_BITS = 20, 8
 MAX_CHUNKS, MAX_PHASES = 1 << CHUNK_BITS, 1 << PHASE_BITS
+CHUNK_MASK, PHASE_MASK = MAX_CHUNKS - 1, MAX_PHASES - 1
 ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
+NEVER = 1 << 62
 
 # Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
 # in a dimension until they leave it (0: only serialization occupies it); where the tables start.
-DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, COMPONENTS_AT, NET_HEADER = range(7)
-# Types: first chunk of each. Chunks: where their first phase lies. Components: of each type, the set of dimensions that
-# it shares with no other set. Phases: dimension, times, policy key, whether another phase follows.
+DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(6)
+# Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
+# its component: the set of dimensions that it shares with no other set.
+FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, TYPE_SIZE = range(6)
+# Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
+BEGINS, FOLLOWER, CHUNK_SIZE = range(3)
+# Phases: dimension, times, policy key, whether another phase follows.
 DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 
 # Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
@@ -52,27 +61,56 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     A path lists its phases as (dimension, serialization [ps], latency [ps], policy key).
     """
     phases: list[tuple[int, ...]] = []
-    chunk_phase: list[int] = []
-    type_chunk = [0]
-    for paths, chosen in types:
-        first = []
+    chunks: list[Ints] = []
+    heads: list[int] = []
+    table = np.empty((len(types), TYPE_SIZE), np.int64)
+    table[:, COMPONENT] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    first = 0
+    for row, (paths, chosen) in zip(table, types, strict=True):
+        begins = []
         for path in paths:
-            first.append(len(phases))
+            begins.append(len(phases))
             phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
-        chunk_phase += [first[path] for path in chosen]
-        type_chunk.append(len(chunk_phase))
-    components_at = NET_HEADER + len(type_chunk)
-    chunks_at = components_at + len(types)
-    phases_at = chunks_at + len(chunk_phase)
-    net = np.empty(phases_at + len(phases) * PHASE_SIZE, np.int64)
-    net[:NET_HEADER] = dimensions, issue_weight, slots, NET_HEADER, chunks_at, components_at
-    net[NET_HEADER:components_at] = type_chunk
-    net[components_at:chunks_at] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
-    net[chunks_at:phases_at] = chunk_phase
-    net[chunks_at:phases_at] *= PHASE_SIZE
-    net[chunks_at:phases_at] += phases_at
-    net[phases_at:] = np.array(phases, np.int64).reshape(-1)
-    return net
+        row[FIRST], row[CHUNKS], row[HEADS] = first, len(chosen), len(heads)
+        entries, own_heads = _entries(paths, chosen)
+        entries[:, BEGINS] = np.array(begins)[chosen]
+        chunks.append(entries)
+        heads += own_heads
+        row[HEADS_END] = len(heads)
+        first += len(chosen)
+    types_at = NET_HEADER
+    chunks_at = types_at + table.size
+    heads_at = chunks_at + first * CHUNK_SIZE
+    phases_at = heads_at + len(heads)
+    table[:, HEADS : HEADS_END + 1] += heads_at
+    chunk_table = np.concatenate(chunks) if chunks else np.empty((0, CHUNK_SIZE), np.int64)
+    chunk_table[:, BEGINS] *= PHASE_SIZE
+    chunk_table[:, BEGINS] += phases_at
+    header = np.array([dimensions, issue_weight, slots, types_at, chunks_at], np.int64)
+    flat = np.array(phases, np.int64).reshape(-1)
+    return np.concatenate([header, table.reshape(-1), chunk_table.reshape(-1), np.array(heads, np.int64), flat])
+
+
+def _entries(paths: Paths, chosen: list[int]) -> tuple[Ints, list[int]]:
+    """The chunk table of a type with its FOLLOWER column filled, and the first chunk of each entry."""
+    count = len(chosen)
+    entries = np.empty((count, CHUNK_SIZE), np.int64)
+    queues = [(path[0][DIMENSION], path[0][KEY]) for path in paths]
+    if len(set(queues)) == 1:
+        entries[:, FOLLOWER] = np.arange(1, count + 1)
+        entries[-1, FOLLOWER] = -1
+        return entries, [0]
+    latest: dict[tuple[int, int], int] = {}
+    heads = []
+    for chunk, path in enumerate(chosen):
+        before = latest.get(queues[path])
+        if before is None:
+            heads.append(chunk)
+        else:
+            entries[before, FOLLOWER] = chunk
+        latest[queues[path]] = chunk
+        entries[chunk, FOLLOWER] = -1
+    return entries, heads
 
 
 def components(uses: list[set[int]]) -> list[int]:
@@ -119,9 +157,8 @@ def _push(heap: Ints, base: int, length: int, key: int, arrival: int, task: int,
 
 
 @inlined
-def _pop(heap: Ints, base: int, length: int) -> tuple[int, int]:
-    """Take the smallest entry out of the heap of `length` entries; its task and phase."""
-    first, its_phase = heap[base + 2], heap[base + 3]
+def _pop(heap: Ints, base: int, length: int) -> None:
+    """Take the smallest entry, which stands at `base`, out of the heap of `length` entries."""
     last = base + ENTRY * (length - 1)
     key, arrival, task, phase = heap[last], heap[last + 1], heap[last + 2], heap[last + 3]
     i = 0
@@ -148,7 +185,6 @@ def _pop(heap: Ints, base: int, length: int) -> tuple[int, int]:
         i = child
     here = base + ENTRY * i
     heap[here], heap[here + 1], heap[here + 2], heap[here + 3] = key, arrival, task, phase
-    return int(first), int(its_phase)
 
 
 @inlined
@@ -167,45 +203,58 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
     issue = state[ISSUED]
-    first = net[net[TYPES_AT] + kind]
-    chunks = net[net[TYPES_AT] + kind + 1] - first
+    its = net[TYPES_AT] + kind * TYPE_SIZE
+    chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
     state[OUTSTANDING] += 1
-    state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] += 1
+    state[state[BUSY_AT] + net[its + COMPONENT]] += 1
     state[PENDING + group] += 1
     row = state[ISSUES_AT] + issue * ISSUE_SIZE
     state[row + TYPE] = kind
     state[row + CLASS] = group
-    state[row + LEFT] = chunks
-    for chunk in range(chunks):
-        _enqueue(net, state, net[net[CHUNKS_AT] + first + chunk], (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+    state[row + LEFT] = net[its + CHUNKS]
+    for head in range(net[its + HEADS], net[its + HEADS_END]):
+        chunk = net[head]
+        begins = net[chunks_at + chunk * CHUNK_SIZE + BEGINS]
+        _enqueue(net, state, begins, (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
 
 
 @inlined
-def _serve(net: Ints, state: Ints) -> None:
-    """Let every idle dimension pick its next task."""
+def _pick(net: Ints, state: Ints, serving: int, base: int) -> tuple[int, int]:
+    """Take the next task, and where its phase lies, out of a queue whose heap starts at `base`."""
+    task, phase = state[base + 2], state[base + 3]
+    follower = -1
+    if task & PHASE_MASK == 0:
+        kind = state[state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE + TYPE]
+        chunks_at = net[CHUNKS_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + FIRST] * CHUNK_SIZE
+        chunk = (task >> PHASE_BITS) & CHUNK_MASK
+        follower = net[chunks_at + chunk * CHUNK_SIZE + FOLLOWER]
+        if follower >= 0:
+            state[base + 2] = task + ((follower - chunk) << PHASE_BITS)
+            state[base + 3] = net[chunks_at + follower * CHUNK_SIZE + BEGINS]
+    if follower < 0:
+        _pop(state, base, state[serving + WAITING])
+        state[serving + WAITING] -= 1
+    return int(task), int(phase)
+
+
+@inlined
+def _serve(net: Ints, state: Ints) -> int:
+    """Let every idle dimension pick its next task; the time of the next event."""
+    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else NEVER
     for d in range(net[DIMENSIONS]):
         serving = state[SERVING_AT] + d * SERVING_SIZE
-        waiting = state[serving + WAITING]
-        if state[serving + END] >= 0 or waiting == 0:
-            continue
-        if net[SLOTS] > 0 and state[serving + HELD] >= net[SLOTS]:
-            continue
-        task, phase = _pop(state, state[QUEUES_AT] + d * state[ROOM] * ENTRY, waiting)
-        state[serving + WAITING] = waiting - 1
-        state[serving + END] = state[NOW] + net[phase + SERIALIZATION]
-        state[serving + TASK] = task
-        state[serving + PHASE] = phase
-        state[serving + HELD] += 1
-
-
-@inlined
-def _next_event(net: Ints, state: Ints) -> int:
-    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else -1
-    for d in range(net[DIMENSIONS]):
-        end = state[state[SERVING_AT] + d * SERVING_SIZE + END]
-        if end >= 0 and (time < 0 or end < time):
-            time = end
+        end = state[serving + END]
+        if end < 0:
+            if state[serving + WAITING] == 0 or (net[SLOTS] > 0 and state[serving + HELD] >= net[SLOTS]):
+                continue
+            task, phase = _pick(net, state, serving, state[QUEUES_AT] + d * state[ROOM] * ENTRY)
+            end = state[NOW] + net[phase + SERIALIZATION]
+            state[serving + END] = end
+            state[serving + TASK] = task
+            state[serving + PHASE] = phase
+            state[serving + HELD] += 1
+        time = min(time, end)
     return int(time)
 
 
@@ -220,7 +269,7 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
         state[OUTSTANDING] -= 1
-        state[state[BUSY_AT] + net[net[COMPONENTS_AT] + state[row + TYPE]]] -= 1
+        state[state[BUSY_AT] + net[net[TYPES_AT] + state[row + TYPE] * TYPE_SIZE + COMPONENT]] -= 1
         state[PENDING + state[row + CLASS]] -= 1
 
 
@@ -233,11 +282,16 @@ def _happen(net: Ints, state: Ints, time: int) -> None:
         serving = state[SERVING_AT] + d * SERVING_SIZE
         if state[serving + END] == time:
             phase = state[serving + PHASE]
+            latency = net[phase + LATENCY]
             state[serving + END] = -1
-            _push(state, flight, state[FLYING], time + net[phase + LATENCY], 0, state[serving + TASK], phase)
-            state[FLYING] += 1
+            if latency == 0:
+                _arrive(net, state, state[serving + TASK], phase)
+            else:
+                _push(state, flight, state[FLYING], time + latency, 0, state[serving + TASK], phase)
+                state[FLYING] += 1
     while state[FLYING] > 0 and state[flight] == time:
-        task, phase = _pop(state, flight, state[FLYING])
+        task, phase = state[flight + 2], state[flight + 3]
+        _pop(state, flight, state[FLYING])
         state[FLYING] -= 1
         _arrive(net, state, task, phase)
 
@@ -249,8 +303,7 @@ def advance(net: Ints, state: Ints, until: int) -> None:
         if state[OUTSTANDING] == 0:
             state[NOW] = until
             return
-        _serve(net, state)
-        time = _next_event(net, state)
+        time = _serve(net, state)
         if time > until:
             state[NOW] = until
             return
@@ -261,14 +314,13 @@ def advance(net: Ints, state: Ints, until: int) -> None:
 def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
-        _serve(net, state)
-        _happen(net, state, _next_event(net, state))
+        _happen(net, state, _serve(net, state))
 
 
 @inlined
 def unhindered(net: Ints, state: Ints, kind: int) -> bool:
     """Whether nothing outstanding shares a dimension, directly or through others, with a collective of type `kind`."""
-    return bool(state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] == 0)
+    return bool(state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] == 0)
 
 
 @compiled
