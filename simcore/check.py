@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from simcore.check_network import network_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.engine.queues import MAX_CHUNKS
+from simcore.engine.state import MAX_CHUNKS
 from simcore.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import place

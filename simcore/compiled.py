@@ -35,7 +35,8 @@ else:
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk until it or a kernel it calls changes."""
         machine_code: Any = njit(cache=True, error_model="numpy")(function)
-        machine_code._cache._cache_file._source_stamp = content(cast("FunctionType", function))
+        if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
+            machine_code._cache._cache_file._source_stamp = content(cast("FunctionType", function))
         return cast("F", machine_code)
 
     def inlined(function: F) -> F:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled, inlined
-from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, normalized, shift, start, unhindered, wait
+from simcore.engine.queues import advance, normalized, shift, start, unhindered, wait
+from simcore.engine.state import NOW, OUTSTANDING, Ints
 from simcore.schedule.base import CHUNK_SHIFT
 
 BLOCKING_CLASS = 0
