@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simcore.compute import Roofline
+from pydantic import TypeAdapter
+
+from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine import pipeline
 from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
@@ -28,7 +30,8 @@ from simcore.program import Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
-from simcore.workload.transformer import forward_flops, transformer_program
+from simcore.workload import KINDS, Totals, program_of
+from simcore.workload.transformer import forward_flops
 
 Bounds = dict[str, float | None]
 
@@ -90,12 +93,12 @@ def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
 
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
-        lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+        lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
         lowering.collective(design.workload.collective, "all", design.workload.size)
         least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
         return _metrics(design, least / PICOSECONDS, 0.0, None)
-    program = transformer_program(design)
-    lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
+    program = program_of(design)
+    lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
     time = _IterationBound(program, lowering, programs.tolist()).least()
     least_busy = _least_compute(program, lowering)
@@ -191,27 +194,39 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
             raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
-    workload = TransformerWorkload.model_validate(document["workload"])
+    workload = _WORKLOAD.validate_python(document["workload"])
+    totals = _totals(workload)
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
     peak = npu.peak[workload.precision] * npu.gemm.limit
-    seconds = 3 * forward_flops(workload) / (npus * peak)
-    states = model_states(
-        _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
-    )
+    seconds = totals.flops / (npus * peak)
+    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    throughput = workload.global_batch * workload.sequence / seconds
+    throughput = totals.samples / seconds if seconds else None
     return {
         "iteration_time": seconds,
         "throughput": throughput,
-        "memory.peak": states.weights + states.gradients + states.optimizer,
+        "memory.peak": states.weights + (states.gradients + states.optimizer if totals.trained else 0.0),
         "cost.total": npus * price,
         "cost.npu": npus * price,
-        "perf_per_cost": throughput / (npus * price) if price else None,
+        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
         "npus": float(npus),
         **_TRIVIAL,
     }
+
+
+_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
+
+
+def _totals(workload: Any) -> Totals:
+    kind = KINDS.get(type(workload))
+    if kind is not None:
+        return kind.totals(workload)
+    assert isinstance(workload, TransformerWorkload)
+    tokens = workload.global_batch * workload.sequence
+    return Totals(3 * forward_flops(workload), tokens, _parameters(workload.model), trained=True)
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:

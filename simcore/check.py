@@ -15,6 +15,7 @@ from simcore.engine.queues import MAX_CHUNKS
 from simcore.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import place
+from simcore.workload import KINDS
 
 
 def check(design: Design) -> list[Problem]:
@@ -23,7 +24,10 @@ def check(design: Design) -> list[Problem]:
         _network,
         _system,
     )
-    if isinstance(design.workload, TransformerWorkload):
+    kind = KINDS.get(type(design.workload))
+    if kind is not None:
+        rules += (_degrees, _batch, kind.problems)
+    elif isinstance(design.workload, TransformerWorkload):
         rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
     return [problem for rule in rules for problem in rule(design)] + network_problems(design) + price_problems(design)
 
@@ -136,7 +140,7 @@ def _model(design: Design) -> Iterator[Problem]:
 
 def _batch(design: Design) -> Iterator[Problem]:
     workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    assert not isinstance(workload, CollectiveWorkload)
     together = design.data * p.microbatch
     if together and workload.global_batch % together:
         yield Problem(

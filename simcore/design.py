@@ -234,7 +234,7 @@ class Design(Frozen):
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert isinstance(self.workload, TransformerWorkload)
+        assert not isinstance(self.workload, CollectiveWorkload)
         return self.workload.global_batch // (self.data * self.parallelism.microbatch)
 
     def document(self) -> dict[str, Any]:
@@ -288,6 +288,7 @@ __all__ = [
     "System",
     "Topology",
     "TransformerWorkload",
+    "Workload",
     "default_algorithm",
     "fabric_dimensions",
 ]

@@ -120,4 +120,16 @@ class Program:
     model_flops: float
     """FLOPs of the model per iteration over all NPUs, without recomputation."""
     tokens: int
-    """Tokens per iteration."""
+    """Tokens (or samples, see `counts`) per iteration."""
+    counts: str = "tokens"
+    """What `tokens` counts."""
+    sends: tuple[float, ...] | None = None
+    """Bytes that virtual stage k hands to the next (and gets back) for one microbatch, where they differ."""
+    trained: bool = True
+    """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
+
+    def sent(self, virtual_stage: int, onward: int) -> float:
+        """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""
+        if self.sends is None:
+            return self.send_bytes
+        return self.sends[virtual_stage if onward == 1 else virtual_stage - 1]

@@ -13,7 +13,7 @@ from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
-from simcore.workload import transformer_program
+from simcore.workload import program_of
 
 Engine = Callable[[Design], Result]
 
@@ -43,7 +43,7 @@ def _reference(design: Design, engine: str) -> Result:
     reference.within_budget(design, links)
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, reference.time_collective(design, links), None, engine)
-    program = transformer_program(design)
+    program = program_of(design)
     timing = reference.time_program(design, program, place(design)[0], links)
     return _result(design, timing, program, engine)
 
@@ -73,7 +73,7 @@ def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     _refuse(design, "fast")
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, time_collective(design), None, "fast"), None
-    program = transformer_program(design)
+    program = program_of(design)
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
     return _result(design, timing, program, "fast"), log
@@ -90,7 +90,8 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
     if program is not None:
         memory = footprint(design, program)
         throughput = program.tokens / seconds
-        peak = design.cluster.npu.peak[design.workload.precision]  # type: ignore[union-attr]
+        assert not isinstance(design.workload, CollectiveWorkload)
+        peak = design.cluster.npu.peak[design.workload.precision]
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn = energy(design, working / seconds, seconds)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compute import Roofline
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.compute import operator_times
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.program import Category, Program, Start, Waits
-from simcore.schedule import SCHEDULES, Steady
+from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, whole
 
@@ -51,7 +51,7 @@ def time_collective(design: Design) -> Timing:
     """Time of a single collective over all NPUs."""
     workload = design.workload
     assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+    lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
     kind = lowering.collective(workload.collective, "all", workload.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
@@ -72,12 +72,12 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     is added, and else all are played. A traced run plays all.
     """
     workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
-    lowering = Lowering(design, placement, Roofline(design.cluster.npu, workload.precision))
+    assert not isinstance(workload, CollectiveWorkload)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
     if (serial := _serial(lowering, programs, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
-    steady = None if trace else SCHEDULES[program.schedule].steady(program.stages, program.chunks)
+    steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
         least = 2 * steady.warm + steady.reach + steady.period + steady.cool
@@ -130,7 +130,7 @@ def _play(lowering: Lowering, program: Program, programs: queues.Ints, microbatc
         np.zeros((len(segments), width), np.int64),
         known_blocks,
         np.zeros(len(lowering.types), np.int64),
-        SCHEDULES[program.schedule].order(stages, microbatches, program.chunks),
+        ORDERS[program.schedule].order(stages, microbatches, program.chunks),
         programs,
         done,
         spent,

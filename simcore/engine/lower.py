@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simcore.compute import Roofline
+from simcore.compute import OperatorTimes
 from simcore.design import Design
 from simcore.engine import pipeline, queues
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Program, Segment, Start, Waits
@@ -26,7 +26,7 @@ class Lowering:
 
     design: Design
     placement: Placement
-    compute: Roofline
+    compute: OperatorTimes
     types: list[tuple[str, Chunks]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -148,20 +148,21 @@ def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
             return None
         return apart(places[stage % p], places[(stage + onward) % p])
 
-    def send(way: tuple[int, ...] | None) -> int | None:
-        return None if way is None else lowering.message("pipeline", program.send_bytes, way)
+    def send(k: int, onward: int, way: tuple[int, ...] | None) -> int | None:
+        return None if way is None else lowering.message("pipeline", program.sent(k, onward), way)
 
     for k in range(p * v):
         s, chunk = k % p, k // p
         ahead, back, final = hops(k, 1), hops(k, -1), program.final[s]
-        key = (program.part_of[k], ahead, back, id(final))
+        sizes = None if program.sends is None else tuple(program.sends[max(k - 1, 0) : k + 1])
+        key = (program.part_of[k], ahead, back, id(final), sizes)
         if key not in known:
             part = program.parts[program.part_of[k]]
             known[key] = (
-                lowering.block(part.forward, send(ahead)),
-                lowering.block(part.backward, send(back)),
-                lowering.block(part.last_backward, send(back)),
-                lowering.block(part.last_backward, send(back), final),
+                lowering.block(part.forward, send(k, 1, ahead)),
+                lowering.block(part.backward, send(k, -1, back)),
+                lowering.block(part.last_backward, send(k, -1, back)),
+                lowering.block(part.last_backward, send(k, -1, back), final),
             )
         programs[s, chunk] = known[key]
     return programs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
@@ -38,7 +38,7 @@ def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gra
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    assert not isinstance(workload, CollectiveWorkload)
     parts: list[Part] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
