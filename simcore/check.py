@@ -139,14 +139,14 @@ def _model(design: Design) -> Iterator[Problem]:
 
 
 def _batch(design: Design) -> Iterator[Problem]:
-    workload, p = design.workload, design.parallelism
+    workload = design.workload
     assert not isinstance(workload, CollectiveWorkload)
-    together = design.data * p.microbatch
+    together = design.data * design.microbatch
     if together and workload.global_batch % together:
         yield Problem(
             ("parallelism", "microbatch"),
             f"data x microbatch that divides the global batch ({workload.global_batch})",
-            f"{design.data} x {p.microbatch} = {together}",
+            f"{design.data} x {design.microbatch} = {together}",
             "choose another microbatch, data degree or global batch",
             rule="microbatches fill the batch",
             violation=max(together / workload.global_batch - 1, 0.1),

@@ -53,6 +53,8 @@ class Compute(NamedTuple):
     flops: float
     bytes: float
     category: Category = Category.COMPUTE
+    shape: tuple[float, float, float, float] | None = None
+    """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
 
 
 class Start(NamedTuple):

@@ -3,9 +3,11 @@
 from simcore.design import Design
 from simcore.program import Program
 from simcore.workload.base import Totals, WorkloadKind
+from simcore.workload.network import LayerKind
 from simcore.workload.transformer import transformer_program
+from simcore.workload_spec import LayerWorkload
 
-KINDS: dict[type, WorkloadKind] = {}
+KINDS: dict[type, WorkloadKind] = {LayerWorkload: LayerKind()}
 """The kinds, by the class of their document form; a transformer's training is `transformer_program`."""
 
 
