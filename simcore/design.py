@@ -33,7 +33,7 @@ from simcore.spec import (
     Tier,
     preset,
 )
-from simcore.workload_spec import LayerWorkload, workload_kind
+from simcore.workload_spec import LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
@@ -68,7 +68,8 @@ class CollectiveWorkload(Frozen):
 Workload = Annotated[
     Annotated[TransformerWorkload, Tag("transformer")]
     | Annotated[CollectiveWorkload, Tag("collective")]
-    | Annotated[LayerWorkload, Tag("layers")],
+    | Annotated[LayerWorkload, Tag("layers")]
+    | Annotated[RecommenderWorkload, Tag("recommender")],
     Discriminator(workload_kind),
 ]
 

@@ -21,6 +21,8 @@ class Waits(IntEnum):
     """The gather of the next layer's parameters (ZeRO-3)."""
     GRADIENTS = 2
     """Gradient buckets on their way."""
+    EXCHANGE = 3
+    """Embeddings on their way between the owners of tables and of samples."""
 
 
 class Category(IntEnum):
@@ -103,6 +105,8 @@ class Part:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
+    resident: float = 0.0
+    """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
 
 
 @dataclass(frozen=True, slots=True)

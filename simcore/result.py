@@ -88,6 +88,8 @@ class Result:
     perf_per_cost: float | None
     engine: str
     npus: int
+    throughput_counts: str = "tokens"
+    """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract."""

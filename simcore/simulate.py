@@ -123,6 +123,7 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
         npus=npus,
+        throughput_counts="tokens" if program is None else program.counts,
     )
 
 

@@ -38,7 +38,11 @@ def _table(*columns: str) -> Table:
 
 def _time(result: Result) -> Section:
     total = result.iteration_time_s
-    rate = f", {result.throughput_tokens_per_s:,.0f} tokens/s" if result.throughput_tokens_per_s else ""
+    rate = (
+        f", {result.throughput_tokens_per_s:,.0f} {result.throughput_counts}/s"
+        if result.throughput_tokens_per_s
+        else ""
+    )
     mfu = f", MFU {100 * result.mfu:.1f} %" if result.mfu else ""
     table = _table("", "", "")
     exposed = result.exposed_communication_s
@@ -87,5 +91,5 @@ def _cost(result: Result) -> Section:
         table.add_row("expanded memory", human(cost.memory, "$"))
     table.add_row("energy of an iteration", human(result.energy_j, "J"))
     if result.perf_per_cost is not None:
-        table.add_row("performance per cost", f"{result.perf_per_cost:.4g} tokens/s/$")
+        table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     return f"Cost {human(cost.total, '$')}, power {human(result.power_w, 'W')}", table

@@ -48,12 +48,13 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
     activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
     working = max(part.working for part in parts)
+    weights = states.weights + sum(part.resident for part in parts)
     return Memory(
-        weights=states.weights,
+        weights=weights,
         gradients=states.gradients,
         optimizer=states.optimizer,
         activations=activations,
-        peak=states.weights + states.gradients + states.optimizer + activations + working,
+        peak=weights + states.gradients + states.optimizer + activations + working,
     )
 
 

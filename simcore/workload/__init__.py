@@ -4,10 +4,14 @@ from simcore.design import Design
 from simcore.program import Program
 from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.network import LayerKind
+from simcore.workload.recommender import RecommenderKind
 from simcore.workload.transformer import transformer_program
-from simcore.workload_spec import LayerWorkload
+from simcore.workload_spec import LayerWorkload, RecommenderWorkload
 
-KINDS: dict[type, WorkloadKind] = {LayerWorkload: LayerKind()}
+KINDS: dict[type, WorkloadKind] = {
+    LayerWorkload: LayerKind(),
+    RecommenderWorkload: RecommenderKind(),
+}
 """The kinds, by the class of their document form; a transformer's training is `transformer_program`."""
 
 

@@ -44,8 +44,8 @@ class Trainer:
         assert not isinstance(self.design.workload, CollectiveWorkload)
         return BYTES[self.design.workload.gradient_precision]
 
-    def part(self, units: Sequence[Unit], activations: float, working: float) -> Part:
-        """The part with `units` in the order of the forward pass; activations and working space in [B] per NPU."""
+    def part(self, units: Sequence[Unit], activations: float, working: float, resident: float = 0.0) -> Part:
+        """The part with `units` in the order of the forward pass; what it keeps, works in and holds in [B] per NPU."""
         forward = [(unit.name, unit.forward, unit.times, unit.parameters) for unit in units]
         backward = [(unit.name, unit.backward, unit.times, unit.parameters) for unit in reversed(units)]
         zero = self.design.parallelism.zero
@@ -57,6 +57,7 @@ class Trainer:
             parameters=sum(unit.parameters for unit in units),
             activations=activations,
             working=working + gathered,
+            resident=resident,
         )
 
     def _segments(

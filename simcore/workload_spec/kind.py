@@ -7,10 +7,10 @@ from typing import Any
 
 from simcore import catalog
 
-TAGS = ("transformer", "collective", "layers")
+TAGS = ("transformer", "collective", "layers", "recommender")
 """Kinds of workload."""
 
-_SECTIONS = {"networks": "layers"}
+_SECTIONS = {"networks": "layers", "recommenders": "recommender"}
 """Sections of the catalogue whose entries are models of another kind than the transformers in `models`."""
 
 
@@ -22,7 +22,10 @@ def workload_kind(value: Any) -> str:
     if "layers" in keys:
         return "layers"
     model = keys.get("model")
-    return _of_name(model) if isinstance(model, str) else "transformer"
+    if isinstance(model, str):
+        return _of_name(model)
+    inside = model if isinstance(model, dict) else getattr(model, "__dict__", {})
+    return "recommender" if "tables" in inside else "transformer"
 
 
 def _of_name(name: str) -> str:
