@@ -100,9 +100,16 @@ def _bound_design(design: Design) -> Bounds:
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    time = _IterationBound(program, lowering, programs.tolist()).least()
-    least_busy = _least_compute(program, lowering)
-    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
+    iteration = _IterationBound(program, lowering, programs.tolist())
+    least_busy = _least_compute(program, lowering) / PICOSECONDS
+    if program.trained:
+        return _metrics(design, iteration.least() / PICOSECONDS, least_busy, program)
+    found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
+    alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
+    first = _IterationBound(program.until(1), lowering, alone.tolist())
+    found["time_to_first_token"] = first.served(1) / PICOSECONDS
+    further = iteration.way(1, program.chunks) / PICOSECONDS
+    return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
 
 
 class _IterationBound:
@@ -144,6 +151,23 @@ class _IterationBound:
             if self.lowering.design.system.inter_dimension == "baseline":
                 issues = block_issues(self.lowering, self.programs[s], m)
                 best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
+        return best
+
+    def way(self, first: int, end: int) -> int:
+        """One microbatch through all stages in chunks `first` to `end`, one block after the other (forward only)."""
+        return sum(
+            self.block(self.programs[s][chunk][pipeline.FORWARD])
+            for chunk in range(first, end)
+            for s in range(self.program.stages)
+        )
+
+    def served(self, chunks: int) -> int:
+        """The same where there are only forward passes, of the first `chunks` chunks."""
+        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[:chunks]] for stage in self.programs]
+        best = self.way(0, chunks)
+        for s, stage in enumerate(blocks):
+            fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
+            best = max(best, fill + self.program.microbatches * sum(stage) + drain)
         return best
 
     def _after(self, s: int) -> int:

@@ -33,7 +33,7 @@ from simcore.spec import (
     Tier,
     preset,
 )
-from simcore.workload_spec import LayerWorkload, RecommenderWorkload, workload_kind
+from simcore.workload_spec import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
@@ -69,7 +69,8 @@ Workload = Annotated[
     Annotated[TransformerWorkload, Tag("transformer")]
     | Annotated[CollectiveWorkload, Tag("collective")]
     | Annotated[LayerWorkload, Tag("layers")]
-    | Annotated[RecommenderWorkload, Tag("recommender")],
+    | Annotated[RecommenderWorkload, Tag("recommender")]
+    | Annotated[InferenceWorkload, Tag("inference")],
     Discriminator(workload_kind),
 ]
 

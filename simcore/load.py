@@ -19,7 +19,7 @@ from simcore.design import Cluster, Design, Dimension, Parallelism, System, Tran
 from simcore.document import Document, read_document
 from simcore.include import with_files
 from simcore.problem import InputError, Path, Problem, nearest
-from simcore.workload_spec import TAGS, Layer, LayerWorkload
+from simcore.workload_spec import TAGS, InferenceWorkload, Layer
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
@@ -147,7 +147,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 }
 
 
-_OTHER_KEYS = ["collective", "size", *LayerWorkload.model_fields]
+_OTHER_KEYS = ["collective", "size", "layers", *InferenceWorkload.model_fields]
 """Keys of the workloads that are no transformer's training."""
 
 

@@ -7,7 +7,7 @@ written as a start followed at once by a wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -133,6 +133,15 @@ class Program:
     """Bytes that virtual stage k hands to the next (and gets back) for one microbatch, where they differ."""
     trained: bool = True
     """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
+
+    cache: tuple[float, ...] | None = None
+    """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+
+    def until(self, chunks: int) -> Program:
+        """The first `chunks` chunks alone."""
+        virtual = chunks * self.stages
+        sends = None if self.sends is None else self.sends[:virtual]
+        return replace(self, chunks=chunks, part_of=self.part_of[:virtual], sends=sends)
 
     def sent(self, virtual_stage: int, onward: int) -> float:
         """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""

@@ -44,8 +44,10 @@ def _reference(design: Design, engine: str) -> Result:
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, reference.time_collective(design, links), None, engine)
     program = program_of(design)
-    timing = reference.time_program(design, program, place(design)[0], links)
-    return _result(design, timing, program, engine)
+    placement = place(design)[0]
+    timing = reference.time_program(design, program, placement, links)
+    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    return _result(design, timing, program, engine, first)
 
 
 def _refuse(design: Design, engine: str) -> None:
@@ -76,10 +78,15 @@ def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     program = program_of(design)
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    return _result(design, timing, program, "fast"), log
+    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    return _result(design, timing, program, "fast", first), log
 
 
-def _result(design: Design, timing: Timing, program: Program | None, engine: str) -> Result:
+def _result(
+    design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
+) -> Result:
+    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
+    further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     cost = cluster_cost(design)
@@ -123,6 +130,8 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
         npus=npus,
+        time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
+        time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
     )
 

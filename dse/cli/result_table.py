@@ -60,6 +60,10 @@ def _time(result: Result) -> Section:
     for name, seconds in parts.items():
         if seconds:
             table.add_row(name, human(seconds, "s"), f"{100 * seconds / total:.1f} %")
+    if result.time_to_first_token_s is not None:
+        table.add_row("time to first token", human(result.time_to_first_token_s, "s"))
+    if result.time_per_output_token_s is not None:
+        table.add_row("time per output token", human(result.time_per_output_token_s, "s"))
     return f"Iteration {human(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
 
 
@@ -70,6 +74,8 @@ def _memory(result: Result) -> Section | None:
     table = _table("", "")
     for name in ("weights", "gradients", "optimizer", "activations", "peak"):
         table.add_row(name, human(getattr(memory, name), "B"))
+        if name == "activations" and memory.kv_cache:
+            table.add_row("keys and values", human(memory.kv_cache, "B"))
     verdict = "fits" if result.fits else "does not fit"
     return f"Memory per NPU of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", table
 

@@ -144,7 +144,7 @@ def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
     known: dict[Hashable, tuple[int, int, int, int]] = {}
 
     def hops(stage: int, onward: int) -> tuple[int, ...] | None:
-        if p == 1 or not 0 <= stage + onward < p * v:
+        if p == 1 or (onward == -1 and not program.trained) or not 0 <= stage + onward < p * v:
             return None
         return apart(places[stage % p], places[(stage + onward) % p])
 

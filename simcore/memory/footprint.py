@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.design import CollectiveWorkload, Design
+from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.spec import BYTES
 from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload_spec import InferenceWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gra
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    assert not isinstance(workload, CollectiveWorkload)
+    assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
     parts: list[Part] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
@@ -60,6 +62,8 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
 
 def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
+    if not program.trained:
+        return serving_memory(program, BYTES[design.workload.precision])  # type: ignore[union-attr]
     return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
 
 

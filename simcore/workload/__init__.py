@@ -3,14 +3,16 @@
 from simcore.design import Design
 from simcore.program import Program
 from simcore.workload.base import Totals, WorkloadKind
+from simcore.workload.inference import InferenceKind
 from simcore.workload.network import LayerKind
 from simcore.workload.recommender import RecommenderKind
 from simcore.workload.transformer import transformer_program
-from simcore.workload_spec import LayerWorkload, RecommenderWorkload
+from simcore.workload_spec import InferenceWorkload, LayerWorkload, RecommenderWorkload
 
 KINDS: dict[type, WorkloadKind] = {
     LayerWorkload: LayerKind(),
     RecommenderWorkload: RecommenderKind(),
+    InferenceWorkload: InferenceKind(),
 }
 """The kinds, by the class of their document form; a transformer's training is `transformer_program`."""
 

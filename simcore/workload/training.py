@@ -15,6 +15,7 @@ from simcore.design import CollectiveWorkload, Design
 from simcore.program import Category, Compute, Operator, Part, Segment, Start, Wait, Waits
 from simcore.spec import BYTES
 from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload_spec import InferenceWorkload
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Trainer:
 
     @property
     def _gradient_width(self) -> int:
-        assert not isinstance(self.design.workload, CollectiveWorkload)
+        assert not isinstance(self.design.workload, CollectiveWorkload | InferenceWorkload)
         return BYTES[self.design.workload.gradient_precision]
 
     def part(self, units: Sequence[Unit], activations: float, working: float, resident: float = 0.0) -> Part:

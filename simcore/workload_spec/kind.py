@@ -7,7 +7,7 @@ from typing import Any
 
 from simcore import catalog
 
-TAGS = ("transformer", "collective", "layers", "recommender")
+TAGS = ("transformer", "collective", "layers", "recommender", "inference")
 """Kinds of workload."""
 
 _SECTIONS = {"networks": "layers", "recommenders": "recommender"}
@@ -21,6 +21,8 @@ def workload_kind(value: Any) -> str:
         return "collective"
     if "layers" in keys:
         return "layers"
+    if "prompt_length" in keys or "output_length" in keys:
+        return "inference"
     model = keys.get("model")
     if isinstance(model, str):
         return _of_name(model)
