@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from simcore.check_compute import compute_problems
 from simcore.check_network import network_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
@@ -29,7 +30,9 @@ def check(design: Design) -> list[Problem]:
         rules += (_degrees, _batch, kind.problems)
     elif isinstance(design.workload, TransformerWorkload):
         rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
-    return [problem for rule in rules for problem in rule(design)] + network_problems(design) + price_problems(design)
+    problems = [problem for rule in rules for problem in rule(design)]
+    problems += network_problems(design) + price_problems(design)
+    return problems or compute_problems(design)
 
 
 def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:

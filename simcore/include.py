@@ -12,19 +12,23 @@ import copy
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from simcore.compute_spec import Measured
 from simcore.document import Document, parse_document
 from simcore.problem import InputError, Path, Problem, nearest
-from simcore.spec import Frozen
 from simcore.workload_spec.table import Layer
 
 SUFFIXES = (".csv", ".yaml", ".yml")
 MOST_BYTES = 1 << 20
-_ROWS: dict[tuple[str, str], type[Frozen]] = {("workload", "layers"): Layer}
+UNREAD = "file"
+"""Rule of the problems of a file that could not be taken."""
+
+_ROWS: dict[tuple[str, str], type[BaseModel]] = {("workload", "layers"): Layer, ("cluster", "table"): Measured}
 """What rows a file holds, by the part of the document and the key that names it."""
 
 
@@ -34,10 +38,10 @@ def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     if not isinstance(data, Mapping):
         return data, problems
     out = dict(data)
-    for part in {part for part, _ in _ROWS}:
+    for part in sorted({part for part, _ in _ROWS}):
         if part in out:
             out[part] = _filled(copy.deepcopy(out[part]), (part,), source, problems)
-    return out, problems
+    return out, [replace(problem, rule=UNREAD) for problem in problems]
 
 
 def _filled(value: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
@@ -56,7 +60,7 @@ def _names(path: Path, key: str) -> bool:
     return path[-1] == key or (len(path) > 2 and path[-3:-1] == (key, "choice"))
 
 
-def _rows(name: str, path: Path, source: str | None, row: type[Frozen], problems: list[Problem]) -> Any:
+def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
     """The rows of a file as plain mappings; what is wrong is added to `problems`, and the name stays."""
     found = _located(name, source)
     if isinstance(found, str):
@@ -65,7 +69,7 @@ def _rows(name: str, path: Path, source: str | None, row: type[Frozen], problems
         return name
     try:
         text = found.read_text(encoding="utf-8-sig")
-        listed = _csv(text, name) if found.suffix == ".csv" else _yaml(text, name)
+        listed = _csv(text) if found.suffix == ".csv" else _yaml(text, name, "layers" if row is Layer else "table")
     except UnicodeDecodeError as error:
         problems.append(Problem(path, f"a UTF-8 text file '{name}'", f"bytes that are not text ({error.reason})"))
         return name
@@ -98,7 +102,7 @@ def _located(name: str, source: str | None) -> FilePath | str:
     return path
 
 
-def _csv(text: str, name: str) -> list[dict[str, Any]]:
+def _csv(text: str) -> list[dict[str, Any]]:
     reader = csv.reader(io.StringIO(text), strict=True)
     header = [column.strip() for column in next(reader, [])]
     if not header or len(set(header)) < len(header):
@@ -125,16 +129,16 @@ def _cell(text: str) -> Any:
     return text
 
 
-def _yaml(text: str, name: str) -> list[Any]:
+def _yaml(text: str, name: str, key: str) -> list[Any]:
     document: Document = parse_document(text, name)
-    layers = document.data.get("layers")
+    layers = document.data.get(key)
     if not isinstance(layers, list) or not layers or len(document.data) > 1:
         found = ", ".join(document.data) or "nothing"
-        raise InputError([Problem((), "the key 'layers' alone, a list of rows,", found)])
+        raise InputError([Problem((), f"the key '{key}' alone, a list of rows,", found)])
     return layers
 
 
-def _checked(entry: Any, number: int, name: str, path: Path, row: type[Frozen]) -> list[Problem]:
+def _checked(entry: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> list[Problem]:
     """What is wrong with a row, each with its column."""
     try:
         row.model_validate(entry)
@@ -143,7 +147,7 @@ def _checked(entry: Any, number: int, name: str, path: Path, row: type[Frozen]) 
     return []
 
 
-def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[Frozen]) -> Problem:
+def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> Problem:
     columns = [str(part) for part in wrong["loc"]]
     where = f"row {number} of '{name}'" + (f", column '{'.'.join(columns)}'" if columns else "")
     if wrong["type"] == "extra_forbidden":

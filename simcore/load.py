@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from simcore.check import check
 from simcore.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
 from simcore.document import Document, read_document
-from simcore.include import with_files
+from simcore.include import UNREAD, with_files
 from simcore.problem import InputError, Path, Problem, nearest
 from simcore.workload_spec import TAGS, InferenceWorkload, Layer
 
@@ -52,7 +52,7 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     data, unread = with_files(data, document.source if document else None)
     problems += unread
     design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
-    problems += _untouched(broken, [problem for problem in problems if problem.rule == "hole"])
+    problems += _untouched(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
     if design is None:
         repaired = _repaired(data, broken)
         problems += [] if repaired is None else _untouched(check(repaired), broken)
