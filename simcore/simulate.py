@@ -13,7 +13,7 @@ from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
-from simcore.workload import transformer_program
+from simcore.workload import program_of
 
 Engine = Callable[[Design], Result]
 
@@ -43,9 +43,11 @@ def _reference(design: Design, engine: str) -> Result:
     reference.within_budget(design, links)
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, reference.time_collective(design, links), None, engine)
-    program = transformer_program(design)
-    timing = reference.time_program(design, program, place(design)[0], links)
-    return _result(design, timing, program, engine)
+    program = program_of(design)
+    placement = place(design)[0]
+    timing = reference.time_program(design, program, placement, links)
+    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    return _result(design, timing, program, engine, first)
 
 
 def _refuse(design: Design, engine: str) -> None:
@@ -73,13 +75,18 @@ def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     _refuse(design, "fast")
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, time_collective(design), None, "fast"), None
-    program = transformer_program(design)
+    program = program_of(design)
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    return _result(design, timing, program, "fast"), log
+    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    return _result(design, timing, program, "fast", first), log
 
 
-def _result(design: Design, timing: Timing, program: Program | None, engine: str) -> Result:
+def _result(
+    design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
+) -> Result:
+    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
+    further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     cost = cluster_cost(design)
@@ -90,7 +97,8 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
     if program is not None:
         memory = footprint(design, program)
         throughput = program.tokens / seconds
-        peak = design.cluster.npu.peak[design.workload.precision]  # type: ignore[union-attr]
+        assert not isinstance(design.workload, CollectiveWorkload)
+        peak = design.cluster.npu.peak[design.workload.precision]
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn = energy(design, working / seconds, seconds)
@@ -122,6 +130,9 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
         npus=npus,
+        time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
+        time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
+        throughput_counts="tokens" if program is None else program.counts,
     )
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.compute.base import OperatorTimes
 from simcore.program import Compute
 from simcore.spec import Npu
 
 
 @dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
 
     npu: Npu

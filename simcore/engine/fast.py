@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compute import Roofline
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.compute import operator_times
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.engine.state import NOW, Ints, new_state
 from simcore.program import Category, Program, Start, Waits
-from simcore.schedule import SCHEDULES, Steady
+from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, whole
 
@@ -52,7 +52,7 @@ def time_collective(design: Design) -> Timing:
     """Time of a single collective over all NPUs."""
     workload = design.workload
     assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+    lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
     kind = lowering.collective(workload.collective, "all", workload.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
@@ -73,13 +73,13 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     is added, and else all are played. A traced run plays all.
     """
     workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
-    lowering = Lowering(design, placement, Roofline(design.cluster.npu, workload.precision))
+    assert not isinstance(workload, CollectiveWorkload)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
     tables = _tables(lowering, programs)
     if (serial := _serial(lowering, tables, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
-    steady = None if trace else SCHEDULES[program.schedule].steady(program.stages, program.chunks)
+    steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
         least = 2 * steady.warm + steady.reach + steady.period + steady.cool
@@ -145,7 +145,7 @@ def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log
     spent = np.zeros((stages, len(Category)), np.int64)
     bubble = np.zeros(stages, np.int64)
     log = np.zeros((log_rows, 5), np.int64)
-    schedule = SCHEDULES[program.schedule]
+    schedule = ORDERS[program.schedule]
     pipeline.run(
         tables.net,
         states,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simcore.compute import Roofline
+from simcore.compute import OperatorTimes
 from simcore.design import Design
 from simcore.engine import pipeline
 from simcore.engine.state import Ints, pack
@@ -27,7 +27,7 @@ class Lowering:
 
     design: Design
     placement: Placement
-    compute: Roofline
+    compute: OperatorTimes
     types: list[tuple[str, Chunks]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
@@ -145,14 +145,15 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
-    ways = dict.fromkeys(onward if v > 1 else onward[:-1]) if p > 1 else {}
-    messages = {way: lowering.message("pipeline", program.send_bytes, way) for way in ways}
     programs: list[tuple[int, int, int, int]] = []
     known: dict[Hashable, tuple[int, int, int, int]] = {}
     for k in range(p * v):
         s = k % p
-        ahead = messages[onward[s]] if p > 1 and k < p * v - 1 else None
-        back = messages[onward[s - 1]] if p > 1 and k > 0 else None
+        ahead = back = None
+        if p > 1 and k < p * v - 1:
+            ahead = lowering.message("pipeline", program.sent(k, 1), onward[s])
+        if p > 1 and k > 0 and program.trained:
+            back = lowering.message("pipeline", program.sent(k, -1), onward[s - 1])
         final = program.final[s]
         key = (program.part_of[k], ahead, back, id(final))
         if key not in known:

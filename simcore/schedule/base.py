@@ -16,11 +16,11 @@ CHUNK_SHIFT = 12
 
 
 @compiled
-def _follow(order: NDArray[np.int64], chunks: int, sequence: NDArray[np.int32]) -> int:
+def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
     """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
     stages, length = order.shape
     virtual = stages * chunks
-    ready = np.zeros((2, stages * length // 2 // virtual, virtual + 2), np.bool_)
+    ready = np.zeros((2, microbatches, virtual + 2), np.bool_)
     ready[0, :, 0] = True
     ready[1, :, virtual + 1] = True
     position = np.zeros(stages, np.int64)
@@ -55,7 +55,7 @@ def _follow(order: NDArray[np.int64], chunks: int, sequence: NDArray[np.int32]) 
 def _sequence(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
     order = schedule.order(stages, microbatches, chunks)
     sequence = np.empty(order.size, np.int32)
-    ran = _follow(order, chunks, sequence)
+    ran = _follow(order, microbatches, chunks, sequence)
     if ran < order.size:
         raise ValueError(f"pipeline schedule {schedule} waits for itself: {order.size - ran} blocks never run")
     sequence.flags.writeable = False

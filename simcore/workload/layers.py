@@ -58,7 +58,9 @@ class Shapes:
 
     def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
         """`batch` products [m,k]x[k,n]."""
-        return Compute(name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n))
+        return Compute(
+            name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n), shape=(batch, m, n, k)
+        )
 
     def moves(self, name: str, count: float) -> Compute:
         """An operator that reads and writes `count` numbers in all."""
@@ -119,7 +121,7 @@ def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
 def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes."""
     return tuple(
-        Compute(op.name + "-backward", op.kind, 2 * op.flops, 2 * op.bytes, op.category)
+        Compute(op.name + "-backward", op.kind, 2 * op.flops, 2 * op.bytes, op.category, op.shape)
         for op in reversed(operators)
         if isinstance(op, Compute)
     )
