@@ -17,6 +17,7 @@ from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
+from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
 
@@ -118,7 +119,7 @@ def _proven(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": capacity(design),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,

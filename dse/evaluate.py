@@ -24,11 +24,11 @@ from simcore.cost.price import cluster_cost, price_problems
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.plan import program_of
 from simcore.problem import Problem
-from simcore.result import Result, metrics
+from simcore.result import Memory, Result, metrics
 from simcore.simulate import simulate
-from simcore.workload import program_of
 
 VALID = "valid"
 """Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
@@ -144,14 +144,13 @@ class Evaluator:
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
     cost = cluster_cost(design)
-    peak: float | None = None
+    memory: Memory | None = None
     if not isinstance(design.workload, CollectiveWorkload):
-        peak = footprint(design, program_of(design)).peak
-    capacity = design.cluster.npu.memory.capacity
+        memory = memory_of(design, program_of(design))
     return {
-        "memory.peak": peak,
-        "memory.capacity": capacity,
-        "fits": float(peak is None or peak <= capacity),
+        "memory.peak": None if memory is None else memory.peak,
+        "memory.capacity": capacity(design),
+        "fits": float(memory is None or fits(design, memory)),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,

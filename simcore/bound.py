@@ -25,12 +25,14 @@ from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Work
 from simcore.engine import pipeline
 from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.memory.footprint import footprint, model_states
+from simcore.memory.expanded import capacity, memory_of
+from simcore.memory.footprint import model_states
+from simcore.plan import program_of
 from simcore.program import Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
-from simcore.workload import KINDS, Totals, program_of
+from simcore.workload import KINDS, Totals
 from simcore.workload.transformer import forward_flops
 
 Bounds = dict[str, float | None]
@@ -194,13 +196,13 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     cost = cluster_cost(design)
     share = min(1.0, busy / seconds)
     idle = energy(design, 0.0, seconds)
-    memory = footprint(design, program) if program else None
+    memory = memory_of(design, program) if program else None
     throughput = program.tokens / seconds if program else None
     return {
         "iteration_time": seconds,
         "throughput": throughput,
         "memory.peak": memory.peak if memory else None,
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": capacity(design),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,

@@ -13,6 +13,7 @@ from simcore.check_network import network_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.state import MAX_CHUNKS
+from simcore.memory.expanded import memory_problems
 from simcore.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import place
@@ -31,6 +32,7 @@ def check(design: Design) -> list[Problem]:
     elif isinstance(design.workload, TransformerWorkload):
         rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
     problems = [problem for rule in rules for problem in rule(design)]
+    problems += memory_problems(design)
     problems += network_problems(design) + price_problems(design)
     return problems or compute_problems(design)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from simcore.compute import Table, operator_times
 from simcore.design import CollectiveWorkload, Design
+from simcore.plan import program_of
 from simcore.problem import Path, Problem
 from simcore.program import Compute, Program
-from simcore.workload import program_of
 
 _MOST_SHOWN = 5
 _WHERE: Path = ("cluster", "npu", "compute")

@@ -18,6 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
+from simcore.memory_spec import ClusterMemory
 from simcore.quantity import Bandwidth, Size, Time
 from simcore.spec import (
     Count,
@@ -140,6 +141,8 @@ class Cluster(Frozen):
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
     stragglers: tuple[Straggler, ...] = ()
     """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    memory: ClusterMemory | None = None
+    """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work; only engine `reference_links` plays them."""
 

@@ -18,6 +18,7 @@ from simcore.check import check
 from simcore.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
 from simcore.document import Document, read_document
 from simcore.include import UNREAD, with_files
+from simcore.memory_spec import ClusterMemory, ExpandedMemory
 from simcore.problem import InputError, Path, Problem, nearest
 from simcore.workload_spec import TAGS, InferenceWorkload, Layer
 
@@ -143,6 +144,8 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("parallelism",): Parallelism,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
+    ("cluster", "memory"): ClusterMemory,
+    ("cluster", "memory", "expanded"): ExpandedMemory,
     ("system",): System,
 }
 

@@ -38,6 +38,8 @@ class Memory:
     peak: float
     kv_cache: float = 0.0
     """Keys and values of the requests, where a model is served."""
+    expanded: float = 0.0
+    """What of `peak` lies in the expanded memory."""
 
 
 @dataclass(frozen=True, slots=True)

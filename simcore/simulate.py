@@ -7,13 +7,13 @@ from collections.abc import Callable
 from simcore.cost.price import cluster_cost, energy
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.plan import program_of
 from simcore.problem import InputError, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
-from simcore.workload import program_of
 
 Engine = Callable[[Design], Result]
 
@@ -91,11 +91,10 @@ def _result(
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     cost = cluster_cost(design)
     npus = design.cluster.npus
-    capacity = design.cluster.npu.memory.capacity
     memory: Memory | None = None
     throughput = mfu = None
     if program is not None:
-        memory = footprint(design, program)
+        memory = memory_of(design, program)
         throughput = program.tokens / seconds
         assert not isinstance(design.workload, CollectiveWorkload)
         peak = design.cluster.npu.peak[design.workload.precision]
@@ -118,8 +117,8 @@ def _result(
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
         other_s=0.0,
         memory_bytes=memory,
-        memory_capacity_bytes=capacity,
-        fits=memory is None or memory.peak <= capacity,
+        memory_capacity_bytes=capacity(design),
+        fits=memory is None or fits(design, memory),
         network=_network_use(design, timing, seconds),
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))

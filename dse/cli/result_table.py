@@ -21,9 +21,8 @@ def print_result(design: Design, result: Result) -> None:
             console.print()
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.peak - result.memory_capacity_bytes
-        console.print(
-            f"does not fit: {human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
-        )
+        what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
+        console.print(f"does not fit: {what if over > 0 else 'one of its two memories has to hold more than it can'}")
 
 
 Section = tuple[str, Table]
@@ -76,6 +75,8 @@ def _memory(result: Result) -> Section | None:
         table.add_row(name, human(getattr(memory, name), "B"))
         if name == "activations" and memory.kv_cache:
             table.add_row("keys and values", human(memory.kv_cache, "B"))
+    if memory.expanded:
+        table.add_row("of which in expanded memory", human(memory.expanded, "B"))
     verdict = "fits" if result.fits else "does not fit"
     return f"Memory per NPU of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", table
 

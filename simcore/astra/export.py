@@ -23,13 +23,13 @@ from simcore.astra.chakra import CommType, Node, NodeType, bool_attribute, colle
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.reference.cluster import Cluster
+from simcore.plan import program_of
 from simcore.problem import InputError, Problem
 from simcore.program import Compute, Part, Program, Segment, Start, Waits
 from simcore.quantity import parse
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import GroupSlice, place, whole
-from simcore.workload import program_of
 
 MOST_NODES = 5_000_000
 """Nodes over all traces that are written at most."""

@@ -17,10 +17,10 @@ KINDS: dict[type, WorkloadKind] = {
 """The kinds, by the class of their document form; a transformer's training is `transformer_program`."""
 
 
-def program_of(design: Design) -> Program:
-    """The Program of a checked design; a single collective has none."""
+def workload_program(design: Design) -> Program:
+    """What a checked design does where memory is no matter (see `simcore.plan`); a single collective has no Program."""
     kind = KINDS.get(type(design.workload))
     return transformer_program(design) if kind is None else kind.program(design)
 
 
-__all__ = ["KINDS", "Totals", "WorkloadKind", "program_of", "transformer_program"]
+__all__ = ["KINDS", "Totals", "WorkloadKind", "transformer_program", "workload_program"]

@@ -27,6 +27,8 @@ def workload_kind(value: Any) -> str:
     if isinstance(model, str):
         return _of_name(model)
     inside = model if isinstance(model, dict) else getattr(model, "__dict__", {})
+    if isinstance(inside.get("layers"), list | tuple):
+        return "layers"
     return "recommender" if "tables" in inside else "transformer"
 
 

@@ -187,6 +187,8 @@ class LayerWorkload(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or "model" not in value or "layers" in value:
+        if not isinstance(value, dict) or "model" not in value:
             return value
+        if "layers" in value:
+            raise ValueError("expected either 'model' or 'layers', got both; drop one")
         return {"layers": value["model"], **{key: entry for key, entry in value.items() if key != "model"}}
