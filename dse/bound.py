@@ -15,8 +15,9 @@ from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
+from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
 
@@ -118,14 +119,14 @@ def _proven(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": capacity(design),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
         "network_utilization": 1.0,
         "fits": 1.0,
     }
-    if isinstance(design.workload, TransformerWorkload):
+    if not isinstance(design.workload, CollectiveWorkload):
         document = design.document()
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})

@@ -21,6 +21,7 @@ from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
 from simcore.document import Document, read_document
+from simcore.include import with_files
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
 
@@ -72,8 +73,7 @@ def load_space(path: str | FilePath) -> Space:
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data = document.data
-    problems: list[Problem] = []
+    data, problems = with_files(document.data, document.source)
     template = parse_template({key: value for key, value in data.items() if key not in SPACE_KEYS}, (), problems)
     objectives = _objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)

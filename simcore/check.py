@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from simcore.check_compute import compute_problems
 from simcore.check_network import network_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.engine.queues import MAX_CHUNKS
+from simcore.engine.state import MAX_CHUNKS
+from simcore.memory.expanded import memory_problems
 from simcore.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import place
+from simcore.workload import KINDS
 
 
 def check(design: Design) -> list[Problem]:
@@ -23,9 +26,15 @@ def check(design: Design) -> list[Problem]:
         _network,
         _system,
     )
-    if isinstance(design.workload, TransformerWorkload):
+    kind = KINDS.get(type(design.workload))
+    if kind is not None:
+        rules += (_degrees, _batch, kind.problems)
+    elif isinstance(design.workload, TransformerWorkload):
         rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
-    return [problem for rule in rules for problem in rule(design)] + network_problems(design) + price_problems(design)
+    problems = [problem for rule in rules for problem in rule(design)]
+    problems += memory_problems(design)
+    problems += network_problems(design) + price_problems(design)
+    return problems or compute_problems(design)
 
 
 def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
@@ -135,14 +144,14 @@ def _model(design: Design) -> Iterator[Problem]:
 
 
 def _batch(design: Design) -> Iterator[Problem]:
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
-    together = design.data * p.microbatch
+    workload = design.workload
+    assert not isinstance(workload, CollectiveWorkload)
+    together = design.data * design.microbatch
     if together and workload.global_batch % together:
         yield Problem(
             ("parallelism", "microbatch"),
             f"data x microbatch that divides the global batch ({workload.global_batch})",
-            f"{design.data} x {p.microbatch} = {together}",
+            f"{design.data} x {design.microbatch} = {together}",
             "choose another microbatch, data degree or global batch",
             rule="microbatches fill the batch",
             violation=max(together / workload.global_batch - 1, 0.1),

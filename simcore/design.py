@@ -18,6 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
+from simcore.memory_spec import ClusterMemory
 from simcore.quantity import Bandwidth, Size, Time
 from simcore.spec import (
     Count,
@@ -33,6 +34,7 @@ from simcore.spec import (
     Tier,
     preset,
 )
+from simcore.workload_spec import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
@@ -64,14 +66,13 @@ class CollectiveWorkload(Frozen):
     size: Annotated[Size, Field(gt=0)]
 
 
-def _workload_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    return "collective" if "collective" in keys else "transformer"
-
-
 Workload = Annotated[
-    Annotated[TransformerWorkload, Tag("transformer")] | Annotated[CollectiveWorkload, Tag("collective")],
-    Discriminator(_workload_kind),
+    Annotated[TransformerWorkload, Tag("transformer")]
+    | Annotated[CollectiveWorkload, Tag("collective")]
+    | Annotated[LayerWorkload, Tag("layers")]
+    | Annotated[RecommenderWorkload, Tag("recommender")]
+    | Annotated[InferenceWorkload, Tag("inference")],
+    Discriminator(workload_kind),
 ]
 
 
@@ -142,6 +143,8 @@ class Cluster(Frozen):
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
     stragglers: tuple[Straggler, ...] = ()
     """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    memory: ClusterMemory | None = None
+    """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work; only engine `reference_links` plays them."""
 
@@ -236,8 +239,16 @@ class Design(Frozen):
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert isinstance(self.workload, TransformerWorkload)
-        return self.workload.global_batch // (self.data * self.parallelism.microbatch)
+        assert not isinstance(self.workload, CollectiveWorkload)
+        return self.workload.global_batch // (self.data * self.microbatch)
+
+    @cached_property
+    def microbatch(self) -> int:
+        """Sequences or samples of a microbatch: given, else 1 of a transformer, of other kinds all an NPU has."""
+        p = self.parallelism
+        if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
+            return p.microbatch
+        return max(1, self.workload.global_batch // max(1, self.data))
 
     def document(self) -> dict[str, Any]:
         """The complete canonical document: every key, quantities with units; loads back to an equal design."""
@@ -261,6 +272,8 @@ class Design(Frozen):
             del document["parallelism"]
         else:
             document["parallelism"]["data"] = self.data
+            document["parallelism"]["microbatch"] = self.microbatch
+        if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
 
@@ -292,6 +305,7 @@ __all__ = [
     "System",
     "Topology",
     "TransformerWorkload",
+    "Workload",
     "default_algorithm",
     "fabric_dimensions",
 ]

@@ -7,7 +7,7 @@ written as a start followed at once by a wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ class Waits(IntEnum):
     """The gather of the next layer's parameters (ZeRO-3)."""
     GRADIENTS = 2
     """Gradient buckets on their way."""
-    BESIDE = 3
+    EXCHANGE = 3
+    """Embeddings on their way between the owners of tables and of samples."""
+    BESIDE = 4
     """Reduction of an input's gradient, while that of the weights is computed."""
 
 
@@ -47,15 +49,6 @@ GROUP_CATEGORY = {
 }
 
 
-class Product(NamedTuple):
-    """The shape of a matrix product: `batch` products [m,k]x[k,n]."""
-
-    batch: float
-    m: float
-    n: float
-    k: float
-
-
 class Compute(NamedTuple):
     """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
 
@@ -64,10 +57,10 @@ class Compute(NamedTuple):
     flops: float
     bytes: float
     category: Category = Category.COMPUTE
-    shape: Product | None = None
-    """Of a `gemm`; without one only its FLOPs and bytes count."""
-    backward_bytes: float = 0.0
-    """Bytes that the backward pass of a `memory` operator moves [B]."""
+    shape: tuple[float, float, float, float] | None = None
+    """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
+    backward_bytes: float | None = None
+    """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
 
 
 class Start(NamedTuple):
@@ -116,6 +109,8 @@ class Part:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
+    resident: float = 0.0
+    """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +130,25 @@ class Program:
     model_flops: float
     """FLOPs of the model per iteration over all NPUs, without recomputation."""
     tokens: int
-    """Tokens per iteration."""
+    """Tokens (or samples, see `counts`) per iteration."""
+    counts: str = "tokens"
+    """What `tokens` counts."""
+    sends: tuple[float, ...] | None = None
+    """Bytes that virtual stage k hands to the next (and gets back) for one microbatch, where they differ."""
+    trained: bool = True
+    """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
+
+    cache: tuple[float, ...] | None = None
+    """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+
+    def until(self, chunks: int) -> Program:
+        """The first `chunks` chunks alone."""
+        virtual = chunks * self.stages
+        sends = None if self.sends is None else self.sends[:virtual]
+        return replace(self, chunks=chunks, part_of=self.part_of[:virtual], sends=sends)
+
+    def sent(self, virtual_stage: int, onward: int) -> float:
+        """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""
+        if self.sends is None:
+            return self.send_bytes
+        return self.sends[virtual_stage if onward == 1 else virtual_stage - 1]

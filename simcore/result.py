@@ -36,6 +36,10 @@ class Memory:
     optimizer: float
     activations: float
     peak: float
+    kv_cache: float = 0.0
+    """Keys and values of the requests, where a model is served."""
+    expanded: float = 0.0
+    """What of `peak` lies in the expanded memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,12 @@ class Result:
     perf_per_cost: float | None
     engine: str
     npus: int
+    time_to_first_token_s: float | None = None
+    """Until every request has its first token, where a model is served."""
+    time_per_output_token_s: float | None = None
+    """Mean time between two tokens of a request after its first."""
+    throughput_counts: str = "tokens"
+    """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract."""
@@ -123,6 +133,8 @@ METRICS: dict[str, Metric] = {
     "energy": Metric("J", "lower", lambda r: r.energy_j),
     "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
     "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
+    "time_to_first_token": Metric("s", "lower", lambda r: r.time_to_first_token_s),
+    "time_per_output_token": Metric("s", "lower", lambda r: r.time_per_output_token_s),
     "npus": Metric("", "lower", lambda r: float(r.npus)),
 }
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from simcore import catalog
+from simcore.compute_spec import ComputeModel
 from simcore.quantity import (
     Bandwidth,
     BandwidthPrice,
@@ -139,6 +140,8 @@ class Npu(Frozen):
     power: NpuPower
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
+    compute: ComputeModel | None = None
+    """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
 
     @model_validator(mode="after")

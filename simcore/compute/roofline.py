@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.compute.base import OperatorTimes
 from simcore.compute.matmul import relative_seconds
 from simcore.program import Compute
 from simcore.spec import Curve, Npu
 
 
 @dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
 
     npu: Npu
@@ -51,7 +52,7 @@ class Roofline:
             longest = max(longest, worth / self.peak)
         return max(longest + curve.kernel, curve.launch)
 
-
-def matmul_limit(npu: Npu) -> float:
-    """Share of the peak that no product exceeds."""
-    return npu.gemm.limit if npu.curve is None else npu.curve.matmul.limit
+    def least(self, flops: float) -> float:
+        """See `OperatorTimes.least`."""
+        limit = self.npu.gemm.limit if self.npu.curve is None else self.npu.curve.matmul.limit
+        return flops / (limit * self.peak)

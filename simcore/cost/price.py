@@ -38,7 +38,14 @@ def cluster_cost(design: Design) -> Cost:
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     each = 0.0 if prices.free_npus else npu_price(design)
     npu = cluster.npus * each
-    return Cost(network=network, npu=npu, memory=0.0, total=network + npu)
+    memory = cluster.npus * memory_price(design)
+    return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
+
+
+def memory_price(design: Design) -> float:
+    """Price of one NPU's share of the expanded memory [$]."""
+    memory = design.cluster.memory
+    return 0.0 if memory is None or memory.expanded is None else memory.expanded.share * design.cost.memory
 
 
 def npu_price(design: Design) -> float:

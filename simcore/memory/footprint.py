@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
+from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.spec import BYTES
 from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload_spec import InferenceWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gra
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
     parts: list[Part] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
@@ -48,17 +50,20 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
     activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
     working = max(part.working for part in parts)
+    weights = states.weights + sum(part.resident for part in parts)
     return Memory(
-        weights=states.weights,
+        weights=weights,
         gradients=states.gradients,
         optimizer=states.optimizer,
         activations=activations,
-        peak=states.weights + states.gradients + states.optimizer + activations + working,
+        peak=weights + states.gradients + states.optimizer + activations + working,
     )
 
 
 def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
+    if not program.trained:
+        return serving_memory(program, BYTES[design.workload.precision])  # type: ignore[union-attr]
     return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
 
 

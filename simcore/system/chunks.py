@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from simcore.algorithm_spec import CUSTOM
 from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage, algorithm_for
 from simcore.design import Design, Dimension
@@ -248,6 +250,14 @@ class Chunker:
     def hops(self, group: Sequence[GroupSlice], origin: int, target: int) -> tuple[int, ...]:
         """How far apart two members of a group are in each of its dimensions, in members."""
         return apart(self.place_of(group, origin), self.place_of(group, target))
+
+    def steps_on(self, group: Sequence[GroupSlice], members: int) -> list[tuple[int, ...]]:
+        """How far each of the first `members` of a group is from the next one; the last one's next is the first."""
+        places = np.zeros((members, len(group)), np.int64)
+        left = np.arange(members)
+        for column, where in enumerate(group):
+            left, places[:, column] = np.divmod(left, where.part.members)
+        return [tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist()]
 
     def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         """Phases of the chunks of a message between members that are `hops` apart.

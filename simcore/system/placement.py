@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from simcore.design import Design
 from simcore.network import Slice
 from simcore.problem import Problem
+from simcore.workload_spec import RecommenderWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
             left //= members
             stride *= members
         slices[group] = tuple(taken)
+    if isinstance(design.workload, RecommenderWorkload):
+        slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
     return slices, problems
 
 

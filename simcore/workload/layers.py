@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simcore.design import Parallelism, TransformerWorkload
-from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Product, Start, Wait, Waits, blocking
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
 from simcore.spec import BYTES, Transformer
 
 VOCABULARY_MULTIPLE = 128
@@ -34,7 +34,8 @@ class Shapes:
     workload: TransformerWorkload
     parallelism: Parallelism
     copies: bool = False
-    """Whether collectives also pass over their buffers in memory (NPUs with a calibrated curve)."""
+    """Whether to count what only a calibrated curve can price: collectives that pass over their buffers in memory, and
+    weight gradients added up over microbatches."""
 
     @cached_property
     def model(self) -> Transformer:
@@ -69,13 +70,14 @@ class Shapes:
 
     def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
         """`batch` products [m,k]x[k,n]; the single one has weights [k,n], those of a batch have none."""
-        bytes_moved = self.width * batch * (m * k + k * n + m * n)
-        return Compute(name, "gemm", 2.0 * batch * m * n * k, bytes_moved, shape=Product(batch, m, n, k))
+        return Compute(
+            name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n), shape=(batch, m, n, k)
+        )
 
     def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
         """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
-        back = 2.0 * count if backward is None else backward
-        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back * self.width)
+        back = None if backward is None else backward * self.width
+        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
 
     def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
         """A collective of `size` [B] that its stage waits for."""
@@ -169,38 +171,41 @@ def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
     )
 
 
-def backwards(operators: tuple[Operator, ...], beside: tuple[Operator, ...] = ()) -> tuple[Operator, ...]:
+def backwards(
+    operators: tuple[Operator, ...], beside: tuple[Operator, ...] = (), accumulate: bool = False
+) -> tuple[Operator, ...]:
     """The backward pass of `operators`, in reverse.
 
     A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
-    [k,m]x[m,n], which is then added to what earlier microbatches left. `beside` starts once the gradient of the input
-    of the first of them, the column-parallel one, is there, and runs beside that of its weights.
+    [k,m]x[m,n]; with `accumulate` it is then added to what earlier microbatches left. `beside` starts once the gradient
+    of the input of the first of them, the column-parallel one, is there, and runs beside that of its weights.
     """
     first = next((i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape), -1)
     back: list[Operator] = []
     for i in range(len(operators) - 1, -1, -1):
         op = operators[i]
         if isinstance(op, Compute) and not op.name.endswith(COPY):
-            own = _product_backward(op) if op.shape else [_moves_backward(op)]
+            own = _product_backward(op, accumulate) if op.shape else [_twice(op)]
             if i == first and beside:
                 own = [own[0], *beside, *own[1:], Wait(Waits.BESIDE, Category.TENSOR)]
             back += own
     return tuple(back)
 
 
-def _moves_backward(op: Compute) -> Compute:
-    return op._replace(name=op.name + "-backward", bytes=op.backward_bytes)
+def _twice(op: Compute) -> Compute:
+    moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
+    return op._replace(name=op.name + "-backward", flops=2 * op.flops, bytes=moved)
 
 
-def _product_backward(op: Compute) -> list[Operator]:
+def _product_backward(op: Compute, accumulate: bool) -> list[Operator]:
     assert op.shape is not None
     batch, m, n, k = op.shape
-    width = op.bytes / (batch * (m * k + k * n + m * n))
     back: list[Operator] = [
-        op._replace(name=op.name + "-input-gradient", shape=Product(batch, m, k, n)),
-        op._replace(name=op.name + "-weight-gradient", shape=Product(batch, k, n, m)),
+        op._replace(name=op.name + "-input-gradient", shape=(batch, m, k, n)),
+        op._replace(name=op.name + "-weight-gradient", shape=(batch, k, n, m)),
     ]
-    if batch == 1:
+    if accumulate and batch == 1:
+        width = op.bytes / (m * k + k * n + m * n)
         back.append(Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * k * n * width))
     return back
 
@@ -220,7 +225,7 @@ def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
     halves = _halves(forward)
     backward: tuple[Operator, ...] = ()
     for half in reversed(halves):
-        backward += (*shapes.gather(), *backwards(half, shapes.reduce_beside()))
+        backward += (*shapes.gather(), *backwards(half, shapes.reduce_beside(), shapes.copies))
     return again + backward
 
 
@@ -271,7 +276,7 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
 
 def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return backwards(head_forward(shapes), shapes.reduce_beside())
+    return backwards(head_forward(shapes), shapes.reduce_beside(), shapes.copies)
 
 
 def layer_activations(shapes: Shapes) -> float:
