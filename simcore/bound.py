@@ -25,10 +25,11 @@ from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.footprint import footprint, model_states
 from simcore.program import Compute, Program
-from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
+from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
-from simcore.workload.transformer import forward_flops, transformer_program
+from simcore.workload import transformer_program
+from simcore.workload.counts import forward_flops, model_matrices
 
 Bounds = dict[str, float | None]
 
@@ -196,9 +197,9 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
     peak = npu.peak[workload.precision] * npu.gemm.limit
-    seconds = 3 * forward_flops(workload) / (npus * peak)
+    seconds = 3 * forward_flops(workload, flash=True) / (npus * peak)
     states = model_states(
-        _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
+        model_matrices(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
     )
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
     throughput = workload.global_batch * workload.sequence / seconds
@@ -216,10 +217,3 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
     return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
-
-
-def _parameters(model: Transformer) -> float:
-    """Parameters of the whole model, with one embedding matrix."""
-    matrices = 2 * model.hidden**2 + 2 * model.hidden * model.kv_width
-    matrices += (3 if model.gated else 2) * model.hidden * model.ffn
-    return float(model.layers * matrices + model.vocabulary * model.hidden)

@@ -21,6 +21,8 @@ class Waits(IntEnum):
     """The gather of the next layer's parameters (ZeRO-3)."""
     GRADIENTS = 2
     """Gradient buckets on their way."""
+    OVERLAP = 3
+    """What travels beside one piece of a split operator: tensor- and context-parallel communication."""
 
 
 class Category(IntEnum):
@@ -40,13 +42,19 @@ GROUP_CATEGORY = {
     "context": Category.CONTEXT,
     "expert": Category.EXPERT,
     "data": Category.DATA,
+    "data_context": Category.DATA,
+    "expert_data": Category.DATA,
     "pipeline": Category.PIPELINE,
     "all": Category.DATA,
 }
 
 
 class Compute(NamedTuple):
-    """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
+    """An operator, by `kind`.
+
+    `gemm` runs at the roofline, `memory` moves its bytes, `flash` is fused attention, `core` a product of attention
+    that stays in 16 bits where other products are in 8.
+    """
 
     name: str
     kind: str
@@ -101,6 +109,8 @@ class Part:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
+    expert_parameters: float = 0.0
+    """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
 
 
 @dataclass(frozen=True, slots=True)
