@@ -109,6 +109,20 @@ def _problems(design: Design) -> Iterator[Problem]:
             found = f"'{design.algorithms[index]}'"
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
 
+    if isinstance(design.workload, TransformerWorkload):
+        yield from _exchanges(design)
+
+
+def _exchanges(design: Design) -> Iterator[Problem]:
+    """Exchanges between neighbours of a ring, beside computation: ASTRA-sim has no such collective."""
+    p = design.parallelism
+    if p.context > 1 and p.context_communication == "ring":
+        path = ("parallelism", "context_communication")
+        yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")
+    if p.tensor > 1 and p.tensor_overlap:
+        path = ("parallelism", "tensor_overlap")
+        yield Problem(path, "false (ASTRA-sim has no exchange between neighbours)", "true")
+
 
 def _write(path: Path, content: Mapping[str, Any]) -> Path:
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")  # JSON is YAML, too
