@@ -35,7 +35,7 @@ DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 # none); room for lanes; where the tables start; outstanding collectives by class.
 NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(8)
 END_AT, READY_AT, BUSY_AT, SERVING_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT, PENDING = range(8, 17)
-CLASSES = 4
+CLASSES = 5
 STATE_HEADER = PENDING + CLASSES
 # By dimension: end of service (`NEVER`: idle), dimensions that may be able to pick, outstanding collectives by
 # component. Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes,

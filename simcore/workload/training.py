@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from simcore.design import CollectiveWorkload, Design
 from simcore.program import Category, Compute, Operator, Part, Segment, Start, Wait, Waits
 from simcore.spec import BYTES
-from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload.data_parallel import MASTER_BYTES
 from simcore.workload_spec import InferenceWorkload
 
 
