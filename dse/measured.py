@@ -1,8 +1,8 @@
 """Tables of measured training iterations: CSV to checked designs, or one error with every problem in the table.
 
 A row is one job: a model by its shape (`hidden, layers, heads, vocab`) or by a name of the catalogue (`model`; `layers`
-then says how many of them), a device and a fabric of the catalogue, the degrees, and `measured_s`. Columns beyond
-`REQUIRED` may be left out or left empty.
+then says how many of them; a cut model of experts keeps one dense layer), a device and a fabric of the catalogue, the
+degrees, and `measured_s`. Columns beyond `REQUIRED` may be left out or left empty.
 """
 
 from __future__ import annotations
@@ -28,13 +28,27 @@ REQUIRED = (
 )  # fmt: skip
 SHAPE = ("hidden", "heads", "vocab")
 OPTIONAL = (
-    "case", "model", "context", "expert", "sequence_parallel", "overlap_gradients", "precision", "gradient_precision",
+    "case", "model", "software", "context", "expert", "sequence_parallel", "precision", "gradient_precision",
     "measured_memory_gib", *SHAPE,
 )  # fmt: skip
 COUNTS = (
     "layers", "seq", "npus", "global_batch", "microbatch", "tensor", "pipeline", "data", "interleave",
     "hidden", "heads", "vocab", "context", "expert",
 )  # fmt: skip
+SOFTWARE: dict[str, dict[str, Any]] = {
+    "megatron-deepspeed": {"data_overlap": False},
+    "megatron-core": {
+        "data_overlap": False,
+        "flash_attention": True,
+        "cross_entropy_fusion": True,
+        "context_communication": "all_to_all",
+    },
+}
+"""What a software stack does to every design: keys of `parallelism`.
+
+Megatron-DeepSpeed reduces gradients once its pipeline has drained. Megatron-core, with Transformer Engine and the
+settings under which its iterations were measured, fuses attention and the loss.
+"""
 SEQUENCE_PARALLEL = "+sequence_parallel"
 """What `recompute` may end in."""
 MOST_BYTES = 64 << 20
@@ -151,7 +165,7 @@ def _choices(cells: Row) -> Iterator[Problem]:
         "recompute": (*recompute, *(name + SEQUENCE_PARALLEL for name in recompute)),
         "zero": ("0", "1", "2", "3"),
         "sequence_parallel": ("true", "false"),
-        "overlap_gradients": ("true", "false"),
+        "software": tuple(SOFTWARE),
         "precision": ("fp32", "fp16", "bf16", "fp8"),
         "gradient_precision": ("fp16", "fp32"),
     }
@@ -162,6 +176,12 @@ def _choices(cells: Row) -> Iterator[Problem]:
     if cells.get("model") and _model(cells["model"]) is None:
         models = tuple(catalog.section("models"))
         yield Problem(("model",), "a model of the catalogue", f"'{cells['model']}'", nearest(cells["model"], models))
+
+
+def _software(cells: Row) -> str:
+    """The table's, or by the precision of gradients: fp32 are Megatron's main gradients."""
+    given = cells.get("software", "").lower()
+    return given or ("megatron-core" if cells.get("gradient_precision", "").lower() == "fp32" else "megatron-deepspeed")
 
 
 def _number(text: str) -> float:
@@ -186,6 +206,9 @@ def _document(cells: Row) -> dict[str, Any]:
     model: dict[str, Any] = {}
     if cells.get("model"):
         model = {**(_model(cells["model"]) or {})}
+    if (whole := model.get("layers")) and numbers["layers"] < whole and "mixture_of_experts" in model:
+        experts = model["mixture_of_experts"]
+        model["mixture_of_experts"] = {**experts, "dense_layers": min(1, experts.get("dense_layers", 0))}
     model |= {
         key: numbers[name]
         for name, key in (("hidden", "hidden"), ("layers", "layers"), ("heads", "heads"), ("vocab", "vocabulary"))
@@ -202,7 +225,7 @@ def _document(cells: Row) -> dict[str, Any]:
         "zero": int(cells["zero"]),
         "recompute": recompute.removesuffix(SEQUENCE_PARALLEL),
         "sequence_parallel": sequence_parallel,
-        "overlap_gradients": cells.get("overlap_gradients", "").lower() == "true",
+        **SOFTWARE[_software(cells)],
     }
     cluster = {"npu": cells["device"].lower(), "fabric": cells["fabric"].lower(), "npus": numbers["npus"]}
     return {"workload": workload, "parallelism": parallelism, "cluster": cluster}

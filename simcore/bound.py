@@ -29,11 +29,11 @@ from simcore.memory.expanded import capacity, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
 from simcore.program import Compute, Program
-from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
+from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
 from simcore.workload import KINDS, Totals
-from simcore.workload.transformer import forward_flops
+from simcore.workload.counts import forward_flops, model_matrices
 
 Bounds = dict[str, float | None]
 
@@ -251,15 +251,8 @@ def _totals(workload: Any) -> Totals:
         return kind.totals(workload)
     assert isinstance(workload, TransformerWorkload)
     tokens = workload.global_batch * workload.sequence
-    return Totals(3 * forward_flops(workload), tokens, _parameters(workload.model), trained=True)
+    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
     return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
-
-
-def _parameters(model: Transformer) -> float:
-    """Parameters of the whole model, with one embedding matrix."""
-    matrices = 2 * model.hidden**2 + 2 * model.hidden * model.kv_width
-    matrices += (3 if model.gated else 2) * model.hidden * model.ffn
-    return float(model.layers * matrices + model.vocabulary * model.hidden)

@@ -89,12 +89,27 @@ class Parallelism(Frozen):
     microbatch: Count = 1
     schedule: Literal["gpipe", "1f1b"] = "1f1b"
     interleave: Count = 1
+    first_stage_layers: Count | None = None
+    """Layers of the first pipeline stage, and of the last one; an even share unless given."""
+    last_stage_layers: Count | None = None
     recompute: Literal["none", "selective", "full"] = "none"
+    recompute_layers: Count | None = None
+    """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     sequence_parallel: Flag = False
+    flash_attention: Flag = False
+    """One fused kernel that keeps no scores and recomputes them in the backward pass."""
+    cross_entropy_fusion: Flag = False
+    """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32."""
+    context_communication: Literal["ring", "all_to_all"] = "ring"
+    """Keys and values go round the context group; or all-to-alls give each NPU some heads of the whole sequence."""
+    context_overlap: Flag = True
+    """Keys and values travel while the attention to those before them is computed (ring)."""
+    tensor_overlap: Flag = False
+    """Gathers and reduce-scatters of sequence parallelism go step by step beside pieces of their matrix product."""
+    data_overlap: Flag = True
+    """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
-    overlap_gradients: Flag = True
-    """Buckets are reduced during the last backward pass; else all gradients at once after it."""
 
 
 class Dimension(Frozen):
@@ -227,6 +242,11 @@ class Design(Frozen):
         p = self.parallelism
         return p.data or self.cluster.npus // (p.tensor * p.context * p.pipeline)
 
+    @property
+    def copies(self) -> int:
+        """NPUs that have the same parameters, routed experts aside, and reduce their gradients: data x context."""
+        return self.data * self.parallelism.context
+
     @cached_property
     def algorithms(self) -> tuple[Algorithm, ...]:
         """All-reduce algorithm of each dimension."""
@@ -264,8 +284,6 @@ class Design(Frozen):
                 del document["cluster"][key]
         if not self.system.algorithms:
             del system["algorithms"]
-        if self.parallelism.overlap_gradients:
-            del document["parallelism"]["overlap_gradients"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
         if isinstance(self.workload, CollectiveWorkload):

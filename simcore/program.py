@@ -23,8 +23,8 @@ class Waits(IntEnum):
     """Gradient buckets on their way."""
     EXCHANGE = 3
     """Embeddings on their way between the owners of tables and of samples."""
-    BESIDE = 4
-    """Reduction of an input's gradient, while that of the weights is computed."""
+    OVERLAP = 4
+    """What travels beside one piece of a split operator, or beside the gradient of a product's weights."""
 
 
 class Category(IntEnum):
@@ -44,13 +44,19 @@ GROUP_CATEGORY = {
     "context": Category.CONTEXT,
     "expert": Category.EXPERT,
     "data": Category.DATA,
+    "data_context": Category.DATA,
+    "expert_data": Category.DATA,
     "pipeline": Category.PIPELINE,
     "all": Category.DATA,
 }
 
 
 class Compute(NamedTuple):
-    """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
+    """An operator, by `kind`.
+
+    `gemm` runs at the roofline, `memory` moves its bytes, `flash` is fused attention, `core` a product of attention
+    that stays in 16 bits where other products are in 8.
+    """
 
     name: str
     kind: str
@@ -111,6 +117,8 @@ class Part:
     """Bytes of the largest temporary buffers, per NPU."""
     resident: float = 0.0
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
+    expert_parameters: float = 0.0
+    """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ EXAMPLES = """examples:
   dse validate measured.csv --json | jq .mape
 
 columns: device fabric layers seq npus global_batch microbatch tensor pipeline data interleave recompute zero
-measured_s, and hidden heads vocab, or model; optional: case context expert sequence_parallel overlap_gradients
+measured_s, and hidden heads vocab, or model; optional: case software context expert sequence_parallel
 precision gradient_precision measured_memory_gib
 """
 

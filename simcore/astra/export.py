@@ -21,7 +21,7 @@ from typing import Any
 
 from simcore.astra.chakra import CommType, Node, NodeType, bool_attribute, collective_node, int_attribute, write_trace
 from simcore.compute import operator_times
-from simcore.design import CollectiveWorkload, Design
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.reference.cluster import Cluster
 from simcore.plan import program_of
 from simcore.problem import InputError, Problem
@@ -108,6 +108,20 @@ def _problems(design: Design) -> Iterator[Problem]:
         if design.algorithms[index] not in _ALGORITHMS:
             found = f"'{design.algorithms[index]}'"
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
+
+    if isinstance(design.workload, TransformerWorkload):
+        yield from _exchanges(design)
+
+
+def _exchanges(design: Design) -> Iterator[Problem]:
+    """Exchanges between neighbours of a ring, beside computation: ASTRA-sim has no such collective."""
+    p = design.parallelism
+    if p.context > 1 and p.context_communication == "ring":
+        path = ("parallelism", "context_communication")
+        yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")
+    if p.tensor > 1 and p.tensor_overlap:
+        path = ("parallelism", "tensor_overlap")
+        yield Problem(path, "false (ASTRA-sim has no exchange between neighbours)", "true")
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> Path:

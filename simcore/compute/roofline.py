@@ -33,26 +33,29 @@ class Roofline(OperatorTimes):
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self.peak)
+        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
         return max(computing, moving) + npu.overhead
 
-    @property
-    def peak(self) -> float:
-        """Peak rate at this precision [FLOP/s]."""
-        return self.npu.peak[self.precision]  # type: ignore[index]  # checked at the door
+    def _peak(self, kind: str) -> float:
+        """Attention stays in bf16 where linear layers compute in 8 bits."""
+        precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
+        peak: float = self.npu.peak[precision]  # type: ignore[index]  # checked at the door
+        return peak
 
     def _on_curve(self, operator: Compute, curve: Curve) -> float:
         npu = self.npu
         longest = operator.bytes / (npu.memory.bandwidth * curve.memory)
         if operator.flops:
-            worth = operator.flops / curve.matmul.limit
             if operator.shape is not None:
                 assert npu.multiprocessors is not None  # checked at the door
                 worth = relative_seconds(curve.matmul, npu.multiprocessors, *operator.shape)
-            longest = max(longest, worth / self.peak)
+            else:
+                worth = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
+            longest = max(longest, worth / self._peak(operator.kind))
         return max(longest + curve.kernel, curve.launch)
 
     def least(self, flops: float) -> float:
         """See `OperatorTimes.least`."""
-        limit = self.npu.gemm.limit if self.npu.curve is None else self.npu.curve.matmul.limit
-        return flops / (limit * self.peak)
+        npu = self.npu
+        limit = npu.gemm.limit if npu.curve is None else max(npu.curve.matmul.limit, npu.curve.flash)
+        return flops / (limit * self._peak("gemm"))

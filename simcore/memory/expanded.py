@@ -21,7 +21,7 @@ from simcore.problem import Path, Problem
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
 from simcore.result import Memory
 from simcore.spec import BYTES
-from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload.data_parallel import MASTER_BYTES
 from simcore.workload_spec import InferenceWorkload
 
 

@@ -21,16 +21,18 @@ from simcore.schedule.base import CHUNK_SHIFT
 from simcore.spec import BYTES
 from simcore.workload import layers
 from simcore.workload.base import Totals, WorkloadKind
+from simcore.workload.counts import forward_flops
+from simcore.workload.layer import layer_forward, layer_parameters
 from simcore.workload.layers import Shapes
 from simcore.workload.network import precision, unused
-from simcore.workload.transformer import forward_flops, part_layers
+from simcore.workload.stages import part_layers
 from simcore.workload_spec.inference import InferenceWorkload
 
 TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
 MOST_TOKENS = 1 << CHUNK_SHIFT
-_ATTENTION = ("scores", "softmax", "attention")
+_ATTENTION = ("scores", "softmax", "attention-dropout", "attention")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class _Builder:
     @cached_property
     def _around(self) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
-        return layers.layer_forward(self.one)
+        return layer_forward(self.one)
 
     @cached_property
     def cache_width(self) -> int:
@@ -88,7 +90,7 @@ class _Builder:
     def layer(self, token: int) -> tuple[Operator, ...]:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
-            return layers.layer_forward(self.shapes(self.workload.prompt_length))
+            return layer_forward(self.shapes(self.workload.prompt_length))
         attention = dict(zip(_ATTENTION, self.attention(self.workload.prompt_length + token), strict=True))
         return tuple(attention.get(getattr(operator, "name", ""), operator) for operator in self._around)
 
@@ -104,7 +106,7 @@ class _Builder:
         segments = [Segment("embedding", layers.embedding_forward(shapes))] if first else []
         segments += [Segment("layer", layer, count)] if count else []
         segments += [Segment("head", self.head())] if last else []
-        parameters = count * layers.layer_parameters(shapes)
+        parameters = count * sum(layer_parameters(shapes))
         parameters += layers.embedding_parameters(shapes) if first else 0.0
         parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
         return Part(tuple(segments), (), (), parameters, 0.0, self._working(shapes, last))
@@ -158,6 +160,10 @@ class InferenceKind(WorkloadKind):
         if model.position == "learned" and length > model.sequence_length:
             expected = f"prompt and output of at most {model.sequence_length} tokens together"
             yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
+        if model.mixture_of_experts or model.latent_attention:
+            expected = "a model without experts and latent attention (those are not served yet)"
+            yield Problem(("workload", "model"), expected, model.name)
+            return
         names = [getattr(operator, "name", "") for operator in _Builder(workload, p, 1).layer(0)]
         if any(names.count(name) != 1 for name in _ATTENTION):
             expected = "a model whose attention is scores, softmax and weighted values (others are not served yet)"
@@ -200,7 +206,7 @@ class InferenceKind(WorkloadKind):
         """See `WorkloadKind.totals`."""
         model = workload.model
         shapes = _Builder(workload, Parallelism(), 1).one
-        parameters = model.layers * layers.layer_parameters(shapes) + layers.embedding_parameters(shapes)
+        parameters = model.layers * sum(layer_parameters(shapes)) + layers.embedding_parameters(shapes)
         return Totals(served_flops(workload), workload.global_batch * workload.output_length, parameters, trained=False)
 
 

@@ -79,6 +79,8 @@ class _Counter:
             return links
         if kind.startswith(FLAT):
             return 4 * links * self.design.cluster.npus
+        if kind == "shift":
+            return links * (2 if shape.kind != "star" else 1)
         algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
         return links * sum(_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
