@@ -160,8 +160,8 @@ class MatmulCurve(Frozen):
     """Share of the peak that an endless product reaches."""
     depth: Annotated[float, Field(ge=0)]
     """Steps along k that filling and draining the pipeline of a tile costs."""
-    edge: Annotated[float, Field(ge=0)]
-    """What loading an operand along an edge of a tile costs, in multiply-accumulates a number."""
+    load: Annotated[float, Field(ge=0)]
+    """Share of the time to load a tile's operands from shared memory that its arithmetic does not hide."""
     wave: Annotated[float, Field(ge=0, le=1)]
     """How much of a last, partly filled wave of tiles costs as if it were full."""
 
@@ -205,7 +205,9 @@ class Npu(Frozen):
     overhead: Annotated[Time, Field(ge=0)] = 4e-6
     """Time a kernel takes beyond its roofline [s]."""
     multiprocessors: Count | None = None
-    """Streaming multiprocessors; what a `curve` needs."""
+    """Streaming multiprocessors."""
+    flops_per_clock: Count | None = None
+    """Dense 16-bit FLOPs of one multiprocessor in one clock."""
     curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     power: NpuPower
@@ -217,8 +219,8 @@ class Npu(Frozen):
 
     @model_validator(mode="after")
     def _curve_needs_multiprocessors(self) -> Npu:
-        if self.curve is not None and self.multiprocessors is None:
-            raise ValueError("expected 'multiprocessors' with a 'curve' (waves of tiles are counted on them), got none")
+        if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
+            raise ValueError("expected 'multiprocessors' and 'flops_per_clock' with a 'curve', got one or none of them")
         return self
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.compute.base import OperatorTimes
-from simcore.compute.matmul import relative_seconds
+from simcore.compute.matmul import machine_of, worth
 from simcore.program import Compute
 from simcore.spec import Curve, Npu
 
@@ -43,15 +43,13 @@ class Roofline(OperatorTimes):
         return peak
 
     def _on_curve(self, operator: Compute, curve: Curve) -> float:
-        npu = self.npu
-        longest = operator.bytes / (npu.memory.bandwidth * curve.memory)
+        longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
         if operator.flops:
             if operator.shape is not None:
-                assert npu.multiprocessors is not None  # checked at the door
-                worth = relative_seconds(curve.matmul, npu.multiprocessors, *operator.shape)
+                flops = worth(machine_of(self.npu), operator.shape)
             else:
-                worth = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
-            longest = max(longest, worth / self._peak(operator.kind))
+                flops = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
+            longest = max(longest, flops / self._peak(operator.kind))
         return max(longest + curve.kernel, curve.launch)
 
     def least(self, flops: float) -> float:
