@@ -179,8 +179,9 @@ class Curve(Frozen):
     """Time a kernel takes on the device beyond its roofline [s]."""
     launch: Annotated[Time, Field(ge=0)]
     """Least time from one operator to the next: what the host's software takes to launch it [s]."""
-    interval: tuple[float, float] | None = None
-    """Measured over predicted iteration time: between these two in nine jobs of ten that were left out of the fit."""
+    interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
+    """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
+    that the fit had not seen."""
     sources: dict[str, str] = {}
 
 
