@@ -1,9 +1,9 @@
 """The few parameters of a curve that measured iterations decide, by robust least squares; the simulator is the model.
 
 Residuals are logarithms of predicted over measured times. The rows of one hidden size often differ only in how one job
-was spread, so each hidden size has one vote, not each row; and a residual beyond `SCALE` pulls with constant force (soft
-L1), because runs on a shared cluster are late now and then, never early. A weak prior holds what the table says nothing
-about where it was.
+was spread, so each hidden size has one vote, not each row; and a residual beyond `SCALE` pulls with constant force
+(soft L1), because runs on a shared cluster are late now and then, never early. A weak prior holds what the table says
+nothing about where it was.
 """
 
 from __future__ import annotations
