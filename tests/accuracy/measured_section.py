@@ -23,7 +23,8 @@ def measured_section() -> Iterator[str]:
     """Prediction against measurement, table by table."""
     yield "## Measured training iterations\n"
     yield "`dse validate` with the catalogue's curves, which were fitted to these rows (see *Calibration* for rows"
-    yield "left out); errors in percent, regret over the best measured time. Others' errors are as published, on their own measurements.\n"
+    yield "left out); errors in percent, regret over the best measured time. Others' errors are as published, on their"
+    yield "own measurements.\n"
     yield "| table | rows | MAPE | median | worst | pairwise order | regret | others' error |"
     yield "|---|--:|--:|--:|--:|--:|--:|---|"
     for name, others in OTHERS.items():
