@@ -68,7 +68,9 @@ _NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
 def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
     if key in _NAMED:
-        options.insert(0, {"enum": list(catalog.section(_NAMED[key]))})
+        names = {"enum": list(catalog.section(_NAMED[key]))}
+        varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
+        options = [names, varied, *options]
     return {"anyOf": options}
 
 
