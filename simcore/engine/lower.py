@@ -136,12 +136,12 @@ class Lowering:
 
 
 def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
-    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
+    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 5]`."""
     p, v = program.stages, program.chunks
-    programs = np.zeros((p, v, 4), np.int64)
+    programs = np.zeros((p, v, 5), np.int64)
     group = lowering.placement.get("pipeline", ())
     places = [lowering.chunker.place_of(group, stage) for stage in range(p)]
-    known: dict[Hashable, tuple[int, int, int, int]] = {}
+    known: dict[Hashable, tuple[int, int, int, int, int]] = {}
 
     def hops(stage: int, onward: int) -> tuple[int, ...] | None:
         if p == 1 or not 0 <= stage + onward < p * v:
@@ -157,11 +157,13 @@ def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
         key = (program.part_of[k], ahead, back, id(final))
         if key not in known:
             part = program.parts[program.part_of[k]]
+            ends, onward = (part.last_weights, None) if part.weights else (part.last_backward, send(back))
             known[key] = (
                 lowering.block(part.forward, send(ahead)),
                 lowering.block(part.backward, send(back)),
                 lowering.block(part.last_backward, send(back)),
-                lowering.block(part.last_backward, send(back), final),
+                lowering.block(ends, onward, final),
+                lowering.block(part.weights, None),
             )
         programs[s, chunk] = known[key]
     return programs

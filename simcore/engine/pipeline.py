@@ -15,7 +15,7 @@ import numpy as np
 
 from simcore.compiled import compiled, inlined
 from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, normalized, shift, start, unhindered, wait
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
 BLOCKING_CLASS = 0
 
@@ -29,8 +29,9 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
 UNKNOWN, CONSTANT, VARIES = range(3)
 
-# Programs of a stage's blocks, `[stages, chunks, 4]`; FINAL is that of the very last backward, in chunk 0.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL = range(4)
+# Programs of a stage's blocks, `[stages, chunks, 5]`; FINAL is that of the very last block, in chunk 0;
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS = range(5)
 
 # Log, `[capacity, 5]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
 BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
@@ -195,11 +196,12 @@ def run(
         while position[s] < length:
             code = order[s, position[s]]
             direction = code & 1
-            chunk = (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
+            chunk = (code >> 1) & (WEIGHTS - 1)
+            weights = (code >> 1) & WEIGHTS > 0
             microbatch = code >> (CHUNK_SHIFT + 1)
             stage = chunk * stages + s
             before = stage - 1 + 2 * direction
-            arrival = done[direction, before, microbatch] if 0 <= before < virtual else 0
+            arrival = done[direction, before, microbatch] if 0 <= before < virtual and not weights else 0
             if arrival < 0:
                 break
             if arrival > now:
@@ -208,6 +210,8 @@ def run(
             kind = FORWARD
             if direction == 1:
                 kind = LAST_BACKWARD if microbatch == microbatches - 1 else BACKWARD
+                if weights:
+                    kind = WEIGHT_GRADIENTS
                 if position[s] == length - 1:
                     kind = FINAL
             block = programs[s, chunk, kind]
@@ -238,6 +242,8 @@ def run(
                 now = states[s, NOW]
             _note(log, BLOCK_LEVEL, s, code, begin, now)
             position[s] += 1
+            if weights:
+                continue
             done[direction, stage, microbatch] = sent
             after = stage + 1 - 2 * direction
             if 0 <= after < virtual:

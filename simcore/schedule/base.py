@@ -12,6 +12,11 @@ CHUNK_SHIFT = 12
 """Bits of a block's code that hold its chunk."""
 
 
+WEIGHTS = 1 << CHUNK_SHIFT - 1
+"""Bit of a block's chunk that says that it computes weight gradients alone (direction 1): it needs no input and sends
+nothing."""
+
+
 class Steady(NamedTuple):
     """The steady phase of a schedule, in microbatches.
 
@@ -31,14 +36,20 @@ class PipelineSchedule(ABC):
 
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
-        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]`.
+        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]` (with `WEIGHTS`: 3 x).
 
         A block is coded as (microbatch << CHUNK_SHIFT | chunk) << 1 | direction, direction 0 forward and 1 backward.
+        Where a schedule `splits` the backward pass, chunks with the bit `WEIGHTS` are blocks of weight gradients.
         """
 
     @abstractmethod
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
         """Most forward blocks of each chunk whose backward is still to come, on `stage`, all at the same time."""
+
+    @property
+    @abstractmethod
+    def splits(self) -> bool:
+        """Whether backward blocks compute input gradients alone, and weight gradients come in blocks of their own."""
 
     @abstractmethod
     def steady(self, stages: int, chunks: int) -> Steady | None:

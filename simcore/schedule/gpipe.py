@@ -20,6 +20,11 @@ class GPipe(PipelineSchedule):
         """See `PipelineSchedule.in_flight`."""
         return (microbatches,)
 
+    @property
+    def splits(self) -> bool:
+        """See `PipelineSchedule.splits`."""
+        return False
+
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """None: the forwards of all microbatches come before the first backward."""
         return None

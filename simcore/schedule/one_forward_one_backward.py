@@ -74,6 +74,11 @@ class OneForwardOneBackward(PipelineSchedule):
             counts[(i % (stages * chunks)) // stages if chunks > 1 else 0] += 1
         return tuple(counts)
 
+    @property
+    def splits(self) -> bool:
+        """See `PipelineSchedule.splits`."""
+        return False
+
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """One microbatch after the other; interleaved, one round of `stages` microbatches after the other.
 

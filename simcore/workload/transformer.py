@@ -6,11 +6,12 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from simcore.design import Design, TransformerWorkload
-from simcore.program import Operator, Part, Program
+from simcore.program import Operator, Part, Program, Segment
+from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
 from simcore.workload.counts import forward_flops
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
@@ -95,13 +96,27 @@ class _Builder:
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         return Part(
             forward=self.data.gathering(forward),
-            backward=self.data.gathering(backward),
-            last_backward=self.data.gathering(self.data.reducing(backward)),
+            **self._backward(backward),
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
             activations=self._kept(runs) + self._edges(last),
             working=self._working(runs, first, last),
             expert_parameters=experts,
         )
+
+    def _backward(self, units: list[Unit]) -> dict[str, tuple[Segment, ...]]:
+        """The backward passes of a part; where the schedule splits them, weight gradients apart."""
+        data = self.data
+        if not SCHEDULES[self.design.parallelism.schedule].splits:
+            return {"backward": data.gathering(units), "last_backward": data.gathering(data.reducing(units))}
+        halves = [layers.split_backward(unit.operators) for unit in units]
+        inputs = data.gathering([replace(unit, operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        weights = [replace(unit, operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        return {
+            "backward": inputs,
+            "last_backward": inputs,
+            "weights": data.plain(weights),
+            "last_weights": data.plain(data.reducing(weights)),
+        }
 
     def _kept(self, runs: Runs) -> float:
         return sum(count * activations.layer_activations(self.shapes, kind) for kind, count in runs)
