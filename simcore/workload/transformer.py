@@ -19,9 +19,9 @@ from simcore.workload.layer import LayerKind, layer_backward, layer_forward, lay
 from simcore.workload.layers import Shapes
 from simcore.workload.stages import Runs, stage_runs
 
-WORKSPACE = 2 * 32 * 2**20
-"""Workspaces of the matrix products [B]: 32 MiB each for the framework's library handle and for Transformer Engine's,
-what both reserve on NPUs since H100."""
+WORKSPACE = 32 * 2**20
+"""Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
+Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
 def transformer_program(design: Design) -> Program:
@@ -144,7 +144,13 @@ class _Builder:
             moments.append(self._head_moment())
         if first:
             moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
-        return max(moments, default=0.0) + self._placeholders(runs) + self._gathered(runs) + self._sent() + WORKSPACE
+        return (
+            max(moments, default=0.0)
+            + self._placeholders(runs)
+            + self._gathered(runs)
+            + self._sent()
+            + self._workspaces
+        )
 
     def _layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
@@ -186,6 +192,10 @@ class _Builder:
             return 0.0
         largest = max((self._layer(kind)[2].total for kind, _ in runs), default=0.0)
         return 2 * self.shapes.operand * largest
+
+    @property
+    def _workspaces(self) -> int:
+        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
 
     def _sent(self) -> float:
         """Hidden states received from and sent to the neighbouring stages."""
