@@ -75,11 +75,15 @@ _NAMED = {"model": ("models", "recommenders"), "npu": ("npus",), "cost": ("price
 def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
     if key in _NAMED:
-        options.insert(0, {"enum": [name for section in _NAMED[key] for name in catalog.section(section)]})
+        names = {"enum": [name for section in _NAMED[key] for name in catalog.section(section)]}
+        varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
+        options = [names, varied, *options]
     return {"anyOf": options}
 
 
 def _items(value: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" in value:  # an alternative with holes may read as several of them
+        return {"anyOf": value["oneOf"]}
     if "anyOf" in value:
         return {**value, "anyOf": [_items(option) for option in value["anyOf"]]}
     if "items" in value:
