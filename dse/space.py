@@ -27,7 +27,9 @@ from simcore.result import METRICS
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs",)
+_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_SERVED = ("time_to_first_token", "time_per_output_token")
+"""Metrics of a model that is served."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def space_from(document: Document, name: str) -> Space:
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
-        problems += _design_problems(template, readable)
+        problems += _design_problems(template, readable, objectives)
     if problems:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in problems]
         raise InputError(placed, document.source)
@@ -120,7 +122,9 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
     return tuple(found)
 
 
-def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[Problem]:
+def _design_problems(
+    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
+) -> list[Problem]:
     """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
     from simcore.check import check
     from simcore.load import parse_design
@@ -134,7 +138,7 @@ def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[P
             problems[_in_file(problem, filled)] = None
         if design is None:
             continue
-        for problem in _unanswerable(constraints, design.document()):
+        for problem in _unanswerable(constraints, objectives, design.document()):
             problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
@@ -157,9 +161,17 @@ def _in_file(problem: Problem, filled: Filled) -> Problem:
     return replace(problem, path=filled.source(problem.path))
 
 
-def _unanswerable(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Constraints that have no value for a design, whatever its metrics."""
-    metrics = {name: 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+def _unanswerable(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Constraints and objectives that have no value for a design, whatever its metrics."""
+    lacking = _SERVED if document["workload"].get("output_length") is None else ()
+    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for objective in objectives:
+        if objective.name in lacking:
+            place = ("objectives", objective.direction)
+            fix = "give the workload prompt_length and output_length, or drop it"
+            yield Problem(place, "a metric that every workload of the space has", f"'{objective.name}'", fix)
     for index, constraint in enumerate(constraints):
         try:
             constraint.violation(metrics, document)

@@ -236,7 +236,13 @@ def unused(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:
         field = type(design.parallelism).model_fields.get(name)
         if field is not None and (found := getattr(design.parallelism, name)) != field.default:
             path: Path = ("parallelism", name)
-            yield Problem(path, f"{field.default} (this kind of workload has no other)", str(found), "leave it out")
+            yield Problem(
+                path,
+                f"{field.default} (this kind of workload has no other)",
+                str(found),
+                "leave it out",
+                rule="kind of workload",
+            )
 
 
 def precision(design: Design) -> Iterator[Problem]:
