@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
@@ -26,6 +27,8 @@ MOST_SHAPES = 20_000
 
 def space_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
+    if space.jobs:
+        return _jobs_bounds(space)
     best: dict[str, float | None] = {}
     try:
         for number, design in enumerate(_shapes(space.template)):
@@ -37,6 +40,16 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
+
+
+def _jobs_bounds(space: Space) -> dict[str, float | None]:
+    """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
+    each = [space_bounds(space.of_job(job)) for job in space.jobs]
+    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
+    values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
+    weights = [job.weight for job in space.jobs]
+    found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
+    return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
 def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dse.constraint import Constraint
 from dse.objective import Objective
-from dse.record import State
+from dse.record import State, TunedRecord
 from simcore.bound import bound
 from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
@@ -48,6 +48,12 @@ class Outcome:
     metrics: dict[str, Any] | None = None
     cut_by: str | None = None
     error: str | None = None
+    workloads: tuple[TunedRecord, ...] = ()
+    """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
+
+
+Evaluate = Callable[[Mapping[str, Any]], Outcome]
+"""What an executor calls: a document to its outcome."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,10 @@ class Evaluator:
         design, problems = parse_design(document)
         if design is None:
             raise ValueError("; ".join(map(str, problems)))
+        return self.of(design)
+
+    def of(self, design: Design) -> Outcome:
+        """The outcome of one design of sound form."""
         try:
             return self._evaluate(design)
         except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from dse.expression import Expression, lookup_in
 from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, Split, compositions, magnitude
 from simcore.problem import Path, dotted
 from simcore.quantity import SI, write
+
+Keep = Callable[[Path], bool]
+"""Whether the hole at a path of the document is left for later."""
 
 
 @dataclass
@@ -25,6 +28,8 @@ class Filled:
     """Where what stands at a path of `document` stands in the file, where that differs."""
     choices: dict[str, int] = field(default_factory=dict)
     """Number of alternatives of every live choice, by the name it draws under."""
+    keep: Keep | None = None
+    """What was held back."""
 
     def source(self, path: Path) -> Path:
         """The place in the file of a path of the document."""
@@ -42,14 +47,16 @@ class _Late:
     hole: Expr
 
 
-def fill_template(template: Any, draw: Draw) -> Filled:
-    """Fill every live hole of a template.
+def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled:
+    """Fill every live hole of a template; what `keep` holds back stays a hole of the document, as do expressions then.
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
-    filled = Filled(None)
+    filled = Filled(None, keep=keep)
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
+    if keep is not None:
+        return filled
     while late:
         waiting = [entry for entry in late if not _settle(entry, filled)]
         if len(waiting) == len(late):
@@ -115,6 +122,8 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
             _fill(inner, (*path, i), (*source, i), f"{name}[{i}]", draw, filled, late)
             for i, inner in enumerate(template)
         ]
+    if filled.keep is not None and isinstance(template, Choice | Range | PowersOfTwo) and filled.keep(path):
+        return template
     if isinstance(template, Choice):
         index = template.fill(draw, name)
         chosen = template.alternatives[index]
