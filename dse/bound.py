@@ -11,11 +11,12 @@ from typing import Any
 
 from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
-from dse.fill import fill_template
+from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.cost.running import electricity, per_token, racks
 from simcore.design import Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.quantity import parse, write
@@ -108,12 +109,13 @@ def _least(bandwidth: Any) -> Any:
 def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
     """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
     least = _least(split.budget)
-    dimensions = [{"bandwidth": write(split.step, "bandwidth"), **d} for d in document["cluster"]["dimensions"]]
+    step = {"bandwidth": write(split.step, "bandwidth")}
+    dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
-    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if "bandwidth" not in d]
+    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
     rest = (split.units(least) - len(open_ones)) * split.step
     cheapest = min(open_ones, key=prices.__getitem__)
     own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
@@ -131,7 +133,8 @@ def _proven(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": design.cluster.memory_capacity,
+        "racks": float(racks(design)),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
@@ -148,4 +151,9 @@ def _proven(design: Design) -> dict[str, float | None]:
         idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
         time = free["iteration_time"]
         proven |= {"power": idle, "energy": None if time is None else idle * time}
+        proven["cost.electricity"] = electricity(design, idle)
+        if time is not None and throughput is not None:
+            each = per_token(design, cost.total, idle * time, time, throughput * time)
+            proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
+            proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
     return proven

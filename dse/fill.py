@@ -168,7 +168,7 @@ def _share(
 ) -> None:
     """Give each dimension that has no bandwidth of its own its share of the budget."""
     listed = cluster.get("dimensions")
-    open_ones = [i for i, d in enumerate(listed or []) if isinstance(d, dict) and "bandwidth" not in d]
+    open_ones = [i for i, d in enumerate(listed or []) if is_open(d)]
     if not open_ones:
         raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
     assert listed is not None
@@ -231,7 +231,12 @@ def _open_dimensions(dimensions: Any) -> dict[int, float]:
                     longer[parts + more] = longer.get(parts + more, 0) + count * times
             ways = longer
         return ways
-    return {int(isinstance(dimensions, dict) and "bandwidth" not in dimensions): template_count(dimensions)}
+    return {int(is_open(dimensions)): template_count(dimensions)}
+
+
+def is_open(dimension: Any) -> bool:
+    """Whether a dimension has no bandwidth of its own, nor NICs that give it one."""
+    return isinstance(dimension, dict) and "bandwidth" not in dimension and "nics" not in dimension
 
 
 def _split_count(split: Split, parts: int) -> float:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from dse.template import parse_template
 from simcore.document import Document, read_document
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
+
+if TYPE_CHECKING:
+    from simcore.design import Design
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
@@ -111,10 +114,10 @@ def space_from(document: Document, name: str) -> Space:
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
         for job in jobs:
-            found = _design_problems({**template, **job.template}, readable)
+            found = _design_problems({**template, **job.template}, readable, objectives)
             problems += [replace(problem, path=job.place(problem.path)) for problem in found]
         if not jobs:
-            problems += _design_problems(template, readable)
+            problems += _design_problems(template, readable, objectives)
     if problems:
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
@@ -155,7 +158,9 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
     return tuple(found)
 
 
-def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[Problem]:
+def _design_problems(
+    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
+) -> list[Problem]:
     """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
     from simcore.check import check
     from simcore.load import parse_design
@@ -169,7 +174,7 @@ def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[P
             problems[_in_file(problem, filled)] = None
         if design is None:
             continue
-        for problem in _unanswerable(constraints, design.document()):
+        for problem in (*_unanswerable(constraints, design.document()), *_unmeasured(objectives, design)):
             problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
@@ -190,6 +195,15 @@ def _in_file(problem: Problem, filled: Filled) -> Problem:
     if problem.expected == "a known key":
         return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
     return replace(problem, path=filled.source(problem.path))
+
+
+def _unmeasured(objectives: Sequence[Objective], design: Design) -> Iterator[Problem]:
+    """Objectives about the whole training of a workload that does not say how long that is."""
+    if getattr(design.workload, "training_tokens", None) is None:
+        for objective in objectives:
+            if objective.name in ("time_to_train", "cost_to_train"):
+                what = f"'training_tokens' for objective {objective.name}"
+                yield Problem(("workload",), what, "nothing", "e.g. training_tokens: 300e9")
 
 
 def _unanswerable(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from simcore.compute import Roofline
 from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine import pipeline
 from simcore.engine.fast import block_issues, stage_use
@@ -169,17 +170,26 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     idle = energy(design, 0.0, seconds)
     memory = footprint(design, program) if program else None
     throughput = program.tokens / seconds if program else None
+    least = energy(design, share, seconds).energy
+    each = per_token(design, cost.total, least, seconds, program.tokens if program else None)
+    cost = with_electricity(design, cost, idle.power)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
         "memory.peak": memory.peak if memory else None,
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": design.cluster.memory_capacity,
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "power": idle.power,
-        "energy": energy(design, share, seconds).energy,
+        "energy": least,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "cost.electricity": electricity(design, idle.power),
+        "racks": float(racks(design)),
         "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
         "npus": float(design.cluster.npus),
         **_TRIVIAL,

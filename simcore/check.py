@@ -13,6 +13,7 @@ from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.queues import MAX_CHUNKS
 from simcore.problem import Path, Problem
+from simcore.quantity import write
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import place
 
@@ -37,6 +38,10 @@ def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str,
 def _network(design: Design) -> Iterator[Problem]:
     if isinstance(design.workload, CollectiveWorkload) and design.cluster.npus < 2:
         yield Problem(("cluster", "dimensions"), "at least 2 NPUs for a collective", str(design.cluster.npus))
+    own = design.cluster.npu.memory.capacity
+    if design.cluster.memory_capacity < own:
+        found = write(design.cluster.memory_capacity, "size")
+        yield Problem(("cluster", "memory"), f"at least the NPU's own memory ({write(own, 'size')})", found)
     for index, dimension in enumerate(design.cluster.dimensions):
         path: Path = ("cluster", "dimensions", index)
         if dimension.size < 2 and len(design.cluster.dimensions) > 1:

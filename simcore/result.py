@@ -88,6 +88,16 @@ class Result:
     perf_per_cost: float | None
     engine: str
     npus: int
+    racks: int = 1
+    electricity_cost: float = 0.0
+    """Over the lifetime [$]; in `cost.total` where the price list has `electricity_in_total`."""
+    energy_per_token_j: float | None = None
+    cost_per_token: float | None = None
+    """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
+    time_to_train_s: float | None = None
+    """Of `workload.training_tokens`; None where they are not given."""
+    cost_to_train: float | None = None
+    """[$]."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract."""
@@ -124,6 +134,12 @@ METRICS: dict[str, Metric] = {
     "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
     "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
     "npus": Metric("", "lower", lambda r: float(r.npus)),
+    "racks": Metric("", "lower", lambda r: float(r.racks)),
+    "cost.electricity": Metric("$", "lower", lambda r: r.electricity_cost),
+    "energy_per_token": Metric("J/token", "lower", lambda r: r.energy_per_token_j),
+    "cost_per_token": Metric("$/token", "lower", lambda r: r.cost_per_token),
+    "time_to_train": Metric("s", "lower", lambda r: r.time_to_train_s),
+    "cost_to_train": Metric("$", "lower", lambda r: r.cost_to_train),
 }
 
 

@@ -15,7 +15,7 @@ from dse.objective import Objective
 Aggregate = Literal["weighted", "worst"]
 
 
-SHARED = frozenset(("cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "memory.capacity"))
+SHARED = frozenset(("cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks", "memory.capacity"))
 """Metrics of the cluster rather than of a workload: weights do not scale them."""
 
 

@@ -18,13 +18,14 @@ from dse.buy.jobs import Job, is_software
 from dse.buy.tune import Tuned, Tuner
 from dse.constraint import Constraint
 from dse.draw import FixedDraw
-from dse.evaluate import VALID, Outcome
+from dse.evaluate import VALID, Outcome, known_before
 from dse.fill import Filled
 from dse.objective import Direction, Objective
 from dse.record import State, TunedRecord
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.running import racks
 from simcore.design import Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.problem import dotted
@@ -100,7 +101,7 @@ class Buyer:
 
     def _ruled_out(self, design: Design) -> Tuned | None:
         """What becomes of a cluster that breaks a constraint whatever runs on it; None where it breaks none."""
-        constraints = [constraint for constraint in self.space.constraints if _of_cluster(constraint)]
+        constraints = [c for c in self.space.constraints if _of_cluster(c) and known_before(c, design)]
         if not constraints or price_problems(design):
             return None
         known, document = cluster_metrics(design), design.document()
@@ -148,7 +149,8 @@ def cluster_metrics(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": design.cluster.memory_capacity,
+        "racks": float(racks(design)),
     }
 
 

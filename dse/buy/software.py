@@ -29,7 +29,7 @@ from simcore.spec import PriceList, TierPrices
 
 _IDEAL_BANDWIDTH = 1e21
 _OF_SOFTWARE = ("workload", "parallelism", "system")
-_SHAPELESS = ("bandwidth", "latency", "efficiency")
+_SHAPELESS = ("bandwidth", "latency", "efficiency", "nics", "nic_bandwidth")
 """Keys of a dimension that matter neither to validity nor to memory."""
 
 
@@ -150,7 +150,7 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
 
 def _of_software(constraint: Constraint) -> bool:
     """Whether a constraint speaks of memory and of software alone."""
-    known = ("memory.peak", "memory.capacity", "fits", "npus")
+    known = ("memory.peak", "memory.capacity", "fits", "npus", "racks")
     names = [".".join(map(str, path)) for path in constraint.expression.paths]
     roots = {str(path[0]) for path in constraint.expression.paths}
     return all(name in known for name in names) or roots <= {*_OF_SOFTWARE}

@@ -38,7 +38,8 @@ def cluster_cost(design: Design) -> Cost:
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     each = 0.0 if prices.free_npus else npu_price(design)
     npu = cluster.npus * each
-    return Cost(network=network, npu=npu, memory=0.0, total=network + npu)
+    memory = cluster.npus * (cluster.memory_capacity - cluster.npu.memory.capacity) * prices.memory
+    return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
 
 
 def npu_price(design: Design) -> float:
