@@ -153,7 +153,7 @@ def _proven(design: Design) -> dict[str, float | None]:
         proven |= {"power": idle, "energy": None if time is None else idle * time}
         proven["cost.electricity"] = electricity(design, idle)
         if time is not None and throughput is not None:
-            each = per_token(design, cost.total, idle * time, time, throughput * time)
+            each = per_token(design.cost, design.workload, cost.total, idle * time, time, throughput * time)
             proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
             proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
     return proven

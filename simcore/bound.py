@@ -171,7 +171,7 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     memory = footprint(design, program) if program else None
     throughput = program.tokens / seconds if program else None
     least = energy(design, share, seconds).energy
-    each = per_token(design, cost.total, least, seconds, program.tokens if program else None)
+    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
     cost = with_electricity(design, cost, idle.power)
     return {
         "iteration_time": seconds,
@@ -211,7 +211,10 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
     )
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    throughput = workload.global_batch * workload.sequence / seconds
+    tokens = workload.global_batch * workload.sequence
+    throughput = tokens / seconds
+    idle = npus * npu.power.idle * price_list.pue
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, tokens)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
@@ -219,6 +222,12 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         "cost.total": npus * price,
         "cost.npu": npus * price,
         "perf_per_cost": throughput / (npus * price) if price else None,
+        "power": idle,
+        "energy": idle * seconds,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
         "npus": float(npus),
         **_TRIVIAL,
     }

@@ -95,7 +95,9 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn = energy(design, working / seconds, seconds)
-    each = per_token(design, cost.total, drawn.energy, seconds, program.tokens if program is not None else None)
+    each = per_token(
+        design.cost, design.workload, cost.total, drawn.energy, seconds, program.tokens if program is not None else None
+    )
     cost = with_electricity(design, cost, drawn.power)
     return Result(
         iteration_time_s=seconds,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import Design, TransformerWorkload, Workload
 from simcore.result import Cost
+from simcore.spec import PriceList
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,14 @@ def with_electricity(design: Design, cost: Cost, power: float) -> Cost:
     return replace(cost, total=cost.total + electricity(design, power))
 
 
-def per_token(design: Design, capital: float, energy: float, seconds: float, tokens: float | None) -> PerToken:
+def per_token(
+    prices: PriceList, workload: Workload, capital: float, energy: float, seconds: float, tokens: float | None
+) -> PerToken:
     """Of an iteration of `tokens` that takes `seconds` and `energy` [J] on a cluster of price `capital` [$]."""
     if not tokens:
         return PerToken()
-    prices = design.cost
     cost = (capital / prices.lifetime * seconds + energy * prices.electricity) / tokens
-    wanted = design.workload.training_tokens if isinstance(design.workload, TransformerWorkload) else None
+    wanted = workload.training_tokens if isinstance(workload, TransformerWorkload) else None
     if wanted is None:
         return PerToken(energy / tokens, cost)
     return PerToken(energy / tokens, cost, wanted / tokens * seconds, wanted * cost)
