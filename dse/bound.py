@@ -17,8 +17,9 @@ from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.cost.running import electricity, per_token, racks
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
+from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
 
@@ -133,7 +134,7 @@ def _proven(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.memory_capacity,
+        "memory.capacity": capacity(design),
         "racks": float(racks(design)),
         "bubble": 0.0,
         "exposed_communication": 0.0,
@@ -141,7 +142,7 @@ def _proven(design: Design) -> dict[str, float | None]:
         "network_utilization": 1.0,
         "fits": 1.0,
     }
-    if isinstance(design.workload, TransformerWorkload):
+    if not isinstance(design.workload, CollectiveWorkload):
         document = design.document()
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})

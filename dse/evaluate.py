@@ -22,14 +22,14 @@ from simcore.bound import bound
 from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.cost.running import racks
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.plan import program_of
 from simcore.problem import Problem
-from simcore.result import Result, metrics
+from simcore.result import Memory, Result, metrics
 from simcore.simulate import simulate
-from simcore.workload import transformer_program
 
 VALID = "valid"
 """Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
@@ -127,7 +127,7 @@ class Evaluator:
             "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus},
             "cost": document["cost"],
         }
-        proven = bound(partial) if isinstance(design.workload, TransformerWorkload) else {}
+        proven = bound(partial) if not isinstance(design.workload, CollectiveWorkload) else {}
         if not price_problems(design):
             cost = cluster_cost(design)
             proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}
@@ -160,14 +160,13 @@ def known_before(constraint: Constraint, design: Design) -> bool:
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
     cost = cluster_cost(design)
-    peak: float | None = None
-    if isinstance(design.workload, TransformerWorkload):
-        peak = footprint(design, transformer_program(design)).peak
-    capacity = design.cluster.memory_capacity
+    memory: Memory | None = None
+    if not isinstance(design.workload, CollectiveWorkload):
+        memory = memory_of(design, program_of(design))
     return {
-        "memory.peak": peak,
-        "memory.capacity": capacity,
-        "fits": float(peak is None or peak <= capacity),
+        "memory.peak": None if memory is None else memory.peak,
+        "memory.capacity": capacity(design),
+        "fits": float(memory is None or fits(design, memory)),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,

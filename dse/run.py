@@ -35,6 +35,7 @@ from simcore.spec import preset
 VERSION = "0.1.0"
 _PRESETS = {
     ("workload", "model"): "models",
+    ("workload", "layers"): "networks",
     ("cluster", "npu"): "npus",
     ("cost",): "prices",
     ("cluster", "fabric"): "fabrics",
@@ -127,7 +128,10 @@ def _spell(holder: Any, path: tuple[str, ...], section: str) -> None:
 
 def _spelled(value: Any, section: str) -> Any:
     if isinstance(value, str):
-        return dict(catalog.entry(section, value))
+        holding = (
+            name for name in ("networks", "recommenders") if section == "models" and value in catalog.section(name)
+        )
+        return dict(catalog.entry(next(holding, section), value))
     if isinstance(value, dict) and "choice" in value:
         return {**value, "choice": [_spelled(alternative, section) for alternative in value["choice"]]}
     return value

@@ -73,6 +73,13 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     if name == "Cluster":
         spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
         spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
+    if name == "LayerWorkload":
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "string"})
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "array", "items": {"$ref": "#/$defs/Layer"}})
+        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section("networks"))}, _HOLE]}
+        spec["required"] = [key for key in spec["required"] if key != "layers"]
+    if name == "ComputeModel":
+        spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
     if name == "Parallelism":
         spec["properties"]["degrees"] = _HOLE
     if name == "Dimension":
@@ -80,13 +87,13 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
+_NAMED = {"model": ("models", "recommenders"), "npu": ("npus",), "cost": ("prices",)}
 
 
 def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
     if key in _NAMED:
-        options.insert(0, {"enum": list(catalog.section(_NAMED[key]))})
+        options.insert(0, {"enum": [name for section in _NAMED[key] for name in catalog.section(section)]})
     return {"anyOf": options}
 
 

@@ -24,6 +24,7 @@ from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
 from simcore.document import Document, read_document
+from simcore.include import with_files
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
 
@@ -101,8 +102,7 @@ def load_space(path: str | FilePath) -> Space:
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data = document.data
-    problems: list[Problem] = []
+    data, problems = with_files(document.data, document.source)
     objectives = _objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)

@@ -17,19 +17,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simcore.compute import Roofline
+from pydantic import TypeAdapter
+
+from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine import pipeline
 from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.memory.footprint import footprint, model_states
+from simcore.memory.expanded import capacity, memory_of
+from simcore.memory.footprint import model_states
+from simcore.plan import program_of
 from simcore.program import Compute, Program
-from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
+from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
-from simcore.workload.transformer import forward_flops, transformer_program
+from simcore.workload import KINDS, Totals
+from simcore.workload.counts import forward_flops, model_matrices
 
 Bounds = dict[str, float | None]
 
@@ -91,16 +96,23 @@ def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
 
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
-        lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+        lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
         lowering.collective(design.workload.collective, "all", design.workload.size)
         least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
         return _metrics(design, least / PICOSECONDS, 0.0, None)
-    program = transformer_program(design)
-    lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
+    program = program_of(design)
+    lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    time = _IterationBound(program, lowering, programs.tolist()).least()
-    least_busy = _least_compute(program, lowering)
-    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
+    iteration = _IterationBound(program, lowering, programs.tolist())
+    least_busy = _least_compute(program, lowering) / PICOSECONDS
+    if program.trained:
+        return _metrics(design, iteration.least() / PICOSECONDS, least_busy, program)
+    found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
+    alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
+    first = _IterationBound(program.until(1), lowering, alone.tolist())
+    found["time_to_first_token"] = first.served(1) / PICOSECONDS
+    further = iteration.way(1, program.chunks) / PICOSECONDS
+    return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
 
 
 class _IterationBound:
@@ -144,6 +156,23 @@ class _IterationBound:
                 best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
         return best
 
+    def way(self, first: int, end: int) -> int:
+        """One microbatch through all stages in chunks `first` to `end`, one block after the other (forward only)."""
+        return sum(
+            self.block(self.programs[s][chunk][pipeline.FORWARD])
+            for chunk in range(first, end)
+            for s in range(self.program.stages)
+        )
+
+    def served(self, chunks: int) -> int:
+        """The same where there are only forward passes, of the first `chunks` chunks."""
+        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[:chunks]] for stage in self.programs]
+        best = self.way(0, chunks)
+        for s, stage in enumerate(blocks):
+            fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
+            best = max(best, fill + self.program.microbatches * sum(stage) + drain)
+        return best
+
     def _after(self, s: int) -> int:
         """What follows a stage's last backward: optimizer and blocking collectives."""
         chunk = self.programs[s][0]
@@ -168,7 +197,7 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     cost = cluster_cost(design)
     share = min(1.0, busy / seconds)
     idle = energy(design, 0.0, seconds)
-    memory = footprint(design, program) if program else None
+    memory = memory_of(design, program) if program else None
     throughput = program.tokens / seconds if program else None
     least = energy(design, share, seconds).energy
     each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
@@ -177,7 +206,7 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
         "iteration_time": seconds,
         "throughput": throughput,
         "memory.peak": memory.peak if memory else None,
-        "memory.capacity": design.cluster.memory_capacity,
+        "memory.capacity": capacity(design),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,
@@ -201,27 +230,28 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
             raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
-    workload = TransformerWorkload.model_validate(document["workload"])
+    workload = _WORKLOAD.validate_python(document["workload"])
+    totals = _totals(workload)
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
-    peak = npu.peak[workload.precision] * npu.gemm.limit
-    seconds = 3 * forward_flops(workload) / (npus * peak)
-    states = model_states(
-        _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
-    )
+    if npu.compute is None:
+        seconds = totals.flops / (npus * npu.peak[workload.precision] * npu.gemm.limit)
+    else:
+        seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
+    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    tokens = workload.global_batch * workload.sequence
-    throughput = tokens / seconds
+    throughput = totals.samples / seconds if seconds else None
     idle = npus * npu.power.idle * price_list.pue
-    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, tokens)
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
-        "memory.peak": states.weights + states.gradients + states.optimizer,
+        "memory.peak": states.weights + (states.gradients + states.optimizer if totals.trained else 0.0),
         "cost.total": npus * price,
         "cost.npu": npus * price,
-        "perf_per_cost": throughput / (npus * price) if price else None,
+        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
         "power": idle,
         "energy": idle * seconds,
         "energy_per_token": each.energy,
@@ -233,12 +263,17 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     }
 
 
+_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
+
+
+def _totals(workload: Any) -> Totals:
+    kind = KINDS.get(type(workload))
+    if kind is not None:
+        return kind.totals(workload)
+    assert isinstance(workload, TransformerWorkload)
+    tokens = workload.global_batch * workload.sequence
+    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
+
+
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
     return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
-
-
-def _parameters(model: Transformer) -> float:
-    """Parameters of the whole model, with one embedding matrix."""
-    matrices = 2 * model.hidden**2 + 2 * model.hidden * model.kv_width
-    matrices += (3 if model.gated else 2) * model.hidden * model.ffn
-    return float(model.layers * matrices + model.vocabulary * model.hidden)

@@ -18,6 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
+from simcore.memory_spec import ClusterMemory
 from simcore.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.spec import (
     Count,
@@ -33,6 +34,7 @@ from simcore.spec import (
     Tier,
     preset,
 )
+from simcore.workload_spec import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
@@ -66,14 +68,13 @@ class CollectiveWorkload(Frozen):
     size: Annotated[Size, Field(gt=0)]
 
 
-def _workload_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    return "collective" if "collective" in keys else "transformer"
-
-
 Workload = Annotated[
-    Annotated[TransformerWorkload, Tag("transformer")] | Annotated[CollectiveWorkload, Tag("collective")],
-    Discriminator(_workload_kind),
+    Annotated[TransformerWorkload, Tag("transformer")]
+    | Annotated[CollectiveWorkload, Tag("collective")]
+    | Annotated[LayerWorkload, Tag("layers")]
+    | Annotated[RecommenderWorkload, Tag("recommender")]
+    | Annotated[InferenceWorkload, Tag("inference")],
+    Discriminator(workload_kind),
 ]
 
 
@@ -90,8 +91,25 @@ class Parallelism(Frozen):
     microbatch: Count = 1
     schedule: Literal["gpipe", "1f1b"] = "1f1b"
     interleave: Count = 1
+    first_stage_layers: Count | None = None
+    """Layers of the first pipeline stage, and of the last one; an even share unless given."""
+    last_stage_layers: Count | None = None
     recompute: Literal["none", "selective", "full"] = "none"
+    recompute_layers: Count | None = None
+    """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     sequence_parallel: Flag = False
+    flash_attention: Flag = False
+    """One fused kernel that keeps no scores and recomputes them in the backward pass."""
+    cross_entropy_fusion: Flag = False
+    """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32."""
+    context_communication: Literal["ring", "all_to_all"] = "ring"
+    """Keys and values go round the context group; or all-to-alls give each NPU some heads of the whole sequence."""
+    context_overlap: Flag = True
+    """Keys and values travel while the attention to those before them is computed (ring)."""
+    tensor_overlap: Flag = False
+    """Gathers and reduce-scatters of sequence parallelism go step by step beside pieces of their matrix product."""
+    data_overlap: Flag = True
+    """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
 
@@ -144,10 +162,10 @@ class Cluster(Frozen):
     npu: NamedNpu
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
-    memory: Annotated[Size, Field(gt=0)] | None = None
-    """Memory of each NPU [B], at least its own; what is beyond that is priced by the price list."""
     stragglers: tuple[Straggler, ...] = ()
     """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    memory: ClusterMemory | None = None
+    """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work; only engine `reference_links` plays them."""
 
@@ -162,11 +180,6 @@ class Cluster(Frozen):
             raise ValueError("expected either 'fabric' or 'dimensions', got both; drop one")
         rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
         return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
-
-    @property
-    def memory_capacity(self) -> float:
-        """Memory of each NPU [B]."""
-        return self.npu.memory.capacity if self.memory is None else self.memory
 
     @property
     def npus(self) -> int:
@@ -277,6 +290,11 @@ class Design(Frozen):
         p = self.parallelism
         return p.data or self.cluster.npus // (p.tensor * p.context * p.pipeline)
 
+    @property
+    def copies(self) -> int:
+        """NPUs that have the same parameters, routed experts aside, and reduce their gradients: data x context."""
+        return self.data * self.parallelism.context
+
     @cached_property
     def algorithms(self) -> tuple[Algorithm, ...]:
         """All-reduce algorithm of each dimension."""
@@ -289,8 +307,16 @@ class Design(Frozen):
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert isinstance(self.workload, TransformerWorkload)
-        return self.workload.global_batch // (self.data * self.parallelism.microbatch)
+        assert not isinstance(self.workload, CollectiveWorkload)
+        return self.workload.global_batch // (self.data * self.microbatch)
+
+    @cached_property
+    def microbatch(self) -> int:
+        """Sequences or samples of a microbatch: given, else 1 of a transformer, of other kinds all an NPU has."""
+        p = self.parallelism
+        if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
+            return p.microbatch
+        return max(1, self.workload.global_batch // max(1, self.data))
 
     def document(self) -> dict[str, Any]:
         """The complete canonical document: every key, quantities with units; loads back to an equal design."""
@@ -312,6 +338,8 @@ class Design(Frozen):
             del document["parallelism"]
         else:
             document["parallelism"]["data"] = self.data
+            document["parallelism"]["microbatch"] = self.microbatch
+        if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
 
@@ -343,6 +371,7 @@ __all__ = [
     "System",
     "Topology",
     "TransformerWorkload",
+    "Workload",
     "default_algorithm",
     "fabric_dimensions",
 ]

@@ -36,6 +36,10 @@ class Memory:
     optimizer: float
     activations: float
     peak: float
+    kv_cache: float = 0.0
+    """Keys and values of the requests, where a model is served."""
+    expanded: float = 0.0
+    """What of `peak` lies in the expanded memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,12 @@ class Result:
     """Of `workload.training_tokens`; None where they are not given."""
     cost_to_train: float | None = None
     """[$]."""
+    time_to_first_token_s: float | None = None
+    """Until every request has its first token, where a model is served."""
+    time_per_output_token_s: float | None = None
+    """Mean time between two tokens of a request after its first."""
+    throughput_counts: str = "tokens"
+    """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract."""
@@ -133,6 +143,8 @@ METRICS: dict[str, Metric] = {
     "energy": Metric("J", "lower", lambda r: r.energy_j),
     "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
     "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
+    "time_to_first_token": Metric("s", "lower", lambda r: r.time_to_first_token_s),
+    "time_per_output_token": Metric("s", "lower", lambda r: r.time_per_output_token_s),
     "npus": Metric("", "lower", lambda r: float(r.npus)),
     "racks": Metric("", "lower", lambda r: float(r.racks)),
     "cost.electricity": Metric("$", "lower", lambda r: r.electricity_cost),

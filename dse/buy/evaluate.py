@@ -26,8 +26,9 @@ from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.cost.running import racks
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
+from simcore.memory.expanded import capacity
 from simcore.problem import dotted
 from simcore.result import METRICS
 
@@ -149,7 +150,7 @@ def cluster_metrics(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.memory_capacity,
+        "memory.capacity": capacity(design),
         "racks": float(racks(design)),
     }
 
@@ -157,7 +158,7 @@ def cluster_metrics(design: Design) -> dict[str, float | None]:
 def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str, float]:
     """What no software of the design's workload can beat on its cluster; 0 where nothing is proven."""
     proven: dict[str, float | None] = {}
-    if isinstance(design.workload, TransformerWorkload):
+    if not isinstance(design.workload, CollectiveWorkload):
         document = design.document()
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         proven = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})

@@ -13,7 +13,7 @@ from typing import Any
 from simcore.document import read_document
 from simcore.problem import nearest
 
-SECTIONS = ("models", "npus", "fabrics", "prices")
+SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices")
 
 
 @cache

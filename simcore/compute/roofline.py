@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.compute.base import OperatorTimes
 from simcore.program import Compute
 from simcore.spec import Npu
 
 
 @dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
 
     npu: Npu
@@ -26,9 +27,15 @@ class Roofline:
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        peak: float = npu.peak[self.precision]  # type: ignore[index]  # checked at the door
+        peak = self._peak(operator.kind)
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * peak)
         return max(computing, moving) + npu.overhead
+
+    def _peak(self, kind: str) -> float:
+        """Attention stays in bf16 where linear layers compute in 8 bits."""
+        precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
+        peak: float = self.npu.peak[precision]  # type: ignore[index]  # checked at the door
+        return peak
 
     def least(self, flops: float) -> float:
         """Proven lower bound: the time of `flops` at the peak [s]."""

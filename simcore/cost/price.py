@@ -38,8 +38,18 @@ def cluster_cost(design: Design) -> Cost:
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     each = 0.0 if prices.free_npus else npu_price(design)
     npu = cluster.npus * each
-    memory = cluster.npus * (cluster.memory_capacity - cluster.npu.memory.capacity) * prices.memory
+    memory = cluster.npus * memory_price(design)
     return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
+
+
+def memory_price(design: Design) -> float:
+    """Price of what one NPU has beyond its own memory, and of its share of the expanded memory [$]."""
+    memory = design.cluster.memory
+    if memory is None:
+        return 0.0
+    own = design.cluster.npu.memory.capacity
+    beyond = (memory.capacity or own) - own
+    return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
 
 
 def npu_price(design: Design) -> float:

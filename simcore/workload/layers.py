@@ -1,14 +1,16 @@
-"""The operators of a transformer layer, of the embedding and of the head, on one NPU, for one microbatch.
+"""Sizes that operators share on one NPU for one microbatch, and the operators of the embedding and of the head.
 
-A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. Per layer and sequence this sums to
-24 s h^2 + 4 s^2 h FLOPs forward for an ungated MLP with full attention heads (Narayanan et al. 2021, appendix), and
-twice that backward. Activations kept are those of Korthikanti et al. 2022 (arXiv 2205.05198), equations 2-4.
+A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. With 8-bit precision, as Transformer Engine does
+it, the inputs of linear layers' products are 8 bits wide; what leaves a product, residuals, norms, attention itself and
+what tensor, context and pipeline parallelism send stay bf16.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from simcore.design import Parallelism, TransformerWorkload
 from simcore.program import Compute, Operator, blocking
@@ -32,13 +34,23 @@ class Shapes:
 
     @cached_property
     def width(self) -> int:
-        """Bytes of one activation or weight."""
+        """Bytes of one activation."""
+        return max(2, self.operand)
+
+    @cached_property
+    def operand(self) -> int:
+        """Bytes of one number that enters the product of a linear layer."""
         return BYTES[self.workload.precision]
 
     @cached_property
+    def sequence(self) -> int:
+        """Tokens of a sequence that an NPU of the context group has."""
+        return self.workload.sequence // self.parallelism.context
+
+    @cached_property
     def tokens(self) -> int:
-        """Tokens of a microbatch."""
-        return self.parallelism.microbatch * self.workload.sequence
+        """Tokens of a microbatch that an NPU of the context group has."""
+        return self.parallelism.microbatch * self.sequence
 
     @cached_property
     def shared(self) -> int:
@@ -58,11 +70,23 @@ class Shapes:
 
     def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
         """`batch` products [m,k]x[k,n]."""
-        return Compute(name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n))
+        traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
+        return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))
 
     def moves(self, name: str, count: float) -> Compute:
         """An operator that reads and writes `count` numbers in all."""
         return Compute(name, "memory", 0.0, count * self.width)
+
+    @property
+    def splits(self) -> bool:
+        """Whether linear layers are cut into pieces, each beside one exchange of the tensor group."""
+        p = self.parallelism
+        return p.tensor_overlap and p.sequence_parallel and p.tensor > 1
+
+    @property
+    def exchanged(self) -> float:
+        """Bytes of the hidden states that an exchange of the tensor group carries: one NPU's tokens."""
+        return self.hidden_bytes / self.parallelism.tensor
 
     # Collectives at the edge between the tensor-parallel and the sequence-parallel region.
 
@@ -80,74 +104,49 @@ class Shapes:
         return blocking(kind, "tensor", self.hidden_bytes)
 
 
-def attention_core(shapes: Shapes) -> tuple[Operator, ...]:
-    """Scores, softmax with mask and dropout, weighted values: what selective recomputation repeats."""
-    model, b = shapes.model, shapes.parallelism.microbatch
-    s, heads = shapes.workload.sequence, shapes.model.heads / shapes.parallelism.tensor
-    d = model.hidden / model.heads
-    return (
-        shapes.gemm("scores", s, s, d, b * heads),
-        shapes.moves("softmax", 5.0 * b * heads * s * s),
-        shapes.gemm("attention", s, d, s, b * heads),
-    )
+class Piece(NamedTuple):
+    """A piece of a layer: what it does forward, and what undoes it backward."""
+
+    forward: tuple[Operator, ...]
+    backward: tuple[Operator, ...]
 
 
-def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """One transformer layer, forward."""
-    model, t, tokens = shapes.model, shapes.parallelism.tensor, shapes.tokens
-    h, f = model.hidden, model.ffn
-    norm = shapes.moves("norm", 2.0 * tokens * h / shapes.shared)
-    residual = shapes.moves("dropout-residual", 4.0 * tokens * h / shapes.shared)
-    return (
-        norm,
-        *shapes.gather(),
-        shapes.gemm("qkv", tokens, (h + 2 * model.kv_width) / t, h),
-        *attention_core(shapes),
-        shapes.gemm("projection", tokens, h, h / t),
-        *shapes.reduce(),
-        residual,
-        norm,
-        *shapes.gather(),
-        shapes.gemm("mlp-in", tokens, (2 if model.gated else 1) * f / t, h),
-        shapes.moves("activation", (3.0 if model.gated else 2.0) * tokens * f / t),
-        shapes.gemm("mlp-out", tokens, h, f / t),
-        *shapes.reduce(),
-        residual,
-    )
+def computed(*operators: Compute) -> Piece:
+    """A piece that only computes."""
+    return Piece(operators, backwards(operators))
+
+
+def forwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The pieces one after the other."""
+    return tuple(operator for piece in pieces for operator in piece.forward)
+
+
+def backwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The backward pass of all pieces, the last one first."""
+    return tuple(operator for piece in reversed(pieces) for operator in piece.backward)
+
+
+FLASH_BACKWARD = 2.5
+"""FLOPs of a flash kernel's backward over its forward: five products for two (Dao 2023, arXiv 2307.08691)."""
 
 
 def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes."""
+    """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes.
+
+    A flash kernel computes its scores once more.
+    """
     return tuple(
-        Compute(op.name + "-backward", op.kind, 2 * op.flops, 2 * op.bytes, op.category)
+        Compute(
+            op.name + "-backward",
+            op.kind,
+            (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops,
+            2 * op.bytes,
+            op.category,
+            op.shape,
+        )
         for op in reversed(operators)
         if isinstance(op, Compute)
     )
-
-
-def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
-    """One layer, backward, with what is recomputed first.
-
-    The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
-    the output gradient was gathered).
-    """
-    forward = layer_forward(shapes)
-    again: tuple[Operator, ...] = ()
-    if shapes.parallelism.recompute == "full":
-        again = forward
-    elif shapes.parallelism.recompute == "selective":
-        again = attention_core(shapes)
-    halves = _halves(forward)
-    backward: tuple[Operator, ...] = ()
-    for half in reversed(halves):
-        backward += (*shapes.gather(), *backwards(half), *shapes.reduce())
-    return again + backward
-
-
-def _halves(forward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-    """Attention and MLP: the layer splits before its second norm."""
-    second = [i for i, op in enumerate(forward) if isinstance(op, Compute) and op.name == "norm"][1]
-    return forward[:second], forward[second:]
 
 
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
@@ -174,37 +173,6 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
 def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
     return (*backwards(head_forward(shapes)), *shapes.reduce())
-
-
-def layer_activations(shapes: Shapes) -> float:
-    """Bytes that a layer keeps of one microbatch, per NPU.
-
-    For fp16, h the hidden size, a heads, t tensor parallel: s b h (10 + 24/t + 5 a s/(h t)), all of it / t with
-    sequence parallelism; selective recomputation drops the last term; full keeps 2 s b h, the layer's input. The terms
-    are taken apart here so that grouped-query attention and gated or wider MLPs count what they keep.
-    """
-    model, p, s = shapes.model, shapes.parallelism, shapes.workload.sequence
-    h, t, w = model.hidden, p.tensor, shapes.width
-    if p.recompute == "full":
-        return shapes.hidden_bytes / shapes.shared
-    learned = 1.0 if model.bias else 0.0  # dropout masks, of one byte, come with the biased (GPT) layer
-    outside = (4 * w + 2 * learned) * h / shapes.shared  # two norms' inputs, inputs of two products, two masks
-    attention = w * (2 * h + 2 * model.kv_width)  # queries, keys, values, and the input of the projection
-    mlp = (
-        w * (3 if model.gated else 2) * model.ffn
-    )  # input of the activation (two when gated) and of the second product
-    kept = shapes.tokens * (outside + (attention + mlp) / t)
-    core = 0.0 if p.recompute == "selective" else p.microbatch * s * s * model.heads * (2 * w + 1) / t
-    return kept + core
-
-
-def layer_parameters(shapes: Shapes) -> float:
-    """Parameters of a layer per NPU of the tensor group: (12 h^2 + 13 h) / t for an ungated MLP of width 4h."""
-    model = shapes.model
-    h, f, kv = model.hidden, model.ffn, model.kv_width
-    matrices = 2 * h * h + 2 * h * kv + (3 if model.gated else 2) * h * f
-    vectors = (2 * h + 2 * kv + f + h + 4 * h) if model.bias else 2 * h
-    return (matrices + vectors) / shapes.parallelism.tensor
 
 
 def embedding_parameters(shapes: Shapes) -> float:

@@ -29,7 +29,9 @@ DOCUMENTS = {
     "tiny": tiny(),
     "split": tiny(cluster=split(), system={"chunks": 4}),
     "prices": tiny(cost={"choice": ["libra", "network-only"]}),
-    "memory": tiny(cluster={**tiny()["cluster"], "npu": "v100-32gb", "memory": {"choice": ["32 GiB", "64 GiB"]}}),
+    "memory": tiny(
+        cluster={**tiny()["cluster"], "npu": "v100-32gb", "memory": {"capacity": {"choice": ["32 GiB", "64 GiB"]}}}
+    ),
     "electricity": tiny(cost={**entry("prices", "libra"), "name": "own", "electricity_in_total": True}),
     "batches": tiny(workload={**tiny()["workload"], "global_batch": {"choice": [8, 16]}}),
 }

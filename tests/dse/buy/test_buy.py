@@ -178,7 +178,7 @@ def test_a_cluster_on_which_one_workload_fits_with_no_software_is_cut_and_told_w
     npu: dict[str, Any] = {
         "name": "a100-80gb",
         "peak": {"fp16": "312 TFLOP/s"},
-        "memory": {"capacity": "8 MB", "bandwidth": "2039 GB/s"},
+        "memory": {"capacity": "77 MB", "bandwidth": "2039 GB/s"},
         "power": {"max": "400 W", "idle": "60 W"},
     }
     document["cluster"]["npu"] = {"choice": ["a100-80gb", npu]}

@@ -91,9 +91,9 @@ def test_racks_are_filled_and_the_last_may_be_part_empty(npus: int, per_rack: in
 
 def test_memory_beyond_the_npus_own_is_capacity_and_is_priced() -> None:
     document = design()
-    document["cluster"]["memory"] = "100 GiB"
+    document["cluster"]["memory"] = {"capacity": "100 GiB", "fragmentation": 0.1}
     plain, more = simulate(design_from(DESIGN)), simulate(design_from(document))
-    assert more.memory_capacity_bytes == 100 * 2**30
+    assert more.memory_capacity_bytes == 90 * 2**30
     assert more.cost.memory == pytest.approx(64 * 20 * 2**30 * 8e-9, rel=1e-12)
     assert more.cost.total == pytest.approx(plain.cost.total + more.cost.memory, rel=1e-12)
     assert more.iteration_time_s == plain.iteration_time_s
@@ -102,8 +102,8 @@ def test_memory_beyond_the_npus_own_is_capacity_and_is_priced() -> None:
 
 def test_less_memory_than_the_npus_own_is_refused() -> None:
     document = design()
-    document["cluster"]["memory"] = "40 GiB"
-    with pytest.raises(InputError, match=r"cluster\.memory.*at least the NPU's own memory \(80 GiB\)"):
+    document["cluster"]["memory"] = {"capacity": "40 GiB"}
+    with pytest.raises(InputError, match=r"cluster\.memory\.capacity.*at least the NPU's own memory \(80 GiB\)"):
         design_from(document)
 
 
