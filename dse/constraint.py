@@ -17,7 +17,7 @@ from simcore.problem import Path, Problem, dotted, nearest
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
-    ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus")
+    ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks")
 )
 """Metrics that are exact without simulation."""
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
@@ -37,8 +37,12 @@ class Constraint:
     @cached_property
     def early(self) -> bool:
         """Whether it can be checked before simulation."""
-        names = [dotted(path) for path in self.expression.paths]
-        return all(name in KNOWN_BEFORE or name not in METRICS for name in names)
+        return all(name in KNOWN_BEFORE or name not in METRICS for name in self.names)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The metrics and paths it speaks of."""
+        return frozenset(dotted(path) for path in self.expression.paths)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """By how much it is missed, relative; <= 0 where it holds.

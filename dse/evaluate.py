@@ -17,10 +17,11 @@ from typing import Any
 
 from dse.constraint import Constraint
 from dse.objective import Objective
-from dse.record import State
+from dse.record import State, TunedRecord
 from simcore.bound import bound
 from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.running import racks
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
@@ -48,6 +49,12 @@ class Outcome:
     metrics: dict[str, Any] | None = None
     cut_by: str | None = None
     error: str | None = None
+    workloads: tuple[TunedRecord, ...] = ()
+    """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
+
+
+Evaluate = Callable[[Mapping[str, Any]], Outcome]
+"""What an executor calls: a document to its outcome."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,10 @@ class Evaluator:
         design, problems = parse_design(document)
         if design is None:
             raise ValueError("; ".join(map(str, problems)))
+        return self.of(design)
+
+    def of(self, design: Design) -> Outcome:
+        """The outcome of one design of sound form."""
         try:
             return self._evaluate(design)
         except Exception as error:
@@ -85,14 +96,14 @@ class Evaluator:
         if problems:
             return self._invalid(design, document, problems)
         before = bounds_before(design)
-        early = {c.name: c.violation(before, document) for c in self.constraints if c.early}
+        early = {c.name: c.violation(before, document) for c in self.constraints if known_before(c, design)}
         broken = [name for name, violation in early.items() if violation > 0]
         if broken:
             return self._cut(design, document, early, broken[0])
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
-            c.name: early[c.name] if c.early else c.violation(found, document) for c in self.constraints
+            c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints
         }
         state: State = "infeasible" if any(violation > 0 for violation in violations.values()) else "feasible"
         values = {}
@@ -141,6 +152,11 @@ class Evaluator:
         return values
 
 
+def known_before(constraint: Constraint, design: Design) -> bool:
+    """Whether a constraint can be checked before simulation: a total with electricity in it is known after."""
+    return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.names)
+
+
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
     cost = cluster_cost(design)
@@ -156,4 +172,5 @@ def bounds_before(design: Design) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
+        "racks": float(racks(design)),
     }

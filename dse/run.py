@@ -17,9 +17,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from dse.bound import space_bounds
-from dse.evaluate import Evaluator, Outcome
+from dse.buy.evaluate import Buyer, tuned_for
+from dse.buy.tune import Tuner
+from dse.evaluate import Evaluate, Evaluator, Outcome
 from dse.execute import make_executor
-from dse.record import StudyRecord
+from dse.record import Purchase, StudyRecord
 from dse.search import make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
@@ -102,8 +104,10 @@ def resolved(space: Space) -> dict[str, Any]:
     """The space's document with the catalogue entries it names spelled out."""
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
-    for path, section in _PRESETS.items():
-        _spell(out, path, section)
+    workloads = out.get("workloads", [])
+    for holder in (out, *(workloads if isinstance(workloads, list) else [])):
+        for path, section in _PRESETS.items():
+            _spell(holder, path, section)
     return out
 
 
@@ -212,7 +216,7 @@ def optimize(
     if resume:
         check_folder(folder)
     write_study(folder, document)
-    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+    evaluator = evaluator_of(space, settings)
     executor = make_executor(evaluator, settings.jobs)
     on_start(sampler_name, len(known))
     journal = Journal(folder, space.name, space.objectives)
@@ -224,6 +228,25 @@ def optimize(
     finally:
         executor.close()
         journal.close()
+
+
+def evaluator_of(space: Space, settings: Settings) -> Evaluate:
+    """What evaluates the space's designs, or the clusters that it is to choose from."""
+    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+    if not space.jobs:
+        return evaluator
+    study = space.settings
+    tuner = Tuner(evaluator, tuned_for(space), study.tune_sampler, study.tune_trials, settings.seed)
+    return Buyer(space, tuner, study.aggregate)
+
+
+def purchase_of(space: Space) -> Purchase | None:
+    """What a space with jobs asks for; None for a plain one."""
+    if not space.jobs:
+        return None
+    names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
+    sections = tuple(dict.fromkeys((*space.template, "cost")))
+    return Purchase(names, weights, tuned_for(space), space.settings.aggregate, sections)
 
 
 def load_record(folder: Path) -> StudyRecord:
@@ -238,7 +261,8 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    return study_record(space.name, space.objectives, trials, study, space_bounds(space), price_sources(space))
+    prices, purchase = price_sources(space), purchase_of(space)
+    return study_record(space.name, space.objectives, trials, study, space_bounds(space), prices, purchase)
 
 
 def price_sources(space: Space) -> dict[str, str]:

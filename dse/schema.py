@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dse.buy.jobs import JOB_KEYS
 from dse.hole import KINDS_OF_HOLE
 from dse.settings import SAMPLERS, StudySettings
 from simcore import catalog
@@ -41,8 +42,25 @@ def space_schema() -> dict[str, Any]:
             "additionalProperties": False,
         },
         "constraints": {"type": "array", "items": {"type": "string"}},
+        "workloads": {
+            "description": "what a cluster is bought for, instead of 'workload'",
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["workload"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "weight": {"type": "number", "exclusiveMinimum": 0},
+                    **{key: root["properties"][key] for key in JOB_KEYS},
+                },
+                "additionalProperties": False,
+            },
+        },
         "study": study,
     }
+    root["required"] = [key for key in root["required"] if key != "workload"]
+    root["anyOf"] = [{"required": ["workload"]}, {"required": ["workloads"]}]
     head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
     return head | root | {"$defs": definitions}
 

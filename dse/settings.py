@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from simcore.problem import Problem, nearest
+from simcore.result import METRICS
 
 SAMPLERS = ("auto", "random", "exhaustive", "nsga2", "nsga3", "tpe")
 
@@ -22,6 +23,16 @@ class StudySettings(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     batch: PositiveInt = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
+    decide: tuple[Literal["cluster", "cost", "parallelism", "system"], ...] | None = None
+    """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
+    aggregate: Literal["weighted", "worst"] = "weighted"
+    """One value from those of several workloads: weighted mean, or the worst of weight x value."""
+    tune: str | None = None
+    """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
+    tune_sampler: str = "auto"
+    """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
+    tune_trials: PositiveInt = 200
+    """Designs of each workload on each cluster, for samplers that are not exact."""
     reference_point: dict[str, float] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
 
@@ -44,6 +55,11 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
                 problems.append(Problem(path, entry["msg"].removeprefix("Input should be "), repr(entry["input"])))
         return StudySettings()
     problems += sampler_problems(settings.sampler, ("study", "sampler"))
+    if settings.tune_sampler != "exact":
+        problems += sampler_problems(settings.tune_sampler, ("study", "tune_sampler"))
+    if settings.tune is not None and settings.tune not in METRICS:
+        fix = nearest(settings.tune, METRICS) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric", f"'{settings.tune}'", fix))
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"

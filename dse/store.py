@@ -12,13 +12,13 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dse.evaluate import Outcome
 from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.record import Purchase, StudyRecord, TrialRecord, TunedRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
@@ -92,6 +92,8 @@ class Journal:
             "cut_by": outcome.cut_by,
             "error": outcome.error,
         }
+        if outcome.workloads:
+            attributes["workloads"] = [asdict(workload) for workload in outcome.workloads]
         failed = outcome.state == "failed"
         trial = create_trial(
             state=TrialState.FAIL if failed else TrialState.COMPLETE,
@@ -182,6 +184,7 @@ def _stored(trial: Any, objectives: tuple[Objective, ...]) -> StoredTrial:
         metrics=attributes["metrics"],
         cut_by=attributes["cut_by"],
         error=attributes["error"],
+        workloads=tuple(TunedRecord(**workload) for workload in attributes.get("workloads", ())),
     )
     return StoredTrial(attributes["number"], attributes["params"], outcome)
 
@@ -221,8 +224,8 @@ def check_folder(folder: Path) -> None:
         raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None
 
 
-def trial_record(stored: StoredTrial) -> TrialRecord:
-    """A stored trial as reports see it."""
+def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
+    """A stored trial as reports see it; `sections` are those that its workloads share."""
     outcome = stored.outcome
     return TrialRecord(
         number=stored.number,
@@ -234,6 +237,8 @@ def trial_record(stored: StoredTrial) -> TrialRecord:
         metrics=outcome.metrics,
         cut_by=outcome.cut_by,
         error=outcome.error,
+        workloads=outcome.workloads,
+        sections=sections,
     )
 
 
@@ -244,15 +249,17 @@ def study_record(
     study: Mapping[str, Any],
     bounds: Mapping[str, float | None],
     prices: Mapping[str, str],
+    purchase: Purchase | None = None,
 ) -> StudyRecord:
     """What the reports see of a run folder."""
     return StudyRecord(
         space=space,
         objectives=objectives,
-        trials=tuple(map(trial_record, trials)),
+        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
         bounds=bounds,
         sampler=study["sampler"],
         seed=study["seed"],
         prices=prices,
         given_reference=study.get("reference_point"),
+        purchase=purchase,
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,8 +23,6 @@ from dse.fill import Filled
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.space import Space
-from dse.store import Journal
-from simcore.load import parse_design
 
 MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
@@ -39,6 +38,16 @@ class Limits:
     seconds: float | None = None
 
 
+class TrialLog(Protocol):
+    """Where finished trials go: `dse.store.Journal`."""
+
+    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
+        """Append a trial."""
+
+    def synchronise(self) -> None:
+        """Make sure that what was appended is kept."""
+
+
 @dataclass
 class Study:
     """A search in progress."""
@@ -46,7 +55,7 @@ class Study:
     space: Space
     sampler: Sampler
     executor: Executor
-    journal: Journal
+    journal: TrialLog
     known: Mapping[str, Outcome] = field(default_factory=dict)
     """Outcomes of the run that is resumed, by key."""
     on_trial: Callable[[int, Outcome], None] = lambda number, outcome: None
@@ -89,13 +98,11 @@ class Study:
 
     def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
         """Add a proposal to the batch if its design was not seen before."""
-        design, problems = parse_design(proposal.filled.document)
-        if design is None:
-            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-        if design.key in self._seen:
+        key = self.space.key(proposal.filled)
+        if key in self._seen:
             return False
-        self._seen.add(design.key)
-        batch.append((design.key, proposal))
+        self._seen.add(key)
+        batch.append((key, proposal))
         return True
 
     def _unproposed(self) -> Iterator[Filled]:

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine import pipeline
 from simcore.engine.fast import block_counts, block_issues, stage_use
@@ -203,6 +204,9 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     idle = energy(design, 0.0, seconds)
     memory = memory_of(design, program) if program else None
     throughput = program.tokens / seconds if program else None
+    least = energy(design, share, seconds).energy
+    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
+    cost = with_electricity(design, cost, idle.power)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
@@ -213,7 +217,13 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "power": idle.power,
-        "energy": energy(design, share, seconds).energy,
+        "energy": least,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "cost.electricity": electricity(design, idle.power),
+        "racks": float(racks(design)),
         "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
         "npus": float(design.cluster.npus),
         **_TRIVIAL,
@@ -238,6 +248,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
     throughput = totals.samples / seconds if seconds else None
+    idle = npus * npu.power.idle * price_list.pue
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
@@ -245,6 +257,12 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         "cost.total": npus * price,
         "cost.npu": npus * price,
         "perf_per_cost": throughput / (npus * price) if throughput and price else None,
+        "power": idle,
+        "energy": idle * seconds,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
         "npus": float(npus),
         **_TRIVIAL,
     }

@@ -92,6 +92,16 @@ class Result:
     perf_per_cost: float | None
     engine: str
     npus: int
+    racks: int = 1
+    electricity_cost: float = 0.0
+    """Over the lifetime [$]; in `cost.total` where the price list has `electricity_in_total`."""
+    energy_per_token_j: float | None = None
+    cost_per_token: float | None = None
+    """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
+    time_to_train_s: float | None = None
+    """Of `workload.training_tokens`; None where they are not given."""
+    cost_to_train: float | None = None
+    """[$]."""
     time_to_first_token_s: float | None = None
     """Until every request has its first token, where a model is served."""
     time_per_output_token_s: float | None = None
@@ -143,6 +153,12 @@ METRICS: dict[str, Metric] = {
     "time_to_first_token": Metric("s", "lower", lambda r: r.time_to_first_token_s),
     "time_per_output_token": Metric("s", "lower", lambda r: r.time_per_output_token_s),
     "npus": Metric("", "lower", lambda r: float(r.npus)),
+    "racks": Metric("", "lower", lambda r: float(r.racks)),
+    "cost.electricity": Metric("$", "lower", lambda r: r.electricity_cost),
+    "energy_per_token": Metric("J/token", "lower", lambda r: r.energy_per_token_j),
+    "cost_per_token": Metric("$/token", "lower", lambda r: r.cost_per_token),
+    "time_to_train": Metric("s", "lower", lambda r: r.time_to_train_s),
+    "cost_to_train": Metric("$", "lower", lambda r: r.cost_to_train),
 }
 
 

@@ -43,9 +43,13 @@ def cluster_cost(design: Design) -> Cost:
 
 
 def memory_price(design: Design) -> float:
-    """Price of one NPU's share of the expanded memory [$]."""
+    """Price of what one NPU has beyond its own memory, and of its share of the expanded memory [$]."""
     memory = design.cluster.memory
-    return 0.0 if memory is None or memory.expanded is None else memory.expanded.share * design.cost.memory
+    if memory is None:
+        return 0.0
+    own = design.cluster.npu.memory.capacity
+    beyond = (memory.capacity or own) - own
+    return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
 
 
 def npu_price(design: Design) -> float:
