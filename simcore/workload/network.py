@@ -183,7 +183,7 @@ class LayerKind(WorkloadKind):
         if p.pipeline > len(rows):
             expected = f"at most {len(rows)} stages, one a row"
             yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
-        if p.pipeline > 1 and p.schedule not in ("1f1b", "gpipe"):
+        if p.schedule not in ("1f1b", "gpipe"):
             yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
         for number, row in enumerate(rows, 1):
             if row.product is not None and row.product[2] % p.tensor:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from simcore.design import Design
 from simcore.engine.fast import Timing, time_program
 from simcore.load import design_from
+from simcore.problem import InputError
 from simcore.program import Compute, Part, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
@@ -239,3 +240,10 @@ def test_an_order_is_an_array_of_stages_by_blocks(name: str) -> None:
     order = SCHEDULES[name].order(4, 8, 1)
     assert order.shape == (4, 8 * len(kinds(name)))
     assert order.dtype == np.int64
+
+
+def test_a_table_of_layers_has_no_blocks_of_weight_gradients_on_any_number_of_stages() -> None:
+    workload = {"layers": [{"name": "one", "m": 8, "n": 8, "k": 8}], "global_batch": 8}
+    document = training({"schedule": "zero_bubble"}, [dimension(size=8)]) | {"workload": workload}
+    with pytest.raises(InputError, match="expected 1f1b or gpipe for a table of layers"):
+        design_from(document)
