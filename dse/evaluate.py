@@ -76,6 +76,13 @@ class Evaluator:
             text = f"{type(error).__name__}: {error} (in {where})"
             return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
 
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
     def _unknown(self) -> dict[str, float]:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
 

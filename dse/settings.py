@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from simcore.problem import Problem, nearest
 
@@ -22,6 +22,8 @@ class StudySettings(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     batch: PositiveInt = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
+    design_timeout: PositiveFloat | None = None
+    """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
     reference_point: dict[str, float] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
 

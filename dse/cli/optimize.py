@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.cli.arguments import duration, positive, seed
+from dse.cli.arguments import EXECUTORS, duration, positive, seed
 
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
   dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
   dse optimize spaces/gpt3.yaml --trials 2000 --out runs/gpt3-tpe --sampler tpe --resume
   dse optimize runs/transformer1t/study.yaml --out runs/again
+  dse optimize spaces/transformer1t.yaml --trials 100000 --sampler random --executor ray --address auto
 """
 
 
@@ -30,7 +31,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--sampler", metavar="NAME", help="auto, random, exhaustive, nsga2, nsga3, tpe [study.sampler, auto]"
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=positive, default=1, metavar="N", help="worker processes [1]")
+    command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
+    command.add_argument(
+        "--executor", choices=EXECUTORS, help="where to evaluate: local, ray, or through Ray Tune [local]"
+    )
+    command.add_argument(
+        "--address", metavar="A", help="Ray cluster: auto, local, HOST:PORT [RAY_ADDRESS, else a private one here]"
+    )
+    command.add_argument(
+        "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
+    )
+    command.add_argument(
+        "--start-timeout", type=duration, default=60.0, metavar="SECONDS", help="give up without a worker for this [60]"
+    )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
     command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
@@ -50,6 +63,10 @@ def run(options: argparse.Namespace) -> int:
         timeout=options.timeout,
         jobs=options.jobs,
         engine=_engine(options.engine, earlier),
+        executor=options.executor or base.get("executor", "local"),
+        address=options.address,
+        design_timeout=options.design_timeout or base.get("design_timeout"),
+        start_timeout=options.start_timeout,
     )
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -61,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
 
     with Progress(space, settings.trials) as progress:
-        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start)
+        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
     record = load_record(folder)
     files = write_reports(record, folder)
     if options.json:
