@@ -63,6 +63,10 @@ class Evaluator:
     def _engine(self) -> str | Callable[[Design], Result]:
         return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
 
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+        _ = self._engine
+
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
         design, problems = parse_design(document)

@@ -209,8 +209,6 @@ def optimize(
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
     known: dict[str, Outcome] = {}
-    if not resume:
-        check_folder(folder)
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
         if (folder / JOURNAL).is_file():
@@ -218,12 +216,11 @@ def optimize(
     elif (folder / JOURNAL).exists():
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
-    if resume:
-        check_folder(folder)
     evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     executor = make_executor(evaluator, where=settings.where)
     on_executor(executor)
     try:
+        check_folder(folder)
         write_study(folder, document)
         on_start(sampler_name, len(known))
         journal = Journal(folder, space.name, space.objectives)

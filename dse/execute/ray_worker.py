@@ -62,6 +62,7 @@ class RayWorker:
     """The actor: one process, one design at a time."""
 
     def __init__(self, evaluator: Evaluator) -> None:
+        evaluator.prepare()
         self._evaluator = evaluator
 
     def ready(self) -> Made:

@@ -48,11 +48,10 @@ class RayWorkers(Workers):
         done, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=seconds)
         if done:
             done, _ = self._ray.wait(list(self._waiting), num_returns=len(self._waiting), timeout=0)
-        found = []
-        for reference in done:
-            worker, call = self._waiting.pop(reference)
-            if worker in self._actors:
-                found.append(self._event(reference, worker, call))
+        found: list[Event] = []
+        for reference in sorted(done, key=lambda one: self._waiting[one][1] or 0):
+            if reference in self._waiting:  # a death takes all that its worker had
+                found.append(self._event(reference, *self._waiting.pop(reference)))
         return found
 
     def _event(self, reference: Any, worker: int, call: int | None) -> Event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -100,15 +101,16 @@ def test_failed_evaluations_in_workers_never_block_a_study(tmp_path: Path) -> No
 
 
 def hangs_for_tensor_2(design: Design) -> Result:
-    while design.parallelism.tensor == 2:
-        pass
+    if design.parallelism.tensor == 2:
+        time.sleep(1000)
     return cheap(design)
 
 
 @pytest.mark.parametrize("engine", [hangs_for_tensor_2, kills_its_process_for_tensor_2])
 def test_with_a_time_limit_what_hangs_or_crashes_is_a_failed_outcome_and_the_rest_is_as_ever(engine: Any) -> None:
-    executor = make_executor(evaluator(engine), where=Where(jobs=2, design_timeout=0.4))
-    documents = DOCUMENTS[:12]
+    executor = make_executor(evaluator(engine), where=Where(jobs=2, design_timeout=3.0))
+    suspects = [document for document in DOCUMENTS if document["parallelism"]["tensor"] == 2]
+    documents = [*DOCUMENTS[:2], suspects[0], *DOCUMENTS[2:4]]
     try:
         outcomes = list(executor.map(documents))
     finally:
@@ -120,4 +122,4 @@ def test_with_a_time_limit_what_hangs_or_crashes_is_a_failed_outcome_and_the_res
             assert "tried 2 times" in str(outcome.error)
         else:
             assert outcome == judge(document)
-    assert {outcome.state for outcome in outcomes} == {"failed", "feasible"}
+    assert [outcome.state for outcome in outcomes].count("failed") == 1
