@@ -23,7 +23,7 @@ from dse.record import StudyRecord
 from dse.search import make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
-from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
+from dse.store import JOURNAL, STUDY, Journal, StoredTrial, check_folder, read_trials, study_record, write_study
 from dse.study import Limits, Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
@@ -205,17 +205,12 @@ def optimize(
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
+    if settings.executor == "ray-tune":
+        return _optimize_tuned(space, settings, folder, resume, on_trial, on_start)
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
-    known: dict[str, Outcome] = {}
-    if resume:
-        check_resume(folder, json.loads(json.dumps(document)))
-        if (folder / JOURNAL).is_file():
-            known = {stored.outcome.key: stored.outcome for stored in read_trials(folder, space.objectives)}
-    elif (folder / JOURNAL).exists():
-        fix = "continue it with --resume, or choose another folder with --out"
-        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
+    known = {stored.outcome.key: stored.outcome for stored in _earlier(space, folder, resume, document)}
     evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     executor = make_executor(evaluator, where=settings.where)
     on_executor(executor)
@@ -233,6 +228,47 @@ def optimize(
             journal.close()
     finally:
         executor.close()
+
+
+def _earlier(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
+    """The trials of the study that goes on.
+
+    Raises `InputError` where it has changed, or where a new study would overwrite one.
+    """
+    if resume:
+        check_resume(folder, json.loads(json.dumps(document)))
+        return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
+    if (folder / JOURNAL).exists():
+        fix = "continue it with --resume, or choose another folder with --out"
+        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
+    return []
+
+
+def _optimize_tuned(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool,
+    on_trial: Callable[[int, Outcome], None],
+    on_start: Callable[[str, int], None],
+) -> str:
+    """`optimize` through Ray Tune."""
+    from dse.tuned_study import TunedStudy, check_tune
+
+    sampler = check_tune(settings.sampler, settings.where)
+    document = study_document(space, settings, sampler) | {"executor": settings.executor}
+    known = _earlier(space, folder, resume, document)
+    check_folder(folder)
+    write_study(folder, document)
+    on_start(sampler, len(known))
+    journal = Journal(folder, space.name, space.objectives)
+    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, on_trial)
+    try:
+        return study.run(settings.trials, settings.timeout)
+    except KeyboardInterrupt:
+        return "interrupted"
+    finally:
+        journal.close()
 
 
 def load_record(folder: Path) -> StudyRecord:

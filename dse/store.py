@@ -93,8 +93,10 @@ class Journal:
             load_if_exists=True,
         )
 
-    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """Append a trial."""
+    def append(
+        self, number: int, params: Mapping[str, Any], outcome: Outcome, draws: Mapping[str, Any] | None = None
+    ) -> None:
+        """Append a trial; `draws` are the sampler's own numbers, where a study cannot be replayed from its seed."""
         from optuna.trial import TrialState, create_trial
 
         attributes = {
@@ -107,6 +109,8 @@ class Journal:
             "cut_by": outcome.cut_by,
             "error": outcome.error,
         }
+        if draws is not None:
+            attributes["draws"] = dict(draws)
         failed = outcome.state == "failed"
         trial = create_trial(
             state=TrialState.FAIL if failed else TrialState.COMPLETE,
@@ -159,6 +163,7 @@ class StoredTrial:
     number: int
     params: dict[str, Any]
     outcome: Outcome
+    draws: dict[str, Any] | None = None
 
 
 def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[StoredTrial]:
@@ -202,7 +207,7 @@ def _stored(trial: Any, objectives: tuple[Objective, ...]) -> StoredTrial:
         cut_by=attributes["cut_by"],
         error=attributes["error"],
     )
-    return StoredTrial(attributes["number"], attributes["params"], outcome)
+    return StoredTrial(attributes["number"], attributes["params"], outcome, attributes.get("draws"))
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -6,8 +6,10 @@ SPACE is a YAML space, or the study.yaml of an earlier run, which repeats that r
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
 
-    with Progress(space, settings.trials) as progress:
+    with Progress(space, settings.trials) as progress, _quiet(settings.executor):
         ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
     record = load_record(folder)
     files = write_reports(record, folder)
@@ -97,6 +99,22 @@ def run(options: argparse.Namespace) -> int:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _quiet(executor: str) -> Iterator[None]:
+    """Keep what Ray prints off stdout, which is for results; say what takes the first seconds, and how it can end."""
+    if executor == "local":
+        yield
+        return
+    from dse.execute.workers import WorkersError
+
+    print(f"{executor}: connecting", file=sys.stderr)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
+            yield
+        except WorkersError as error:
+            raise WorkersError(f"{error}\nwhat was evaluated is saved; continue with --resume") from None
 
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:

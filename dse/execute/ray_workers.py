@@ -48,11 +48,11 @@ class RayWorkers(Workers):
         done, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=seconds)
         if done:
             done, _ = self._ray.wait(list(self._waiting), num_returns=len(self._waiting), timeout=0)
-        found: list[Event] = []
-        for reference in sorted(done, key=lambda one: self._waiting[one][1] or 0):
-            if reference in self._waiting:  # a death takes all that its worker had
-                found.append(self._event(reference, *self._waiting.pop(reference)))
-        return found
+        return [
+            self._event(reference, *self._waiting.pop(reference))
+            for reference in sorted(done, key=lambda one: self._waiting[one][1] or 0)
+            if reference in self._waiting  # a death takes all that its worker had
+        ]
 
     def _event(self, reference: Any, worker: int, call: int | None) -> Event:
         errors = self._ray.exceptions

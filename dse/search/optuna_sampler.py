@@ -52,12 +52,12 @@ class OptunaSampler(Sampler):
 
     def __init__(self, space: Space, sampler: Any, smooth: bool, learns: bool = True) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space, self._smooth, self.learns = space, smooth, learns
-        self._sampler, self._asked = sampler, 0
+        self._space, self.smooth, self.learns = space, smooth, learns
+        self.sampler, self._asked = sampler, 0
         self._study = self._new_study()
 
     def _new_study(self) -> Any:
-        return optuna.create_study(directions=["minimize"] * len(self._space.objectives), sampler=self._sampler)
+        return optuna.create_study(directions=["minimize"] * len(self._space.objectives), sampler=self.sampler)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself."""
@@ -65,7 +65,7 @@ class OptunaSampler(Sampler):
         if not self.learns and self._asked % FORGET == 0:
             self._study = self._new_study()  # its memory is of no use, and a sweep has millions of trials
         trial = self._study.ask()
-        return Proposal(self._space.fill(OptunaDraw(trial, self._smooth)), trial)
+        return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
