@@ -53,6 +53,8 @@ class Settings:
     address: str | None = None
     design_timeout: float | None = None
     start_timeout: float = 60.0
+    storage: str | None = None
+    study_name: str | None = None
 
     @property
     def where(self) -> Where:
@@ -205,12 +207,10 @@ def optimize(
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
-    if settings.executor == "ray-tune":
-        return _optimize_tuned(space, settings, folder, resume, on_trial, on_start)
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
-    known = {stored.outcome.key: stored.outcome for stored in _earlier(space, folder, resume, document)}
+    known = {stored.outcome.key: stored.outcome for stored in earlier_trials(space, folder, resume, document)}
     evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     executor = make_executor(evaluator, where=settings.where)
     on_executor(executor)
@@ -230,7 +230,7 @@ def optimize(
         executor.close()
 
 
-def _earlier(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
+def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
     """The trials of the study that goes on.
 
     Raises `InputError` where it has changed, or where a new study would overwrite one.
@@ -242,33 +242,6 @@ def _earlier(space: Space, folder: Path, resume: bool, document: Mapping[str, An
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
     return []
-
-
-def _optimize_tuned(
-    space: Space,
-    settings: Settings,
-    folder: Path,
-    resume: bool,
-    on_trial: Callable[[int, Outcome], None],
-    on_start: Callable[[str, int], None],
-) -> str:
-    """`optimize` through Ray Tune."""
-    from dse.tuned_study import TunedStudy, check_tune
-
-    sampler = check_tune(settings.sampler, settings.where)
-    document = study_document(space, settings, sampler) | {"executor": settings.executor}
-    known = _earlier(space, folder, resume, document)
-    check_folder(folder)
-    write_study(folder, document)
-    on_start(sampler, len(known))
-    journal = Journal(folder, space.name, space.objectives)
-    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, on_trial)
-    try:
-        return study.run(settings.trials, settings.timeout)
-    except KeyboardInterrupt:
-        return "interrupted"
-    finally:
-        journal.close()
 
 
 def load_record(folder: Path) -> StudyRecord:

@@ -41,6 +41,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--address", metavar="A", help="Ray cluster: auto, local, HOST:PORT [RAY_ADDRESS, else a private one here]"
     )
     command.add_argument(
+        "--storage",
+        metavar="URL",
+        help="database of a study that several drivers share, as Optuna takes it",
+    )
+    command.add_argument("--study-name", metavar="NAME", help="of a shared study [space name]")
+    command.add_argument(
         "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
     )
     command.add_argument(
@@ -54,7 +60,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
-    from dse.run import Settings, load_record, next_free, open_space, optimize
+    from dse.drive import drive
+    from dse.run import Settings, load_record, next_free, open_space
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
@@ -69,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
         address=options.address,
         design_timeout=options.design_timeout or base.get("design_timeout"),
         start_timeout=options.start_timeout,
+        storage=options.storage,
+        study_name=options.study_name,
     )
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -80,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
 
     with Progress(space, settings.trials) as progress, _quiet(settings.executor):
-        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
+        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
     record = load_record(folder)
     files = write_reports(record, folder)
     if options.json:

@@ -75,6 +75,10 @@ class OptunaSampler(Sampler):
             proposal.handle.set_constraint(name, violation)
         self._study.tell(proposal.handle, losses)
 
+    def learn(self, trial: Any) -> None:
+        """Take in a finished trial (`dse.search.replay.finished`) that this sampler did not propose."""
+        self._study.add_trial(trial)
+
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
         if not self.learns:

@@ -10,10 +10,11 @@ from typing import Any
 
 from tiny_spaces import space
 
+from dse.drive import drive
 from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.report.tables import csv_text, trials_table
-from dse.run import Settings, load_record, optimize
+from dse.run import Settings, load_record
 from dse.space import Space
 
 ENGINE = """\
@@ -87,10 +88,10 @@ def sweep(
 
     def on_trial(number: int, outcome: Outcome) -> None:
         seen.trials.append(outcome)
-        seen.status.append(executors[0].status())
+        seen.status.append(executors[0].status() if executors else None)
         if number == at:
             fault()
 
     chosen = Settings(**{"sampler": "random", "trials": trials, "seed": 0, "engine": "tiny_spaces:cheap", **settings})
-    seen.ended = optimize(given or wide(), chosen, folder, resume, on_trial, lambda name, known: None, executors.append)
+    seen.ended = drive(given or wide(), chosen, folder, resume, on_trial, lambda name, known: None, executors.append)
     return seen
