@@ -7,8 +7,9 @@ so two drivers that propose the same design at the same time agree on who evalua
     claim ──▶ running ──▶ finished (complete, or failed with its outcome)
                  └──────▶ released (failed without an outcome): a repeat, or its driver has died
 
-Drivers show that they are alive by a counter. One whose counter has stood still for `STALE_SECONDS`, by the clock of the
-one who looks, has its claims released; should it come back, the storage refuses its results.
+A driver joins by such a trial too, so drivers are in an order, and the first says what the study is. They show that
+they are alive by a counter: one whose counter stands still for `STALE_SECONDS`, by the clock of the one who looks, has
+its claims released; should it come back, the storage refuses its results.
 """
 
 from __future__ import annotations
@@ -52,21 +53,30 @@ def open_storage(url: str) -> Any:
     Raises `InputError` where it cannot be opened, without the URL's password.
     """
     kind = url.partition(":")[0].partition("+")[0]
-    try:
-        if kind in ("redis", "rediss"):
-            from optuna.storages import JournalStorage
-            from optuna.storages.journal import JournalRedisBackend
+    for patience in (0.2, 0.5, 1.0, None):
+        try:
+            return _opened(url, kind)
+        except ImportError as error:
+            fix = f"pip install 'dse[{EXTRAS[kind]}]'" if kind in EXTRAS else "install it"
+            problem = Problem(("--storage",), "the driver of this database", f"none ({error})", fix)
+            raise InputError([problem], "command line") from None
+        except Exception as error:  # whatever SQLAlchemy, a database driver or Redis raises
+            if patience is None:
+                said = " ".join(str(error).replace(url, shown(url)).split())[:300]
+                what = "a storage such as postgresql+psycopg://USER:PASSWORD@HOST/DATABASE that answers"
+                problem = Problem(("--storage",), what, f"{shown(url)}: {type(error).__name__}: {said}")
+                raise InputError([problem], "command line") from None
+            time.sleep(patience)  # two drivers that make the tables of a new database at once: one has to look again
+    raise AssertionError
 
-            return JournalStorage(JournalRedisBackend(url))
-        return optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
-    except ImportError as error:
-        fix = f"pip install 'dse[{EXTRAS[kind]}]'" if kind in EXTRAS else "install it"
-        raise InputError([Problem(("--storage",), "the driver of this database", f"none ({error})", fix)], "") from None
-    except Exception as error:  # whatever SQLAlchemy, a database driver or Redis raise
-        said = " ".join(str(error).replace(url, shown(url)).split())[:300]
-        what = "a storage such as postgresql+psycopg://USER:PASSWORD@HOST/DATABASE that answers"
-        problem = Problem(("--storage",), what, f"{shown(url)}: {type(error).__name__}: {said}")
-        raise InputError([problem], "") from None
+
+def _opened(url: str, kind: str) -> Any:
+    if kind in ("redis", "rediss"):
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalRedisBackend
+
+        return JournalStorage(JournalRedisBackend(url))
+    return optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
 
 
 def shown(url: str) -> str:
@@ -79,7 +89,7 @@ def shown(url: str) -> str:
 class SharedStudy:
     """The shared study as one driver sees it."""
 
-    def __init__(self, url: str, name: str, objectives: tuple[Objective, ...], document: Mapping[str, Any]) -> None:
+    def __init__(self, url: str, name: str, objectives: tuple[Objective, ...]) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._storage = open_storage(url)
         directions = [objective.direction for objective in objectives]
@@ -89,33 +99,37 @@ class SharedStudy:
         self._id = self._storage.get_study_id_from_name(name)
         self._objectives = objectives
         self.driver = uuid.uuid4().hex
-        attributes = self._study.user_attrs
-        self.document: dict[str, Any] | None = attributes.get("study")
-        self.others = sum(key.startswith("driver ") for key in attributes)
-        """Drivers that joined before."""
-        if self.document is None:
-            self._study.set_user_attr("study", dict(document))
         self._seen: dict[str, tuple[int, float]] = {}
         self._read: dict[int, Claim | None] = {}
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, daemon=True)
 
-    def join(self) -> None:
-        """Become one of its drivers."""
+    def join(self, document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Become one of its drivers; how many joined before, and the first one's document of the study."""
+        told = {"joined": self.driver, "study": json.dumps(document)}
+        self._study.add_trial(optuna.trial.create_trial(state=TrialState.FAIL, user_attrs=told))
+        drivers = [t.user_attrs for t in self._study.get_trials(deepcopy=False) if "joined" in t.user_attrs]
+        before = next(index for index, driver in enumerate(drivers) if driver["joined"] == self.driver)
         self._study.set_user_attr(f"driver {self.driver}", 0)
         self._heart.start()
+        return before, json.loads(drivers[0]["study"])
 
     def _beat(self) -> None:
         count = 0
         while not self._ended.wait(BEAT_SECONDS):
             count += 1
             self._study.set_user_attr(f"driver {self.driver}", count)
+        self._storage.remove_session()  # each thread has its own
 
     def leave(self) -> None:
         """No longer be one; what is claimed and not finished is released."""
         self._ended.set()
-        self._heart.join()
+        if self._heart.is_alive():
+            self._heart.join()
         self.release_repeats(set())
+        self._storage.remove_session()
+        if isinstance(self._storage, optuna.storages.RDBStorage):
+            self._storage.engine.dispose()
 
     def claims(self) -> list[Claim]:
         """The owner of every design, by number: finished, or being evaluated by a driver that is alive."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dse.evaluate import Evaluator, Outcome
 from dse.execute import Executor, make_executor
@@ -80,31 +81,38 @@ def _shared(
     document = study_document(space, settings, sampler_name) | {"shared": name}
     document = json.loads(json.dumps(document))
     known = earlier_trials(space, folder, resume, document)
-    shared = SharedStudy(settings.storage, name, space.objectives, document)
+    shared = SharedStudy(settings.storage, name, space.objectives)
+    try:
+        before, first = shared.join(document)
+        _check_shared(name, first, document)
+        sampler = make_sampler(sampler_name, space, own_seed(settings.seed, before))
+        evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+        executor = make_executor(evaluator, where=settings.where)
+        on_executor(executor)
+        try:
+            check_folder(folder)
+            write_study(folder, document)
+            on_start(sampler_name, len(known))
+            journal = Journal(folder, space.name, space.objectives)
+            numbers = {stored.number for stored in known}
+            search = SharedSearch(space, sampler, executor, journal, shared, on_trial, numbers)
+            try:
+                return search.run(settings.trials, settings.timeout)
+            except KeyboardInterrupt:
+                return "interrupted"
+            finally:
+                journal.close()
+        finally:
+            executor.close()
+    finally:
+        shared.leave()
+
+
+def _check_shared(name: str, first: dict[str, Any], document: dict[str, Any]) -> None:
+    """Raise `InputError` where the drivers of a study do not mean the same; how they search is each one's own."""
     own = {"sampler": 0, "trials": 0, "seed": 0, "batch": 0, "design_timeout": 0}
-    changed = differences({**(shared.document or document), **own}, {**document, **own})
+    changed = differences({**first, **own}, {**document, **own})
     if changed:
         fix = "give this one a name of its own with --study-name"
-        raise InputError(
-            [Problem((), "the study of the other drivers", line, fix) for line in changed], f"study {name}"
-        )
-    sampler = make_sampler(sampler_name, space, own_seed(settings.seed, shared.others))
-    executor = make_executor(Evaluator(space.objectives, space.constraints, settings.engine), where=settings.where)
-    on_executor(executor)
-    try:
-        check_folder(folder)
-        write_study(folder, document)
-        on_start(sampler_name, len(known))
-        journal = Journal(folder, space.name, space.objectives)
-        numbers = {stored.number for stored in known}
-        shared.join()
-        try:
-            search = SharedSearch(space, sampler, executor, journal, shared, on_trial, numbers)
-            return search.run(settings.trials, settings.timeout)
-        except KeyboardInterrupt:
-            return "interrupted"
-        finally:
-            shared.leave()
-            journal.close()
-    finally:
-        executor.close()
+        problems = [Problem((), "the study of the other drivers", line, fix) for line in changed]
+        raise InputError(problems, f"study {name}")
