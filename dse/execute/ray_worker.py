@@ -48,7 +48,8 @@ def digest(package: str) -> str:
     """Identity of the files of a package that a result can depend on."""
     base = folder(package)
     found = hashlib.sha256()
-    for path in sorted(path for path in base.rglob("*") if path.suffix in (".py", ".yaml")):
+    files = (path for path in base.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    for path in sorted(files):
         found.update(str(path.relative_to(base)).encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
 
