@@ -18,17 +18,15 @@ from typing import Any
 from dse.constraint import Constraint
 from dse.objective import Objective
 from dse.record import State
+from dse.screen import Screened
 from simcore.bound import bound
-from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design import Design, TransformerWorkload
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
-from simcore.memory.footprint import footprint
 from simcore.problem import Problem
 from simcore.result import Result, metrics
 from simcore.simulate import simulate
-from simcore.workload import transformer_program
 
 VALID = "valid"
 """Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
@@ -80,15 +78,13 @@ class Evaluator:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
 
     def _evaluate(self, design: Design) -> Outcome:
-        problems = check(design)
-        document = design.document()
-        if problems:
-            return self._invalid(design, document, problems)
-        before = bounds_before(design)
-        early = {c.name: c.violation(before, document) for c in self.constraints if c.early}
-        broken = [name for name, violation in early.items() if violation > 0]
-        if broken:
-            return self._cut(design, document, early, broken[0])
+        known = Screened(design, self.constraints)
+        document = known.document
+        if known.problems:
+            return self._invalid(design, document, known.problems)
+        early = known.early
+        if known.broken:
+            return self._cut(design, document, early, known.broken[0])
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
@@ -139,22 +135,3 @@ class Evaluator:
             value = proven.get(objective.name)
             values[objective.name] = 0.0 if value is None else value
         return values
-
-
-def bounds_before(design: Design) -> dict[str, float | None]:
-    """The metrics that are exact before simulation."""
-    cost = cluster_cost(design)
-    peak: float | None = None
-    if isinstance(design.workload, TransformerWorkload):
-        peak = footprint(design, transformer_program(design)).peak
-    capacity = design.cluster.npu.memory.capacity
-    return {
-        "memory.peak": peak,
-        "memory.capacity": capacity,
-        "fits": float(peak is None or peak <= capacity),
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-    }

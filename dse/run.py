@@ -23,8 +23,9 @@ from dse.record import StudyRecord
 from dse.search import make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
+from dse.stop import Limits, gap_problem
 from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
-from dse.study import Limits, Study
+from dse.study import Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem, dotted
@@ -49,6 +50,8 @@ class Settings:
     timeout: float | None = None
     jobs: int = 1
     engine: str = "fast"
+    stagnation: int | None = None
+    gap: float | None = None
 
 
 def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
@@ -77,6 +80,8 @@ class _StudyDocument(BaseModel):
     batch: PositiveInt
     engine: str
     reference_point: dict[str, float] | None = None
+    stagnation: PositiveInt | None = None
+    gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
 
@@ -91,7 +96,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
             expected = entry["msg"].removeprefix("Input should be ")
             problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
     else:
-        problems += sampler_problems(study.sampler, ("sampler",))
+        problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:
         fix = "take the file as dse optimize wrote it"
         raise InputError([replace(p, line=document.line(p.path), fix=p.fix or fix) for p in problems], document.source)
@@ -141,6 +146,8 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "batch": space.settings.batch,
         "engine": settings.engine,
         "reference_point": space.settings.reference_point,
+        "stagnation": settings.stagnation,
+        "gap": settings.gap,
         "versions": {
             "dse": VERSION,
             "optuna": optuna.__version__,
@@ -165,7 +172,7 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
 
 
 def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
-    """Refuse to resume where what was asked has changed; `trials` may differ.
+    """Refuse to resume where what was asked has changed; when to stop may differ.
 
     Raises `InputError` that says what changed.
     """
@@ -173,7 +180,8 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
-    changed = differences({**old, "trials": 0}, {**document, "trials": 0})
+    free = {"trials": 0, "stagnation": None, "gap": None}
+    changed = differences({**old, **free}, {**document, **free})
     if changed:
         fix = "undo the change, or start a new study with --out"
         problems = [Problem((), "the study as it was started", line, fix) for line in changed]
@@ -188,10 +196,11 @@ def optimize(
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
 ) -> str:
-    """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
+    """Run a study into `folder`; why it ended (a reason of `dse.stop`, `exhausted`, `interrupted`).
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
+    limits = _limits(space, settings)
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
@@ -214,12 +223,22 @@ def optimize(
     journal = Journal(folder, space.name, space.objectives)
     study = Study(space, sampler, executor, journal, known, on_trial)
     try:
-        return study.run(Limits(settings.trials, settings.timeout))
+        return study.run(limits)
     except KeyboardInterrupt:
         return "interrupted"
     finally:
         executor.close()
         journal.close()
+
+
+def _limits(space: Space, settings: Settings) -> Limits:
+    """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
+    bounds: dict[str, float | None] = {} if settings.gap is None else space_bounds(space)
+    why = None if settings.gap is None else gap_problem(bounds, space.objectives)
+    if why is not None:
+        fix = "stop by trials, time or stagnation instead"
+        raise InputError([Problem(("gap",), "a proven bound for each objective", why, fix)], "study")
+    return Limits(settings.trials, settings.timeout, settings.stagnation, settings.gap, bounds)
 
 
 def load_record(folder: Path) -> StudyRecord:

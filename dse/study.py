@@ -9,7 +9,6 @@ what was already evaluated.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -22,6 +21,7 @@ from dse.fill import Filled
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.space import Space
+from dse.stop import Limits, StopRules
 from dse.store import Journal
 from simcore.load import parse_design
 
@@ -29,14 +29,6 @@ MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
 MOST_ENUMERATED = 20_000
 """Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: distinct designs, and seconds (None: no limit)."""
-
-    trials: int
-    seconds: float | None = None
 
 
 @dataclass
@@ -55,16 +47,14 @@ class Study:
     _others: Iterator[Filled] | None = None
 
     def run(self, limits: Limits) -> str:
-        """Search until a limit is reached; the reason it ended: `trials`, `time` or `exhausted`."""
-        deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
-        while self.trials < limits.trials:
-            if deadline is not None and time.monotonic() >= deadline:
-                return "time"
+        """Search until a limit is reached; the reason it ended: `exhausted`, or that of `dse.stop`."""
+        rules = StopRules(limits, self.space.objectives)
+        while (reason := rules.reason()) is None:
             batch = self._ask(min(self.space.settings.batch, limits.trials - self.trials))
             if not batch:
                 return "exhausted"
-            self._evaluate(batch)
-        return "trials"
+            self._evaluate(batch, rules)
+        return reason
 
     def _ask(self, count: int) -> list[tuple[str, Proposal]]:
         """Distinct proposals that no earlier batch held; fewer than `count` where the space is exhausted."""
@@ -89,9 +79,11 @@ class Study:
 
     def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
         """Add a proposal to the batch if its design was not seen before."""
-        design, problems = parse_design(proposal.filled.document)
+        design = proposal.design
         if design is None:
-            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+            design, problems = parse_design(proposal.filled.document)
+            if design is None:
+                raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
         if design.key in self._seen:
             return False
         self._seen.add(design.key)
@@ -107,7 +99,7 @@ class Study:
             for _ in range(MOST_ENUMERATED):
                 yield self.space.fill(RandomDraw(generator))
 
-    def _evaluate(self, batch: list[tuple[str, Proposal]]) -> None:
+    def _evaluate(self, batch: list[tuple[str, Proposal]], rules: StopRules) -> None:
         """Evaluate a batch, journal each outcome as it comes, then tell the sampler in order."""
         new = [proposal.filled.document for key, proposal in batch if key not in self.known]
         outcomes: Iterator[Outcome] = self.executor.map(new)
@@ -118,6 +110,7 @@ class Study:
                 outcome = next(outcomes)
                 self.journal.append(self.trials, proposal.filled.params, outcome)
             self.on_trial(self.trials, outcome)
+            rules.see(outcome)
             self.trials += 1
             done.append((proposal, outcome))
         self.journal.synchronise()
