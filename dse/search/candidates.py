@@ -6,7 +6,9 @@ trial: a trial is a design that is proposed to the study.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,8 @@ from simcore.design import Design
 from simcore.estimate import estimate
 from simcore.load import parse_design
 
-BOUND = "bound of iteration_time"
-OF_TIME = {"iteration_time": 1, "energy": 1, "throughput": -1, "perf_per_cost": -1}
+BOUND, MISSED = "bound of iteration_time", "largest violation"
+OF_TIME = {"iteration_time": 1, "throughput": -1, "perf_per_cost": -1}
 """Metrics that are proportional to a power of the iteration time, the rest being equal."""
 
 
@@ -37,7 +39,7 @@ class Candidate:
     """0 where it may be simulated."""
     features: dict[int, float]
     known: dict[str, float | None]
-    """Metrics by name: exact where they do not depend on time, else estimates; under `BOUND` the proven time."""
+    """Metrics by name, exact where they do not depend on time, else estimates; and `BOUND`, `MISSED` at these."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
@@ -59,9 +61,8 @@ class Candidates:
 
     def __post_init__(self) -> None:
         self._products = composite_holes(self.space.template)
-        self._bounded = any(o.name not in KNOWN_BEFORE for o in self.space.objectives) or any(
-            not c.early for c in self.space.constraints
-        )
+        self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
     def made(self, given: Genes) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
@@ -83,7 +84,13 @@ class Candidates:
             self.ruled_out += 1
         else:
             known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
+            known[MISSED] = self._missed(known, screened.document)
         return Candidate(genes, filled, design, violation, self.encoder.encode(filled.params), known)
+
+    def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
+        judged = [c for c in self._late if all(known.get(name) is not None for name in c.metrics)]
+        return max((c.violation(known, document) for c in judged), default=-1.0)
 
     def random(self) -> Candidate | None:
         """A candidate drawn at random."""
@@ -107,14 +114,19 @@ class Candidates:
 
 
 def _estimates(design: Design) -> dict[str, float | None]:
-    """The bounds of a design, those that follow from the iteration time moved to the estimate of that."""
+    """The bounds of a design, those that follow from the iteration time moved to the estimate of that.
+
+    Power is that of NPUs which compute for the same seconds of a longer time.
+    """
     bounds, seconds = estimate(design)
-    proven = bounds["iteration_time"]
+    proven, idle, joules = bounds["iteration_time"], bounds["power"], bounds["energy"]
     out = {**bounds, BOUND: proven}
     if seconds is None or not proven:
         return out
-    factor = seconds / proven
     for name, power in OF_TIME.items():
         value = bounds.get(name)
-        out[name] = None if value is None else value * factor**power
+        out[name] = None if value is None else value * (seconds / proven) ** power
+    if idle is not None and joules is not None:
+        drawn = idle + (joules / proven - idle) * proven / seconds
+        out |= {"power": drawn, "energy": drawn * seconds}
     return out

@@ -43,7 +43,7 @@ TRIES = 6
 
 def effort(told: int) -> float:
     """Candidates with bounds per trial: many while trials are few, so that thousands of trials stay quick."""
-    return 6.0 if told < 320 else 3.0 if told < 1000 else 1.0
+    return 8.0 if told < 320 else 3.0 if told < 1000 else 1.0
 
 
 class Guided(Sampler):

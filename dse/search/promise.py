@@ -1,7 +1,7 @@
 """Which candidates promise most: predicted values against the front that was found (see `dse.search.guided`).
 
-Values are compared as *levels*: sign x log(value), to be minimised, so that the same share of any objective counts the
-same, and what simulation adds to a bound is a difference.
+Values are learned as *levels*: sign x log(value), to be minimised, so that what simulation adds to an estimate is a
+difference; they are compared as losses, as the hypervolume is (`dse.search.gain`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from dse.constraint import KNOWN_BEFORE
 from dse.pareto import front_mask
-from dse.search.candidates import BOUND, Candidate
-from dse.search.surrogate import Encoder, fit
+from dse.search.candidates import BOUND, MISSED, Candidate
+from dse.search.gain import DIGITS, Box, greedy, promise
+from dse.search.surrogate import Encoder, Surrogate, fit
 from dse.space import Space
 
 Matrix = NDArray[np.float64]
@@ -28,8 +29,8 @@ ENOUGH = 8
 """Trials before the surrogate is used instead of the bounds themselves."""
 OPTIMISM = 2.0
 """Standard deviations by which every third choice hopes for more."""
-DIGITS = 9
-"""Digits of a score that count: what two machines' arithmetic may differ in must not change a study."""
+LATE = 20.0
+"""How fast the promise of a candidate falls with its predicted violation of a constraint on results."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class _Levels:
         out: Matrix = self.signs * np.log(np.maximum(self.signs * losses, 0.0) + self.shift)
         return out
 
+    def back(self, levels: Matrix) -> Matrix:
+        """Losses of levels; what no float can hold becomes large."""
+        out: Matrix = self.signs * (np.exp(np.clip(self.signs * levels, -690.0, 690.0)) - self.shift)
+        return out
+
 
 class Judge:
     """Learns from trials and ranks candidates."""
@@ -66,6 +72,7 @@ class Judge:
         self._trends = list(dict.fromkeys([*TREND, *self._names]))
         self.simulated: list[Candidate] = []
         self._front: list[Candidate] = []
+        self._fitted: tuple[int, Surrogate] | None = None
 
     def tell(self, candidate: Candidate, losses: Sequence[float], violations: Mapping[str, float]) -> None:
         """What simulation found of a candidate that may be simulated."""
@@ -89,91 +96,74 @@ class Judge:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
         if not pool:
             return []
-        bounds = self._bounds(pool)
-        levels = _Levels.fitted(self._signs, _losses(self.simulated) if self.simulated else bounds)
-        front = levels.of(_losses(self._front)) if self._front else np.empty((0, len(self._names)))
-        mean, deviation, late = self._predicted(pool, levels.of(bounds), levels, front)
-        width = np.ptp(front if len(front) > 1 else mean, axis=0)
-        width = np.maximum(width, 1e-3 * max(1e-9, float(width.max())))
-        hoped = mean - OPTIMISM * deviation
-        return [pool[i] for i in _greedy(mean / width, hoped / width, late, front / width, count)]
+        estimates = self._estimates(pool)
+        levels = _Levels.fitted(self._signs, _losses(self.simulated) if self.simulated else estimates)
+        mean, deviation, late = self._predicted(pool, levels.of(estimates), levels)
+        likely = np.exp(-LATE * np.maximum(late, 0.0))
+        hoped = levels.back(mean - OPTIMISM * deviation)
+        mean = levels.back(mean)
+        front = _losses(self._front) if self._front else np.empty((0, len(self._names)))
+        hopeful = np.vstack([front, mean[late <= 0.0] if (late <= 0.0).any() else mean])
+        box = Box.around(front, hopeful[front_mask(hopeful)], self._generator)
+        order = greedy(box, box.scaled(mean), box.scaled(hoped), likely, count)
+        return [pool[i] for i in order]
 
-    def _bounds(self, pool: Sequence[Candidate]) -> Matrix:
-        """Proven bounds of the losses `[pool, objectives]`, 0 where there is none."""
+    def _estimates(self, pool: Sequence[Candidate]) -> Matrix:
+        """Estimates of the losses `[pool, objectives]`, 0 where there is none."""
         known = np.array([[candidate.known.get(name) or 0.0 for name in self._names] for candidate in pool])
         out: Matrix = self._signs * known
         return out
 
     def _trend(self, candidates: Sequence[Candidate]) -> Matrix:
-        """Logarithms of bounds `[candidates, trends]`, 0 where there is none."""
+        """Logarithms of estimates, 0 where there is none, and the violation at them `[candidates, trends + 1]`."""
         known = np.array([[c.known.get(name) or 1.0 for name in self._trends] for c in candidates])
-        out: Matrix = np.log(np.maximum(known, 1e-300))
-        return out
+        return np.hstack([np.log(np.maximum(known, 1e-300)), _missed(candidates)[:, None]])
 
-    def _predicted(
-        self, pool: list[Candidate], bounds: Matrix, levels: _Levels, front: Matrix
-    ) -> tuple[Matrix, Matrix, Matrix]:
+    def _predicted(self, pool: list[Candidate], estimates: Matrix, levels: _Levels) -> tuple[Matrix, Matrix, Matrix]:
         """Mean and deviation of the levels `[pool, objectives]`, and the violation of constraints on results `[pool]`.
 
-        Without enough trials the bounds are the prediction.
+        Without enough trials the estimates are the prediction.
         """
-        mean, deviation, late = bounds.copy(), np.zeros_like(bounds), np.full(len(pool), -1.0)
+        mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed(pool)
         outputs = len(self._modelled) + bool(self._late)
         if len(self.simulated) < ENOUGH or not outputs:
             return mean, deviation, late
-        told = self._taught(levels, front)
-        found = levels.of(_losses(told))[:, self._modelled]
-        if self._late:
-            found = np.hstack([found, np.clip([[c.late] for c in told], -1.0, 2.0)])
-        features = self._encoder.matrix([c.features for c in [*told, *pool]])
-        model = fit(features[: len(told)], self._trend(told), found)
-        value, spread = model.predict(features[len(told) :], self._trend(pool))
+        if self._fitted is None or self._fitted[0] != len(self.simulated):
+            self._fitted = len(self.simulated), self._fit(levels)
+        model = self._fitted[1]
+        features = self._encoder.matrix([c.features for c in pool])[:, : model.points.shape[1]]
+        value, spread = model.predict(features, self._trend(pool))
         models = len(self._modelled)
         mean[:, self._modelled], deviation[:, self._modelled] = value[:, :models], spread[:, :models]
         if self._late:
             late = value[:, models]
         return mean, deviation, late
 
-    def _taught(self, levels: _Levels, front: Matrix) -> list[Candidate]:
+    def _fit(self, levels: _Levels) -> Surrogate:
+        told = self._taught(levels)
+        found = levels.of(_losses(told))[:, self._modelled]
+        if self._late:
+            found = np.hstack([found, np.clip([[c.late] for c in told], -1.0, 2.0)])
+        return fit(self._encoder.matrix([c.features for c in told]), self._trend(told), found)
+
+    def _taught(self, levels: _Levels) -> list[Candidate]:
         """The trials that the surrogate learns from."""
         if len(self.simulated) <= POINTS:
             return self.simulated
         latest, older = self.simulated[-POINTS // 4 :], self.simulated[: -POINTS // 4]
-        if not len(front):
+        if not self._front:
             return [older[i] for i in self._generator.permutation(len(older))[: POINTS - len(latest)]] + latest
-        promise = _promise(levels.of(_losses(older)), front)
-        order = np.argsort(-promise, kind="stable")
-        near, far = order[: POINTS // 2], order[POINTS // 2 :]
+        near = promise(levels.of(_losses(older)), levels.of(_losses(self._front)))
+        order = np.argsort(-np.round(near, DIGITS), kind="stable")
+        close, far = order[: POINTS // 2], order[POINTS // 2 :]
         drawn = far[self._generator.permutation(len(far))[: POINTS // 4]]
-        return [older[i] for i in sorted([*near, *drawn])] + latest
+        return [older[i] for i in sorted([*close, *drawn])] + latest
 
 
 def _losses(candidates: Sequence[Candidate]) -> Matrix:
     return np.array([candidate.losses for candidate in candidates])
 
 
-def _promise(points: Matrix, front: Matrix) -> Matrix:
-    """How far the front `[F, M]` would have to give way for each of `points` `[N, M]`: above 0 what it lacks, `[N]`."""
-    out = np.full(len(points), np.inf)
-    for member in front:
-        np.minimum(out, (member - points).max(axis=1), out=out)
-    return out
-
-
-def _greedy(mean: Matrix, hoped: Matrix, late: Matrix, front: Matrix, count: int) -> list[int]:
-    """Indices of the pool `[N]`: `count` chosen one by one, each then counted as on the front, then all the others."""
-    likely = np.maximum(late, 0.0)
-    if not len(front):  # any point will do to begin with: the one that is best on the whole
-        front = mean[np.argmin(np.round(mean.sum(axis=1) + 10 * likely, DIGITS))][None, :] + 1.0
-    sure, open_ = _promise(mean, front), np.ones(len(mean), bool)
-    hopeful = _promise(hoped, front)
-    chosen: list[int] = []
-    for number in range(min(count, len(mean))):
-        score = np.round((hopeful if number % 3 == 2 else sure) - 10 * likely, DIGITS)
-        index = int(np.argmax(np.where(open_, score, -np.inf)))
-        chosen.append(index)
-        open_[index] = False
-        for promise, points in ((sure, mean), (hopeful, hoped)):
-            np.minimum(promise, (mean[index] - points).max(axis=1), out=promise)
-    rest = np.argsort(-np.round(sure - 10 * likely, DIGITS), kind="stable")
-    return chosen + [int(i) for i in rest if open_[i]]
+def _missed(candidates: Sequence[Candidate]) -> Matrix:
+    """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
+    return np.array([min(max(c.known[MISSED] or 0.0, -1.0), 2.0) for c in candidates])

@@ -108,7 +108,7 @@ def _fit(features: Matrix, trends: Matrix, targets: Matrix) -> Surrogate:
     design = _with_one(trends)
     penalty = _RIDGE * np.eye(design.shape[1])
     penalty[0, 0] = 0.0
-    trend: Matrix = np.linalg.lstsq(design.T @ design + penalty, design.T @ targets, rcond=None)[0]
+    trend: Matrix = np.asarray(np.linalg.lstsq(design.T @ design + penalty, design.T @ targets, rcond=None)[0])
     residuals = targets - design @ trend
     apart = _distances(points, points)
     units = np.maximum(residuals.std(axis=0), 1e-12)

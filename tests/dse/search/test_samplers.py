@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_proposals(sampler: str) -> None:
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "exhaustive"])
 def test_another_seed_gives_other_proposals(sampler: str) -> None:
-    given = space()
+    given = roomy(sampler)
     assert proposals(given, sampler, 3, 16) != proposals(given, sampler, 4, 16)
 
 
