@@ -29,23 +29,29 @@ _PROBE_BYTES = 16 << 20
 def _file_of_one_writer(path: Path) -> Any:
     """Optuna's journal file, for a single writer: one open file, synchronised to disk when a batch is done.
 
-    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it; that
-    takes longer than a simulation.
+    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it, and
+    its storage reads each trial back and keeps it; that takes longer than a simulation, and the memory of all trials.
     """
     from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 
     class OneWriter(BaseJournalBackend):  # defined here so that optuna is imported when needed
         def __init__(self) -> None:
-            self._reader = JournalFileBackend(str(path))
+            self._reader: Any = JournalFileBackend(str(path))
             self._file = path.open("ab")
+            self._echo: list[dict[str, Any]] = []
 
         def read_logs(self, log_number_from: int) -> Any:
-            return self._reader.read_logs(log_number_from)
+            return self._reader.read_logs(log_number_from) if self._reader is not None else self._echo
+
+        def read_no_more(self) -> None:
+            """From here on the storage is told what it wrote itself, without the designs: nobody asks it for them."""
+            self._reader = None
 
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
             lines = (json.dumps(log, separators=(",", ":")) for log in logs)
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()  # from here on a killed process loses nothing
+            self._echo = [{**log, "user_attrs": {}} for log in logs]
 
         def synchronise(self) -> None:
             os.fsync(self._file.fileno())
@@ -67,15 +73,18 @@ class Journal:
         path = folder / JOURNAL
         _cut_torn_line(path)
         self._backend = _file_of_one_writer(path)
-        self._study = optuna.create_study(
-            storage=JournalStorage(self._backend),
+        self._storage = JournalStorage(self._backend)
+        study = optuna.create_study(
+            storage=self._storage,
             study_name=name,
             directions=[objective.direction for objective in objectives],
             load_if_exists=True,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            self._study.set_metric_names([objective.name for objective in objectives])
+            study.set_metric_names([objective.name for objective in objectives])
+        self._study_id = self._storage.get_study_id_from_name(name)
+        self._backend.read_no_more()
         self._objectives = objectives
 
     def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
@@ -99,7 +108,7 @@ class Journal:
             user_attrs=attributes,
             constraints=dict(outcome.violations),
         )
-        self._study.add_trial(trial)
+        self._storage.create_new_trial(self._study_id, template_trial=trial)
 
     def synchronise(self) -> None:
         """Make sure that what was appended outlives a power failure."""

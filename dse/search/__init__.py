@@ -19,6 +19,10 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exhaustive import Exhaustive
 
         return Exhaustive(space, seed)
+    if name == "random":
+        from dse.search.random import Random
+
+        return Random(space, seed)
     if name == "guided":
         from dse.search.guided import Guided
 

@@ -127,5 +127,5 @@ def greedy(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) ->
 
 def _weighted(scores: Matrix, likely: Matrix) -> Matrix:
     """Scores above 0 count as far as they are likely, those below by how unlikely."""
-    out: Matrix = np.round(np.where(scores > 0, scores * likely, scores - (1.0 - likely)), DIGITS)
-    return out
+    weighted: Matrix = np.where(scores > 0, scores * likely, scores - (1.0 - likely)).astype(np.float64)
+    return np.round(weighted, DIGITS)

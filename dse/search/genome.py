@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dse.draw import random_below
 from dse.hole import Choice, Product, Split, apportion, composition, composition_index, compositions, divisors
 
 MOST_ALTERNATIVES = 16
@@ -77,13 +78,6 @@ class GeneDraw:
                 shares = composition(_units(other), _parts(other), int(gene.value))
                 return composition_index(apportion(_units(name), [float(share) for share in shares]))
         return random_below(self.generator, count)
-
-
-def random_below(generator: np.random.Generator, count: int) -> int:
-    """A whole number of [0, count), however large `count` is."""
-    if count < 2**62:
-        return int(generator.integers(count))
-    return int.from_bytes(generator.bytes((count.bit_length() + 71) // 8)) % count
 
 
 def _units(name: str) -> int:

@@ -75,11 +75,6 @@ def population(space: Space) -> int:
     return 20 if len(space.objectives) <= 2 else 40
 
 
-def random(space: Space, seed: int) -> OptunaSampler:
-    """Independent uniform choices."""
-    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False)
-
-
 def nsga2(space: Space, seed: int) -> OptunaSampler:
     """NSGA-II (Deb et al. 2002)."""
     sampler = optuna.samplers.NSGAIISampler(population_size=population(space), seed=seed)
@@ -125,7 +120,6 @@ def gp(space: Space, seed: int) -> OptunaSampler:
 
 
 MAKERS: dict[str, Callable[[Space, int], OptunaSampler]] = {
-    "random": random,
     "nsga2": nsga2,
     "nsga3": nsga3,
     "tpe": tpe,

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import groupby
 
 from simcore.design import Design, TransformerWorkload
+from simcore.once import once
 from simcore.program import (
     Category,
     Compute,
@@ -49,6 +50,7 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     return [base + (stage < more) for stage in range(virtual_stages)]
 
 
+@once
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = design.workload, design.parallelism
