@@ -37,12 +37,17 @@ class Constraint:
     @cached_property
     def early(self) -> bool:
         """Whether it can be checked before simulation."""
-        return all(name in KNOWN_BEFORE or name not in METRICS for name in self.names)
+        return all(name in KNOWN_BEFORE for name in self.metrics)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The metrics and paths it speaks of."""
         return frozenset(dotted(path) for path in self.expression.paths)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics it speaks of."""
+        return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """By how much it is missed, relative; <= 0 where it holds.

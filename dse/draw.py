@@ -35,6 +35,13 @@ class Draw(Protocol):
         ...
 
 
+def random_below(generator: np.random.Generator, count: int) -> int:
+    """A whole number of [0, count), however large `count` is: a split can have more ways than 64 bits hold."""
+    if count < 2**62:
+        return int(generator.integers(count))
+    return int.from_bytes(generator.bytes((count.bit_length() + 71) // 8)) % count
+
+
 @dataclass
 class RandomDraw:
     """Independent uniform choices."""
@@ -44,7 +51,7 @@ class RandomDraw:
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
-        return int(self.generator.integers(count))
+        return random_below(self.generator, count)
 
     def integer(self, name: str, low: int, high: int) -> int:
         """See `Draw.integer`."""

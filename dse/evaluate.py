@@ -18,17 +18,14 @@ from typing import Any, Protocol
 from dse.constraint import Constraint
 from dse.objective import Objective
 from dse.record import State, TunedRecord
+from dse.screen import Screened
 from simcore.bound import bound
-from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
-from simcore.cost.running import racks
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
-from simcore.memory.expanded import capacity, fits, memory_of
-from simcore.plan import program_of
 from simcore.problem import Problem
-from simcore.result import Memory, Result, metrics
+from simcore.result import Result, metrics
 from simcore.simulate import simulate
 
 VALID = "valid"
@@ -115,15 +112,13 @@ class Evaluator:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
 
     def _evaluate(self, design: Design) -> Outcome:
-        problems = check(design)
-        document = design.document()
-        if problems:
-            return self._invalid(design, document, problems)
-        before = bounds_before(design)
-        early = {c.name: c.violation(before, document) for c in self.constraints if known_before(c, design)}
-        broken = [name for name, violation in early.items() if violation > 0]
-        if broken:
-            return self._cut(design, document, early, broken[0])
+        known = Screened(design, self.constraints)
+        document = known.document
+        if known.problems:
+            return self._invalid(design, document, known.problems)
+        early = known.early
+        if known.broken:
+            return self._cut(design, document, early, known.broken[0])
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
@@ -174,27 +169,3 @@ class Evaluator:
             value = proven.get(objective.name)
             values[objective.name] = 0.0 if value is None else value
         return values
-
-
-def known_before(constraint: Constraint, design: Design) -> bool:
-    """Whether a constraint can be checked before simulation: a total with electricity in it is known after."""
-    return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.names)
-
-
-def bounds_before(design: Design) -> dict[str, float | None]:
-    """The metrics that are exact before simulation."""
-    cost = cluster_cost(design)
-    memory: Memory | None = None
-    if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_of(design, program_of(design))
-    return {
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.capacity": capacity(design),
-        "fits": float(memory is None or fits(design, memory)),
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-        "racks": float(racks(design)),
-    }

@@ -25,8 +25,9 @@ from dse.record import Purchase, StudyRecord
 from dse.search import make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
+from dse.stop import Limits, gap_problem
 from dse.store import JOURNAL, STUDY, Journal, StoredTrial, check_folder, read_trials, study_record, write_study
-from dse.study import Limits, Study
+from dse.study import Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem, dotted
@@ -52,6 +53,8 @@ class Settings:
     timeout: float | None = None
     jobs: int | None = None
     engine: str = "fast"
+    stagnation: int | None = None
+    gap: float | None = None
     executor: str = "local"
     address: str | None = None
     design_timeout: float | None = None
@@ -92,6 +95,8 @@ class _StudyDocument(BaseModel):
     engine: str
     design_timeout: PositiveFloat | None = None
     reference_point: dict[str, float] | None = None
+    stagnation: PositiveInt | None = None
+    gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
 
@@ -106,7 +111,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
             expected = entry["msg"].removeprefix("Input should be ")
             problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
     else:
-        problems += sampler_problems(study.sampler, ("sampler",))
+        problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:
         fix = "take the file as dse optimize wrote it"
         raise InputError([replace(p, line=document.line(p.path), fix=p.fix or fix) for p in problems], document.source)
@@ -162,6 +167,8 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "engine": settings.engine,
         **({} if settings.design_timeout is None else {"design_timeout": settings.design_timeout}),
         "reference_point": space.settings.reference_point,
+        "stagnation": settings.stagnation,
+        "gap": settings.gap,
         "versions": {
             "dse": VERSION,
             "optuna": optuna.__version__,
@@ -186,7 +193,7 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
 
 
 def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
-    """Refuse to resume where what was asked has changed; `trials` and `design_timeout` may differ.
+    """Refuse to resume where what was asked has changed; when to stop, and `design_timeout`, may differ.
 
     Raises `InputError` that says what changed.
     """
@@ -194,7 +201,7 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
-    free = {"trials": 0, "design_timeout": 0}
+    free = {"trials": 0, "design_timeout": 0, "stagnation": None, "gap": None}
     changed = differences({**old, **free}, {**document, **free})
     if changed:
         fix = "undo the change, or start a new study with --out"
@@ -211,10 +218,11 @@ def optimize(
     on_start: Callable[[str, int], None],
     on_executor: Callable[[Executor], None] = lambda executor: None,
 ) -> str:
-    """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
+    """Run a study into `folder`; why it ended (a reason of `dse.stop`, `exhausted`, `interrupted`).
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
+    limits = _limits(space, settings)
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
@@ -229,7 +237,7 @@ def optimize(
         journal = Journal(folder, space.name, space.objectives)
         study = Study(space, sampler, executor, journal, known, on_trial)
         try:
-            return study.run(Limits(settings.trials, settings.timeout))
+            return study.run(limits)
         except KeyboardInterrupt:
             return "interrupted"
         finally:
@@ -269,6 +277,16 @@ def purchase_of(space: Space) -> Purchase | None:
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
     sections = tuple(dict.fromkeys((*space.template, "cost")))
     return Purchase(names, weights, tuned_for(space), space.settings.aggregate, sections)
+
+
+def _limits(space: Space, settings: Settings) -> Limits:
+    """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
+    bounds: dict[str, float | None] = {} if settings.gap is None else space_bounds(space)
+    why = None if settings.gap is None else gap_problem(bounds, space.objectives)
+    if why is not None:
+        fix = "stop by trials, time or stagnation instead"
+        raise InputError([Problem(("gap",), "a proven bound for each objective", why, fix)], "study")
+    return Limits(settings.trials, settings.timeout, settings.stagnation, settings.gap, bounds)
 
 
 def load_record(folder: Path) -> StudyRecord:

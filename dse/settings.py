@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from simcore.problem import Problem, nearest
 from simcore.result import METRICS
 
-SAMPLERS = ("auto", "random", "exhaustive", "nsga2", "nsga3", "tpe")
+SAMPLERS = ("auto", "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
 
 
 class StudySettings(BaseModel):
@@ -37,6 +37,12 @@ class StudySettings(BaseModel):
     """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
     reference_point: dict[str, float] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
+    stagnation: PositiveInt | None = None
+    """Stop when the hypervolume has not grown over so many trials (see `dse.stop`)."""
+    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Stop when each objective's best is within this share of its proven bound."""
 
 
 def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]) -> StudySettings:
@@ -69,8 +75,14 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
     return settings
 
 
-def sampler_problems(name: str, path: tuple[str, ...]) -> list[Problem]:
-    """The problem of an unknown sampler, if it is one."""
-    if name in SAMPLERS:
+def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:
+    """The problem of an unknown sampler, if it is one.
+
+    One of an import path is known only where `by_path` says so: a file must not choose code to run.
+    """
+    if name in SAMPLERS or (by_path and ":" in name):
         return []
+    if ":" in name:
+        fix = f"if you trust it, add --sampler {name}"
+        return [Problem(path, "a built-in sampler in a file", f"'{name}'", fix)]
     return [Problem(path, f"one of {', '.join(SAMPLERS)}", f"'{name}'", nearest(name, SAMPLERS))]

@@ -31,8 +31,8 @@ FORGET = 1000
 def _file_of_one_writer(path: Path) -> Any:
     """Optuna's journal file, for a single writer: one open file, synchronised to disk when a batch is done.
 
-    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it; that
-    takes longer than a simulation.
+    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it, and
+    its storage reads each trial back and keeps it; that takes longer than a simulation, and the memory of all trials.
     """
     from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 
@@ -42,6 +42,7 @@ def _file_of_one_writer(path: Path) -> Any:
             if path.exists():
                 self.forget(JournalFileBackend(str(path)).read_logs(0))
             self._file = path.open("ab")
+            self._echo: list[dict[str, Any]] = []
 
         def forget(self, logs: Iterable[dict[str, Any]] | None = None) -> None:
             # Optuna keeps every trial that it reads: it is shown the study, and the trials since the last time.
@@ -56,6 +57,7 @@ def _file_of_one_writer(path: Path) -> Any:
             lines = (json.dumps(log, separators=(",", ":")) for log in logs)
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()  # from here on a killed process loses nothing
+            self._echo = [{**log, "user_attrs": {}} for log in logs]
 
         def synchronise(self) -> None:
             os.fsync(self._file.fileno())

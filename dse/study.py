@@ -9,7 +9,6 @@ what was already evaluated.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from dse.fill import Filled
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.space import Space
+from dse.stop import Limits, StopRules
 
 MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
@@ -32,14 +32,6 @@ SYNCHRONISED = 1000
 """Trials after which a long stream's journal is written through to the disk."""
 MOST_ENUMERATED = 20_000
 """Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: distinct designs, and seconds (None: no limit)."""
-
-    trials: int
-    seconds: float | None = None
 
 
 class TrialLog(Protocol):
@@ -69,22 +61,22 @@ class Study:
     _ended: str = "trials"
 
     def run(self, limits: Limits) -> str:
-        """Search until a limit is reached; the reason it ended: `trials`, `time` or `exhausted`."""
+        """Search until a limit is reached; the reason it ended: `exhausted`, or that of `dse.stop`."""
+        self._rules = StopRules(limits, self.space.objectives)
         batches = self._batches(limits)
-        if self.executor.ahead and not self.sampler.learns:
-            self._stream(batches)  # what is proposed does not depend on what is told: no need to wait for it
+        if self.executor.ahead and not self.sampler.learns and limits.stagnation is None and limits.gap is None:
+            self._stream(batches)  # neither proposals nor the end depend on what is told: no need to wait for it
         else:
             for batch in batches:
                 self._evaluate(batch)
         return self._ended
 
     def _batches(self, limits: Limits) -> Iterator[list[tuple[str, Proposal]]]:
-        deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
         asked = self.trials
         self._ended = "trials"
         while asked < limits.trials:
-            if deadline is not None and time.monotonic() >= deadline:
-                self._ended = "time"
+            if (reason := self._rules.reason()) is not None:
+                self._ended = reason
                 return
             batch = self._ask(min(self.space.settings.batch, limits.trials - asked))
             if not batch:
@@ -115,6 +107,7 @@ class Study:
     def _count(self, outcome: Outcome) -> None:
         """One more trial is done."""
         self.on_trial(self.trials, outcome)
+        self._rules.see(outcome)
         self.trials += 1
         if self.trials % SYNCHRONISED == 0:
             self.journal.synchronise()
@@ -142,7 +135,7 @@ class Study:
 
     def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
         """Add a proposal to the batch if its design was not seen before."""
-        key = self.space.key(proposal.filled)
+        key = self.space.key(proposal.filled) if proposal.design is None else proposal.design.key
         if key in self._seen:
             return False
         self._seen.add(key)

@@ -14,7 +14,7 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -104,40 +104,60 @@ def _bound_design(design: Design) -> Bounds:
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    iteration = _IterationBound(program, lowering, programs.tolist())
-    least_busy = _least_compute(program, lowering) / PICOSECONDS
     if program.trained:
-        return _metrics(design, iteration.least() / PICOSECONDS, least_busy, program)
+        return bound_lowered(design, program, lowering, programs.tolist())
+    iteration = IterationBound(program, lowering, programs.tolist())
+    least_busy = _least_compute(program, lowering) / PICOSECONDS
     found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
     alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
-    first = _IterationBound(program.until(1), lowering, alone.tolist())
+    first = IterationBound(program.until(1), lowering, alone.tolist())
     found["time_to_first_token"] = first.served(1) / PICOSECONDS
     further = iteration.way(1, program.chunks) / PICOSECONDS
     return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
 
 
-class _IterationBound:
-    """Least time of an iteration [ps]."""
+def bound_lowered(design: Design, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> Bounds:
+    """The bounds of a training iteration that is lowered already."""
+    time = IterationBound(program, lowering, programs).least()
+    least_busy = _least_compute(program, lowering)
+    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
 
-    def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
+
+class IterationBound:
+    """Least time of an iteration [ps]; `segment` is the least time of a segment's operators, played once."""
+
+    def __init__(
+        self,
+        program: Program,
+        lowering: Lowering,
+        programs: list[list[list[int]]],
+        segment: Callable[[Sequence[tuple[int, int, int]]], int] | None = None,
+    ) -> None:
         self.program, self.lowering, self.programs = program, lowering, programs
         self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
+        self._segment = segment or self.serial
+        # Under another policy a dimension's service depends on the order that each chunk is given.
+        self._counts = segment is None and lowering.design.system.inter_dimension == "baseline"
         self._block: dict[int, int] = {}
         self._split = ORDERS[program.schedule].splits
 
+    def serial(self, operators: Sequence[tuple[int, int, int]]) -> int:
+        """Operators and blocking collectives one after the other."""
+        total = 0
+        for code, argument, _ in operators:
+            if code == pipeline.COMPUTE:
+                total += argument
+            elif code == pipeline.BLOCKING:
+                total += self._least[argument]
+        return total
+
     def block(self, block: int) -> int:
-        """Least time of a block: its operators and blocking collectives one after the other."""
+        """Least time of a block: its segments one after the other."""
         if block not in self._block:
             total = 0
             for segment in range(*self.lowering.blocks[block]):
                 first, end, repeat = self.lowering.segments[segment]
-                once = 0
-                for code, argument, _ in self.lowering.operators[first:end]:
-                    if code == pipeline.COMPUTE:
-                        once += argument
-                    elif code == pipeline.BLOCKING:
-                        once += self._least[argument]
-                total += once * repeat
+                total += self._segment(self.lowering.operators[first:end]) * repeat
             self._block[block] = total
         return self._block[block]
 
@@ -145,6 +165,7 @@ class _IterationBound:
         """The largest of the bounds of all stages."""
         p, m = self.program.stages, self.program.microbatches
         best = fill = drain = 0
+        counted: set[tuple[tuple[int, ...], ...]] = set()
         final_first = self._after(0)
         for s in range(p):
             chunks = self.programs[s]
@@ -155,7 +176,8 @@ class _IterationBound:
             best = max(best, fill + work + max(self._after(s), drain + final_first if passes_back else 0))
             fill += self.block(chunks[0][pipeline.FORWARD])
             drain += self.block(chunks[0][pipeline.BACKWARD])
-            if self.lowering.design.system.inter_dimension == "baseline":
+            if self._counts and (kind := tuple(map(tuple, chunks))) not in counted:
+                counted.add(kind)
                 issues = block_issues(self.lowering, self.programs[s], m, self._split)
                 best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
         return best

@@ -18,10 +18,11 @@ from dse.buy.jobs import Job, is_software
 from dse.buy.tune import Tuned, Tuner
 from dse.constraint import Constraint
 from dse.draw import FixedDraw
-from dse.evaluate import VALID, Outcome, known_before
+from dse.evaluate import VALID, Outcome
 from dse.fill import Filled
 from dse.objective import Direction, Objective
 from dse.record import State, TunedRecord
+from dse.screen import known_before
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems

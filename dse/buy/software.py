@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.constraint import Constraint
-from dse.evaluate import bounds_before
 from dse.hole import Expr
 from dse.objective import Objective
+from dse.screen import bounds_before
 from dse.space import Space
 from simcore.algorithm_spec import Algorithm
 from simcore.bound import bound

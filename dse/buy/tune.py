@@ -23,7 +23,8 @@ from dse.execute.serial import Serial
 from dse.objective import Objective
 from dse.search import make_sampler, resolve
 from dse.space import Space
-from dse.study import Limits, Study
+from dse.stop import Limits
+from dse.study import Study
 from simcore.design import Design
 
 EXACT = 20_000

@@ -19,6 +19,17 @@ def seed(text: str) -> int:
     return _whole(text, 0, 2**32 - 1)
 
 
+def share(text: str) -> float:
+    """A share: 0 or more."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a share such as 0.05, got '{text}'")
+    return number
+
+
 def duration(text: str) -> float:
     """Seconds, more than none."""
     try:

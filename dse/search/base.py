@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.fill import Filled
+from simcore.design import Design
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Proposal:
 
     filled: Filled
     handle: Any = None
+    design: Design | None = None
+    """The design, where the sampler has it."""
 
 
 class Sampler(ABC):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import optuna
 
 from dse.search.base import Proposal, Sampler
 from dse.space import Space
+from simcore.problem import InputError, Problem
 
 MOST_CATEGORIES = 100
 """Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
@@ -91,11 +93,6 @@ def population(space: Space) -> int:
     return 20 if len(space.objectives) <= 2 else 40
 
 
-def random(space: Space, seed: int) -> OptunaSampler:
-    """Independent uniform choices."""
-    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False, learns=False)
-
-
 def nsga2(space: Space, seed: int) -> OptunaSampler:
     """NSGA-II (Deb et al. 2002)."""
     sampler = optuna.samplers.NSGAIISampler(population_size=population(space), seed=seed)
@@ -118,9 +115,32 @@ def tpe(space: Space, seed: int) -> OptunaSampler:
     return OptunaSampler(space, sampler, smooth=True)
 
 
+def qmc(space: Space, seed: int) -> OptunaSampler:
+    """Scrambled Sobol points (Bergstra, Bengio 2012, section 5); the first trial sets the dimensions they fill."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.QMCSampler(scramble=True, seed=seed, warn_independent_sampling=False)
+    return OptunaSampler(space, sampler, smooth=True)
+
+
+def gp(space: Space, seed: int) -> OptunaSampler:
+    """Gaussian processes with expected hypervolume improvement; needs torch.
+
+    Raises `InputError` where torch is not installed.
+    """
+    if find_spec("torch") is None:
+        fix = "pip install torch, or use guided, which needs nothing more"
+        raise InputError([Problem(("sampler",), "torch, which Optuna's GPSampler needs", "no torch", fix)], "sampler")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.GPSampler(seed=seed, deterministic_objective=True)
+    return OptunaSampler(space, sampler, smooth=True)
+
+
 MAKERS: dict[str, Callable[[Space, int], OptunaSampler]] = {
-    "random": random,
     "nsga2": nsga2,
     "nsga3": nsga3,
     "tpe": tpe,
+    "qmc": qmc,
+    "gp": gp,
 }

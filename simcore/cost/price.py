@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.design import Design, Dimension
+from simcore.once import once
 from simcore.problem import Problem
 from simcore.result import Cost
 from simcore.spec import PriceList
@@ -32,6 +33,7 @@ def unit_price(prices: PriceList, dimension: Dimension) -> float:
     return float(total) * levels + (tier.nic or 0.0)
 
 
+@once
 def cluster_cost(design: Design) -> Cost:
     """Price of the cluster [$]."""
     cluster, prices = design.cluster, design.cost

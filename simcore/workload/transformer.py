@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from simcore.design import Design, TransformerWorkload
+from simcore.once import once
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
@@ -24,6 +25,7 @@ WORKSPACE = 32 * 2**20
 Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
+@once
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = design.workload, design.parallelism
