@@ -262,10 +262,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
-    if npu.compute is None:
-        seconds = totals.flops / (npus * npu.peak[workload.precision] * npu.gemm.limit)
-    else:
-        seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
+    seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
     kept = BYTES[workload.gradient_precision] if totals.trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)

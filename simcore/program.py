@@ -24,7 +24,7 @@ class Waits(IntEnum):
     EXCHANGE = 3
     """Embeddings on their way between the owners of tables and of samples."""
     OVERLAP = 4
-    """What travels beside one piece of a split operator: tensor- and context-parallel communication."""
+    """What travels beside one piece of a split operator, or beside the gradient of a product's weights."""
 
 
 class Category(IntEnum):
@@ -65,6 +65,8 @@ class Compute(NamedTuple):
     category: Category = Category.COMPUTE
     shape: tuple[float, float, float, float] | None = None
     """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
+    backward_bytes: float | None = None
+    """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
 
 
 class Start(NamedTuple):

@@ -102,6 +102,8 @@ class Result:
     """Of `workload.training_tokens`; None where they are not given."""
     cost_to_train: float | None = None
     """[$]."""
+    iteration_time_interval_s: tuple[float, float] | None = None
+    """Where nine of ten measured iterations lay that the NPU's curve was asked about unseen; None without such."""
     time_to_first_token_s: float | None = None
     """Until every request has its first token, where a model is served."""
     time_per_output_token_s: float | None = None

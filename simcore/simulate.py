@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
@@ -108,6 +109,7 @@ def _result(
     cost = with_electricity(design, cost, drawn.power)
     return Result(
         iteration_time_s=seconds,
+        iteration_time_interval_s=_interval(design, seconds) if program is not None else None,
         throughput_tokens_per_s=throughput,
         mfu=mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
@@ -144,6 +146,18 @@ def _result(
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
     )
+
+
+def _interval(design: Design, seconds: float) -> tuple[float, float] | None:
+    """Prediction times the quantiles of measured over predicted time, within a node or over several."""
+    curve = design.cluster.npu.curve
+    if curve is None or curve.interval is None:
+        return None
+    regime: Literal["node", "nodes"] = "node" if len(design.cluster.dimensions) == 1 else "nodes"
+    if regime not in curve.interval:
+        return None
+    low, high = curve.interval[regime]
+    return low * seconds, high * seconds
 
 
 def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:

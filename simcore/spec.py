@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from simcore import catalog
 from simcore.compute_spec import ComputeModel
@@ -153,11 +153,47 @@ class GemmEfficiency(Frozen):
     half: Annotated[Work, Field(ge=0)] = 8e9
 
 
+class MatmulCurve(Frozen):
+    """How near tensor cores come to their peak in a matrix product; see `simcore.compute.matmul`."""
+
+    limit: Share
+    """Share of the peak that an endless product reaches."""
+    depth: Annotated[float, Field(ge=0)]
+    """Steps along k that filling and draining the pipeline of a tile costs."""
+    load: Annotated[float, Field(ge=0)]
+    """Share of the time to load a tile's operands from shared memory that its arithmetic does not hide."""
+    wave: Annotated[float, Field(ge=0, le=1)]
+    """How much of a last, partly filled wave of tiles costs as if it were full."""
+
+
+class Curve(Frozen):
+    """How a family of accelerators comes near its data sheet, as shares of it: one curve for all of them."""
+
+    name: str = ""
+    matmul: MatmulCurve
+    flash: Share
+    """Share of the peak that fused attention reaches."""
+    memory: Share
+    """Share of the memory bandwidth that streaming operators reach."""
+    kernel: Annotated[Time, Field(ge=0)]
+    """Time a kernel takes on the device beyond its roofline [s]."""
+    launch: Annotated[Time, Field(ge=0)]
+    """Least time from one operator to the next: what the host's software takes to launch it [s]."""
+    interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
+    """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
+    that the fit had not seen."""
+    sources: dict[str, str] = {}
+
+
 class NpuPower(Frozen):
     """Power of one NPU at full use and idle [W]."""
 
     max: Annotated[Power, Field(gt=0)]
     idle: Annotated[Power, Field(ge=0)]
+
+
+def _curve(value: Any) -> Any:
+    return catalog.entry("curves", value) if isinstance(value, str) else value
 
 
 class Npu(Frozen):
@@ -169,12 +205,24 @@ class Npu(Frozen):
     gemm: GemmEfficiency = GemmEfficiency()
     overhead: Annotated[Time, Field(ge=0)] = 4e-6
     """Time a kernel takes beyond its roofline [s]."""
+    multiprocessors: Count | None = None
+    """Streaming multiprocessors."""
+    flops_per_clock: Count | None = None
+    """Dense 16-bit FLOPs of one multiprocessor in one clock."""
+    curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
+    """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     power: NpuPower
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _curve_needs_multiprocessors(self) -> Npu:
+        if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
+            raise ValueError("expected 'multiprocessors' and 'flops_per_clock' with a 'curve', got one or none of them")
+        return self
 
 
 class TierPrices(Frozen):

@@ -14,26 +14,36 @@ from __future__ import annotations
 
 from simcore.program import Compute, Operator, blocking
 from simcore.workload.layers import Piece, Shapes, backwards, computed, forwards_of
-from simcore.workload.linear import column, row
+from simcore.workload.linear import column, norm, residual, row
 from simcore.workload.overlap import gathering
 
 
 def attention_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, projections, attention, projection, residual."""
-    model, t, tokens = shapes.model, shapes.parallelism.tensor, shapes.tokens
+    model, t = shapes.model, shapes.parallelism.tensor
     h = model.hidden
     return (
-        computed(shapes.moves("norm", 2.0 * tokens * h / shapes.shared)),
+        norm(shapes),
         *(_latent_projections(shapes) if model.latent_attention else _projections(shapes)),
         *core(shapes),
+        *(() if shapes.parallelism.flash_attention else (_transposed(shapes),)),
         row(shapes, "projection", model.output_width / t, h),
-        computed(shapes.moves("dropout-residual", 4.0 * tokens * h / shapes.shared)),
+        residual(shapes),
     )
 
 
 def _projections(shapes: Shapes) -> tuple[Piece, ...]:
     model, t = shapes.model, shapes.parallelism.tensor
-    return (column(shapes, "qkv", (model.query_width + 2 * model.kv_width) / t, model.hidden),)
+    width = (model.query_width + 2 * model.kv_width) / t
+    turned = width if model.bias else (model.query_width + model.kv_width) / t
+    bias_or_rotary = shapes.moves("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
+    return (column(shapes, "qkv", width, model.hidden, bias_or_rotary),)
+
+
+def _transposed(shapes: Shapes) -> Piece:
+    """The output of attention, from heads to tokens."""
+    moved = 2.0 * shapes.tokens * shapes.model.output_width / shapes.parallelism.tensor
+    return computed(shapes.moves("transpose", moved, moved))
 
 
 def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
@@ -50,10 +60,10 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
     q_up = shapes.gemm("q-up", tokens, heads * model.qk_head_dim, latent.q_lora_rank or h)
     kv_up = shapes.gemm("kv-up", tokens, heads * (latent.qk_nope_head_dim + latent.v_head_dim), latent.kv_lora_rank)
     return (
-        computed(*down),
+        computed(*down, shapes=shapes),
         computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
         _gathered_latents(shapes, ranks + rotary),
-        computed(q_up, kv_up),
+        computed(q_up, kv_up, shapes=shapes),
         computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
     )
 
@@ -63,11 +73,16 @@ def _gathered_latents(shapes: Shapes, width: int) -> Piece:
     if shapes.shared == 1:
         return Piece((), ())
     whole = float(shapes.tokens * width * shapes.width)
-    return Piece(blocking("all_gather", "tensor", whole / shapes.shared), blocking("reduce_scatter", "tensor", whole))
+    t = shapes.shared
+    gather = shapes.blocking("all_gather", "tensor", whole / t, t)
+    return Piece(gather, shapes.blocking("reduce_scatter", "tensor", whole, t))
 
 
 def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
-    """Attention from an NPU's tokens to 1 / `parts` of the keys and values: scores, softmax, weighted values."""
+    """Attention from an NPU's tokens to 1 / `parts` of the keys and values: scores, softmax, weighted values.
+
+    The softmax masks; GPT's layer, the one with biases, also drops out.
+    """
     model, p = shapes.model, shapes.parallelism
     s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
     if p.flash_attention:
@@ -75,9 +90,13 @@ def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
         kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
         queries = heads * s * (model.qk_head_dim + model.v_head_dim)
         return (Compute("flash-attention", "flash", flops, shapes.width * (queries + kv)),)
+    scores = heads * s * keys
+    kept = (2 + 1 / shapes.width) * scores  # a mask of one byte
+    dropout = (shapes.moves("attention-dropout", kept, kept),) if model.bias else ()
     return (
         _product(shapes, shapes.gemm("scores", s, keys, model.qk_head_dim, heads)),
-        shapes.moves("softmax", 5.0 * heads * s * keys),
+        shapes.moves("softmax", 2.0 * scores, 3.0 * scores),
+        *dropout,
         _product(shapes, shapes.gemm("attention", s, model.v_head_dim, keys, heads)),
     )
 
@@ -113,6 +132,7 @@ def _all_to_all(shapes: Shapes) -> tuple[Piece, ...]:
     """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
     model, t = shapes.model, shapes.parallelism.tensor
     a_token = shapes.tokens * shapes.width / t
-    before = blocking("all_to_all", "context", a_token * (model.query_width + 2 * model.kv_width))
-    after = blocking("all_to_all", "context", a_token * model.output_width)
+    c = shapes.parallelism.context
+    before = shapes.blocking("all_to_all", "context", a_token * (model.query_width + 2 * model.kv_width), c)
+    after = shapes.blocking("all_to_all", "context", a_token * model.output_width, c)
     return Piece(before, before), computed(*core_computes(shapes)), Piece(after, after)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from simcore.workload.layers import Piece, Shapes, computed
-from simcore.workload.linear import column, row
+from simcore.program import Compute
+from simcore.workload.layers import Piece, Shapes
+from simcore.workload.linear import column, norm, residual, row
 
 
 def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
@@ -16,7 +17,7 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
             f"{name}-in",
             (2 if model.gated else 1) * f,
             model.hidden,
-            shapes.moves("activation", (3.0 if model.gated else 2.0) * shapes.tokens * f),
+            activation(shapes, shapes.tokens * f),
         ),
         row(shapes, f"{name}-out", f, model.hidden),
     )
@@ -24,9 +25,11 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
 
 def dense_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, feed-forward block, residual."""
-    tokens, h = shapes.tokens, shapes.model.hidden
-    return (
-        computed(shapes.moves("norm", 2.0 * tokens * h / shapes.shared)),
-        *mlp(shapes, "mlp", shapes.model.ffn),
-        computed(shapes.moves("dropout-residual", 4.0 * tokens * h / shapes.shared)),
+    return (norm(shapes), *mlp(shapes, "mlp", shapes.model.ffn), residual(shapes))
+
+
+def activation(shapes: Shapes, count: float) -> Compute:
+    """The activation of `count` numbers, with its bias, or with the product of the two halves where gated."""
+    return shapes.moves(
+        "activation", *((3.0 * count, 5.0 * count) if shapes.model.gated else (2.0 * count, 4.0 * count))
     )

@@ -32,7 +32,7 @@ TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
 MOST_TOKENS = 1 << CHUNK_SHIFT
-_ATTENTION = ("scores", "softmax", "attention")
+_ATTENTION = ("scores", "softmax", "attention-dropout", "attention")
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 from simcore.design import Parallelism, TransformerWorkload
-from simcore.program import Compute, Operator, blocking
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
 from simcore.spec import BYTES, Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
+
+COPY = "-copy"
+"""Ending of the name of what a collective does in memory."""
+COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
+"""Bytes that NCCL moves in an NPU's memory per byte of a collective's whole buffer.
+
+From its all-reduce times at large sizes: on 2 and on 8 A100 they are 2 (n-1)/n S / (294 GB/s) + S / (595 GB/s), that
+is NVLink at its full rate and 2.5 S through memory; on 8 B200 the same 2.5 S. An all-to-all reads and writes once.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,9 @@ class Shapes:
 
     workload: TransformerWorkload
     parallelism: Parallelism
+    traced: bool = False
+    """Whether to count what only a calibrated curve can price: collectives that pass over their buffers in memory, and
+    weight gradients added up over microbatches."""
 
     @cached_property
     def model(self) -> Transformer:
@@ -73,9 +85,21 @@ class Shapes:
         traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
         return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))
 
-    def moves(self, name: str, count: float) -> Compute:
-        """An operator that reads and writes `count` numbers in all."""
-        return Compute(name, "memory", 0.0, count * self.width)
+    def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
+        back = None if backward is None else backward * self.width
+        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
+
+    def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """A collective of `size` [B] over `members` that its stage waits for."""
+        return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
+
+    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """What a collective reads and writes in the memory of an NPU of a group of `members`."""
+        if not self.traced:
+            return ()
+        whole = size * members if kind == "all_gather" else size
+        return (Compute(kind + COPY, "memory", 0.0, COPIED[kind] * whole, GROUP_CATEGORY[group]),)
 
     @property
     def splits(self) -> bool:
@@ -94,14 +118,25 @@ class Shapes:
         """Before a column-parallel product: sequence parallelism gathers the tokens."""
         if self.parallelism.tensor == 1 or not self.parallelism.sequence_parallel:
             return ()
-        return blocking("all_gather", "tensor", self.hidden_bytes / self.parallelism.tensor)
+        t = self.parallelism.tensor
+        return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
 
     def reduce(self) -> tuple[Operator, ...]:
         """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
-        if self.parallelism.tensor == 1:
+        t = self.parallelism.tensor
+        return () if t == 1 else self.blocking(self._reduction, "tensor", self.hidden_bytes, t)
+
+    def reduce_beside(self) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's input."""
+        t = self.parallelism.tensor
+        if t == 1:
             return ()
-        kind = "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
-        return blocking(kind, "tensor", self.hidden_bytes)
+        starting = Start(self._reduction, "tensor", self.hidden_bytes, Waits.OVERLAP)
+        return (*self.copy(self._reduction, "tensor", self.hidden_bytes, t), starting)
+
+    @property
+    def _reduction(self) -> str:
+        return "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
 
 
 class Piece(NamedTuple):
@@ -111,9 +146,9 @@ class Piece(NamedTuple):
     backward: tuple[Operator, ...]
 
 
-def computed(*operators: Compute) -> Piece:
-    """A piece that only computes."""
-    return Piece(operators, backwards(operators))
+def computed(*operators: Compute, shapes: Shapes | None = None) -> Piece:
+    """A piece that only computes; `shapes` as `backwards` has it."""
+    return Piece(operators, backwards(operators, shapes))
 
 
 def forwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
@@ -130,23 +165,62 @@ FLASH_BACKWARD = 2.5
 """FLOPs of a flash kernel's backward over its forward: five products for two (Dao 2023, arXiv 2307.08691)."""
 
 
-def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes.
+def backwards(
+    operators: Sequence[Operator], shapes: Shapes | None = None, beside: tuple[Operator, ...] = ()
+) -> tuple[Operator, ...]:
+    """The backward pass of `operators`, in reverse.
 
-    A flash kernel computes its scores once more.
+    A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
+    [k,m]x[m,n]. `beside` starts once the gradient of the input of the first of them, the column-parallel one, is there,
+    and runs beside that of its weights. With `shapes` the products have weights, whose gradients are added up over
+    microbatches. A flash kernel computes its scores once more.
     """
-    return tuple(
-        Compute(
-            op.name + "-backward",
-            op.kind,
-            (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops,
-            2 * op.bytes,
-            op.category,
-            op.shape,
-        )
-        for op in reversed(operators)
-        if isinstance(op, Compute)
-    )
+    first = next((i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape), -1)
+    back: list[Operator] = []
+    for i in range(len(operators) - 1, -1, -1):
+        op = operators[i]
+        if isinstance(op, Compute) and not op.name.endswith(COPY):
+            own = _twice(op) if op.shape is None else _products(op, shapes)
+            if i == first and beside:
+                own = (own[0], *beside, *own[1:], Wait(Waits.OVERLAP, Category.TENSOR))
+            back += own
+    return tuple(back)
+
+
+def _twice(op: Compute) -> tuple[Operator, ...]:
+    flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
+    moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
+    return (op._replace(name=op.name + "-backward", flops=flops, bytes=moved),)
+
+
+def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
+    """The two products of a backward pass, and the sum of weight gradients.
+
+    Megatron-core adds to its fp32 gradients inside the product (4 bytes read and 4 written where it would write 2);
+    else another kernel reads both and writes their sum.
+    """
+    assert op.shape is not None
+    batch, m, n, k = op.shape
+    weights = batch * k * n
+    inputs = op._replace(name=op.name + "-input-gradient", shape=(batch, m, k, n))
+    own = op._replace(name=op.name + "-weight-gradient", shape=(batch, k, n, m))
+    if shapes is None or not shapes.traced:
+        return inputs, own
+    if shapes.workload.gradient_precision == "fp32":
+        return inputs, own._replace(bytes=own.bytes + 6.0 * weights)
+    return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * weights * shapes.width)
+
+
+def received(shapes: Shapes) -> tuple[Operator, ...]:
+    """Gather what the stage before sent: each NPU of the tensor group passes on its share of the hidden states.
+
+    Scatter/gather of Narayanan et al. 2021 (arXiv 2104.04473, section 4.1); with sequence parallelism the share is
+    all that an NPU needs.
+    """
+    t = shapes.parallelism.tensor
+    if t == 1 or shapes.parallelism.sequence_parallel:
+        return ()
+    return shapes.blocking("all_gather", "tensor", shapes.hidden_bytes / t, t)
 
 
 CORE_PRODUCTS = ("scores", "attention")
@@ -183,19 +257,25 @@ def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
 
 
 def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Final norm, logits over the vocabulary, cross-entropy."""
+    """Final norm, logits over the vocabulary, cross-entropy.
+
+    The cross-entropy goes over the logits in fp32: to fp32, maximum, difference, exponential, sum, quotient; back one
+    product and the cast. The fused one reads and writes them once for the sum, and once for the gradient.
+    """
     share = shapes.vocabulary / shapes.parallelism.tensor
+    kept = shapes.tokens * shapes.model.hidden / shapes.shared
+    passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
     return (
-        shapes.moves("norm", 2.0 * shapes.tokens * shapes.model.hidden / shapes.shared),
+        shapes.moves("norm", 2.0 * kept, 5.0 * kept),
         *shapes.gather(),
         shapes.gemm("logits", shapes.tokens, share, shapes.model.hidden),
-        shapes.moves("cross-entropy", 4.0 * shapes.tokens * share),
+        shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),
     )
 
 
 def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return (*backwards(head_forward(shapes)), *shapes.reduce())
+    return backwards(head_forward(shapes), shapes, shapes.reduce_beside())
 
 
 def embedding_parameters(shapes: Shapes) -> float:

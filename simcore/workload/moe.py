@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 
-from simcore.program import blocking
-from simcore.workload.feed_forward import mlp
+from simcore.workload.feed_forward import activation, mlp
 from simcore.workload.layers import Piece, Shapes, computed
+from simcore.workload.linear import norm, residual
 
 ROUTER_PASSES = 6.0
 """Numbers moved a score by softmax, selection of the top ones, and the balancing loss: three reads, three writes."""
@@ -40,7 +40,7 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
     h, own = model.hidden, shapes.tokens / shapes.shared
     rows = dispatched_rows(shapes)
     return (
-        computed(shapes.moves("norm", 2.0 * own * h)),
+        norm(shapes),
         computed(
             shapes.gemm("router", shapes.tokens // shapes.shared, moe.experts, h),
             shapes.moves("routing", ROUTER_PASSES * own * moe.experts),
@@ -53,7 +53,7 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
         _reduce(shapes),
         _exchange(shapes),
         computed(shapes.moves("unpermute", rows * h + own * h)),
-        computed(shapes.moves("dropout-residual", 4.0 * own * h)),
+        residual(shapes),
     )
 
 
@@ -68,8 +68,9 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
         computed(shapes.moves("sort-rows", 2.0 * rows * model.hidden)),
         computed(
             shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts),
-            shapes.moves("activation", (3.0 if model.gated else 2.0) * rows * f),
+            activation(shapes, rows * f),
             shapes.gemm("expert-out", each, model.hidden, f, experts),
+            shapes=shapes,
         ),
         computed(shapes.moves("sort-rows", 2.0 * rows * model.hidden)),
     )
@@ -80,7 +81,7 @@ def _exchange(shapes: Shapes) -> Piece:
     if shapes.parallelism.expert == 1:
         return Piece((), ())
     size = dispatched_rows(shapes) * shapes.model.hidden * shapes.width
-    both = blocking("all_to_all", "expert", size)
+    both = shapes.blocking("all_to_all", "expert", size, shapes.parallelism.expert)
     return Piece(both, both)
 
 
@@ -95,8 +96,10 @@ def _reduce(shapes: Shapes) -> Piece:
         return Piece((), ())
     whole = dispatched_rows(shapes) * shapes.shared * shapes.model.hidden * shapes.width
     if shapes.shared == 1:
-        return Piece(blocking("all_reduce", "tensor", whole), ())
-    return Piece(blocking("reduce_scatter", "tensor", whole), blocking("all_gather", "tensor", whole / shapes.shared))
+        return Piece(shapes.blocking("all_reduce", "tensor", whole, shapes.parallelism.tensor), ())
+    t = shapes.shared
+    gather = shapes.blocking("all_gather", "tensor", whole / t, t)
+    return Piece(shapes.blocking("reduce_scatter", "tensor", whole, t), gather)
 
 
 def _turned(piece: Piece) -> Piece:

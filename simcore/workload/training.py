@@ -54,7 +54,7 @@ class Trainer:
         return Part(
             forward=self._segments(forward, reduces=False),
             backward=self._segments(backward, reduces=False),
-            last_backward=self._segments(backward, reduces=True),
+            last_backward=self._segments(backward, reduces=self.design.parallelism.data_overlap),
             parameters=sum(unit.parameters for unit in units),
             activations=activations,
             working=working + gathered,
@@ -103,6 +103,8 @@ class Trainer:
         own = parameters / (data if zero else 1)
         traffic = own * (self._gradient_width + 2 * MASTER_BYTES + self._width)
         operators: list[Operator] = [Wait(Waits.GRADIENTS, Category.DATA)]
+        if data > 1 and not self.design.parallelism.data_overlap:
+            operators.insert(0, self.reduce(parameters))
         operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))
         if zero in (1, 2) and data > 1:
             operators.append(Start("all_gather", "data", own * self._width, Waits.NOW))

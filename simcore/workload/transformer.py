@@ -33,7 +33,7 @@ def transformer_program(design: Design) -> Program:
     virtual = p.pipeline * p.interleave
     kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))
-    builder = _Builder(design, Shapes(workload, p))
+    builder = _Builder(design, Shapes(workload, p, traced=design.cluster.npu.curve is not None))
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
@@ -45,7 +45,7 @@ def transformer_program(design: Design) -> Program:
         chunks=p.interleave,
         microbatches=design.microbatches,
         schedule=p.schedule,
-        send_bytes=builder.shapes.hidden_bytes / builder.shapes.shared,
+        send_bytes=builder.shapes.hidden_bytes / p.tensor,
         final=tuple(final(amount) for amount in held),
         model_flops=3 * forward_flops(workload, p.flash_attention),
         tokens=workload.global_batch * workload.sequence,
@@ -95,6 +95,9 @@ class _Builder:
         if last:
             forward.append(Unit("head", layers.head_forward(shapes), head))
             backward.insert(0, Unit("head", layers.head_backward(shapes), head))
+        if gathering := layers.received(shapes):
+            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
+            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, last_one, weights, last_weights = self._backward(backward)
         return Part(
