@@ -64,13 +64,13 @@ class Candidates:
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
-    def made(self, given: Genes) -> Candidate | None:
+    def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
         draw = GeneDraw(self.generator, given)
-        return self.of(self.space.fill(draw), draw.genes)
+        return self.of(self.space.fill(draw), draw.genes, estimated)
 
-    def of(self, filled: Filled, genes: Genes) -> Candidate | None:
-        """The candidate of a filled document; None where it was seen before."""
+    def of(self, filled: Filled, genes: Genes, estimated: bool = True) -> Candidate | None:
+        """The candidate of a filled document, without estimates where these are not asked; None where seen before."""
         design, problems = parse_design(filled.document)
         if design is None:
             raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
@@ -82,7 +82,7 @@ class Candidates:
         known: dict[str, float | None] = {}
         if violation > 0:
             self.ruled_out += 1
-        else:
+        elif estimated:
             known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
         return Candidate(genes, filled, design, violation, self.encoder.encode(filled.params), known)
@@ -103,14 +103,14 @@ class Candidates:
             candidate.moves = [found[i] for i in self.generator.permutation(len(found))]
         return candidate.moves.pop() if candidate.moves else None
 
-    def offspring(self, one: Genes, other: Genes) -> Candidate | None:
+    def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
             found = moves(genes, self._products, self.generator)
             if found:
                 genes = found[int(self.generator.integers(len(found)))]
-        return self.made(genes)
+        return self.made(genes, estimated)
 
 
 def _estimates(design: Design) -> dict[str, float | None]:
