@@ -4,6 +4,9 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
+`robustness` of a member says in which share of price scenarios it stays on the front and whether it does when its own
+time is longer than predicted (`dse.report.robustness`); `assumed` with which changes; `importance` maps objective ->
+parameter -> share (`dse.report.importance`).
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.importance import importance
+from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import to_json
 
@@ -22,10 +27,11 @@ def pareto_json(record: StudyRecord, summary: Summary) -> str:
 
 def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
+    robust = robustness(record, summary)
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
-        "front": [_member(record, trial) for trial in summary.front],
+        "front": [_member(record, trial, robust.get(trial.number)) for trial in summary.front],
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,
@@ -37,14 +43,17 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "failed": summary.failed,
         "sampler": record.sampler,
         "seed": record.seed,
+        "assumed": {"prices": PRICES, "prediction": PREDICTION},
+        "importance": importance(record),
     }
 
 
-def _member(record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
+def _member(record: StudyRecord, trial: TrialRecord, robust: Robustness | None) -> dict[str, Any]:
     return {
         "trial": trial.number,
         "values": {objective.name: trial.values[objective.name] for objective in record.objectives},
         "params": trial.params,
         "design": trial.design,
         "metrics": trial.metrics,
+        "robustness": None if robust is None else {"prices": robust.prices, "prediction": robust.prediction},
     }

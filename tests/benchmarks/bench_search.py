@@ -33,7 +33,7 @@ SPACES = (
 )
 SAMPLERS = ("guided", "random", "nsga2", "tpe")
 MARKS = (50, 100, 300, 1000)
-MOST_REPEATS = 2000
+MOST_REPEATS = 300
 Table = dict[str, tuple[str, list[float], dict[str, float]]]
 
 
