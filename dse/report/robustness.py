@@ -45,6 +45,8 @@ def robustness(record: StudyRecord, summary: Summary) -> dict[int, Robustness]:
     trials = [trial for trial in record.feasible if trial.metrics is not None]
     members = {trial.number for trial in summary.front}
     rows = [index for index, trial in enumerate(trials) if trial.number in members]
+    if not rows:
+        return {}
     shares = _price_shares(record, trials)
     return {
         trials[row].number: Robustness(

@@ -16,7 +16,8 @@ _MOST_PARAMETERS = 12
 def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
     """A bar for each design of the front: the share of price scenarios in which it stays; None without prices."""
     found = robustness(record, summary)
-    shown = [(trial, name) for trial, name in bars(summary, told=True) if found[trial.number].prices is not None]
+    known = {number for number, entry in found.items() if entry.prices is not None}
+    shown = [(trial, name) for trial, name in bars(summary, told=True) if trial.number in known] if known else []
     if not shown:
         return None
     names = [plot_text(name) for _, name in shown]
