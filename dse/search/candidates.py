@@ -7,6 +7,7 @@ trial: a trial is a design that is proposed to the study.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ from simcore.estimate import estimate
 from simcore.load import parse_design
 
 BOUND, MISSED = "bound of iteration_time", "largest violation"
+NO_VALUE = 1e9
+"""Violation of a constraint that has no value for a design: it divides by 0, say."""
 OF_TIME = {"iteration_time": 1, "throughput": -1, "perf_per_cost": -1}
 """Metrics that are proportional to a power of the iteration time, the rest being equal."""
 
@@ -78,7 +81,7 @@ class Candidates:
             return None
         self.seen.add(design.key)
         screened = Screened(design, self.space.constraints)
-        violation = screened.violation
+        violation = _violation(screened)
         known: dict[str, float | None] = {}
         if violation > 0:
             self.ruled_out += 1
@@ -89,8 +92,12 @@ class Candidates:
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
-        judged = [c for c in self._late if all(known.get(name) is not None for name in c.metrics)]
-        return max((c.violation(known, document) for c in judged), default=-1.0)
+        worst = -1.0
+        for constraint in self._late:
+            if all(known.get(name) is not None for name in constraint.metrics):
+                with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
+                    worst = max(worst, constraint.violation(known, document))
+        return worst
 
     def random(self) -> Candidate | None:
         """A candidate drawn at random."""
@@ -111,6 +118,17 @@ class Candidates:
             if found:
                 genes = found[int(self.generator.integers(len(found)))]
         return self.made(genes, estimated)
+
+
+def _violation(screened: Screened) -> float:
+    """How far a design is from one that may be simulated; one that a constraint has no value for is farthest.
+
+    Proposed where nothing else is left, that design fails with the constraint's own message.
+    """
+    try:
+        return screened.violation
+    except ValueError:
+        return NO_VALUE
 
 
 def _estimates(design: Design) -> dict[str, float | None]:

@@ -117,6 +117,12 @@ def test_nothing_that_memory_or_a_constraint_on_inputs_forbids_is_proposed(tmp_p
     assert len(outcomes) == allowed > 0
 
 
+def test_a_constraint_without_a_value_is_a_failed_trial_with_its_message_and_no_crash(tmp_path: Path) -> None:
+    _, outcomes = search(space(constraints=["cost.total / bubble <= 3"]), tmp_path, "guided", 5)
+    assert {outcome.state for outcome in outcomes} == {"failed"}
+    assert all("a divisor other than 0" in (outcome.error or "") for outcome in outcomes)
+
+
 def test_a_small_space_is_screened_whole_and_its_best_design_comes_early(tmp_path: Path) -> None:
     given = space()
     _, outcomes = search(given, tmp_path, "guided", 8, engine="fast")
