@@ -50,9 +50,7 @@ def overhead(jobs: int) -> None:
     from sweeps import wide
 
     print(f"{jobs} workers, random sampler, best of {RUNS} alternating runs")
-    print(
-        f"{'engine':>7} {'local 1/s':>10} {'ray 1/s':>10} {'ray/local':>10} {'local start':>12} {'ray start':>10}"
-    )
+    print(f"{'engine':>7} {'local 1/s':>10} {'ray 1/s':>10} {'ray/local':>10} {'local start':>12} {'ray start':>10}")
     for name, trials in DESIGNS.items():
         rates: dict[str, list[tuple[float, float]]] = {"local": [], "ray": []}
         for _ in range(RUNS):
