@@ -20,6 +20,10 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exhaustive import Exhaustive
 
         return Exhaustive(space, seed)
+    if name == "random":
+        from dse.search.uniform import Uniform
+
+        return Uniform(space, seed)
     from dse.search.optuna_sampler import MAKERS
 
     return MAKERS[name](space, seed)
