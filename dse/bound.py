@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
-from dse.fill import fill_template
+from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.cost.running import electricity, per_token, racks
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
 from simcore.memory.expanded import capacity
@@ -27,6 +29,8 @@ MOST_SHAPES = 20_000
 
 def space_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
+    if space.jobs:
+        return _jobs_bounds(space)
     best: dict[str, float | None] = {}
     try:
         for number, design in enumerate(_shapes(space.template)):
@@ -38,6 +42,16 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
+
+
+def _jobs_bounds(space: Space) -> dict[str, float | None]:
+    """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
+    each = [space_bounds(space.of_job(job)) for job in space.jobs]
+    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
+    values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
+    weights = [job.weight for job in space.jobs]
+    found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
+    return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
 def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:
@@ -96,12 +110,13 @@ def _least(bandwidth: Any) -> Any:
 def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
     """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
     least = _least(split.budget)
-    dimensions = [{"bandwidth": write(split.step, "bandwidth"), **d} for d in document["cluster"]["dimensions"]]
+    step = {"bandwidth": write(split.step, "bandwidth")}
+    dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
-    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if "bandwidth" not in d]
+    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
     rest = (split.units(least) - len(open_ones)) * split.step
     cheapest = min(open_ones, key=prices.__getitem__)
     own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
@@ -120,6 +135,7 @@ def _proven(design: Design) -> dict[str, float | None]:
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
         "memory.capacity": capacity(design),
+        "racks": float(racks(design)),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
@@ -136,4 +152,9 @@ def _proven(design: Design) -> dict[str, float | None]:
         idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
         time = free["iteration_time"]
         proven |= {"power": idle, "energy": None if time is None else idle * time}
+        proven["cost.electricity"] = electricity(design, idle)
+        if time is not None and throughput is not None:
+            each = per_token(design.cost, design.workload, cost.total, idle * time, time, throughput * time)
+            proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
+            proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
     return proven

@@ -14,21 +14,23 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine import pipeline
-from simcore.engine.fast import block_issues, stage_use
+from simcore.engine.fast import block_counts, block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
 from simcore.program import Compute, Program
+from simcore.schedule import ORDERS
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
@@ -102,39 +104,60 @@ def _bound_design(design: Design) -> Bounds:
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    iteration = _IterationBound(program, lowering, programs.tolist())
-    least_busy = _least_compute(program, lowering) / PICOSECONDS
     if program.trained:
-        return _metrics(design, iteration.least() / PICOSECONDS, least_busy, program)
+        return bound_lowered(design, program, lowering, programs.tolist())
+    iteration = IterationBound(program, lowering, programs.tolist())
+    least_busy = _least_compute(program, lowering) / PICOSECONDS
     found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
     alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
-    first = _IterationBound(program.until(1), lowering, alone.tolist())
+    first = IterationBound(program.until(1), lowering, alone.tolist())
     found["time_to_first_token"] = first.served(1) / PICOSECONDS
     further = iteration.way(1, program.chunks) / PICOSECONDS
     return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
 
 
-class _IterationBound:
-    """Least time of an iteration [ps]."""
+def bound_lowered(design: Design, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> Bounds:
+    """The bounds of a training iteration that is lowered already."""
+    time = IterationBound(program, lowering, programs).least()
+    least_busy = _least_compute(program, lowering)
+    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
 
-    def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
+
+class IterationBound:
+    """Least time of an iteration [ps]; `segment` is the least time of a segment's operators, played once."""
+
+    def __init__(
+        self,
+        program: Program,
+        lowering: Lowering,
+        programs: list[list[list[int]]],
+        segment: Callable[[Sequence[tuple[int, int, int]]], int] | None = None,
+    ) -> None:
         self.program, self.lowering, self.programs = program, lowering, programs
         self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
+        self._segment = segment or self.serial
+        # Under another policy a dimension's service depends on the order that each chunk is given.
+        self._counts = segment is None and lowering.design.system.inter_dimension == "baseline"
         self._block: dict[int, int] = {}
+        self._split = ORDERS[program.schedule].splits
+
+    def serial(self, operators: Sequence[tuple[int, int, int]]) -> int:
+        """Operators and blocking collectives one after the other."""
+        total = 0
+        for code, argument, _ in operators:
+            if code == pipeline.COMPUTE:
+                total += argument
+            elif code == pipeline.BLOCKING:
+                total += self._least[argument]
+        return total
 
     def block(self, block: int) -> int:
-        """Least time of a block: its operators and blocking collectives one after the other."""
+        """Least time of a block: its segments one after the other."""
         if block not in self._block:
             total = 0
             for segment in range(*self.lowering.blocks[block]):
                 first, end, repeat = self.lowering.segments[segment]
-                once = 0
-                for code, argument, _ in self.lowering.operators[first:end]:
-                    if code == pipeline.COMPUTE:
-                        once += argument
-                    elif code == pipeline.BLOCKING:
-                        once += self._least[argument]
-                total += once * repeat
+                total += self._segment(self.lowering.operators[first:end]) * repeat
             self._block[block] = total
         return self._block[block]
 
@@ -142,16 +165,20 @@ class _IterationBound:
         """The largest of the bounds of all stages."""
         p, m = self.program.stages, self.program.microbatches
         best = fill = drain = 0
+        counted: set[tuple[tuple[int, ...], ...]] = set()
         final_first = self._after(0)
         for s in range(p):
             chunks = self.programs[s]
-            work = sum(m * self.block(forward) + (m - 1) * self.block(backward) for forward, backward, _, _ in chunks)
-            work += sum(self.block(last) for _, _, last, _ in chunks)
-            best = max(best, fill + work + max(self._after(s), drain + final_first if s else 0))
+            counts = block_counts(chunks, m, self._split)
+            work = sum(times * self.block(block) for block, times in counts) - self._after(s)
+            # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
+            passes_back = s > 0 and not self._split
+            best = max(best, fill + work + max(self._after(s), drain + final_first if passes_back else 0))
             fill += self.block(chunks[0][pipeline.FORWARD])
             drain += self.block(chunks[0][pipeline.BACKWARD])
-            if self.lowering.design.system.inter_dimension == "baseline":
-                issues = block_issues(self.lowering, self.programs[s], m)
+            if self._counts and (kind := tuple(map(tuple, chunks))) not in counted:
+                counted.add(kind)
+                issues = block_issues(self.lowering, self.programs[s], m, self._split)
                 best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
         return best
 
@@ -174,8 +201,9 @@ class _IterationBound:
 
     def _after(self, s: int) -> int:
         """What follows a stage's last backward: optimizer and blocking collectives."""
-        chunk = self.programs[s][0]
-        return self.block(chunk[pipeline.FINAL]) - self.block(chunk[pipeline.LAST_BACKWARD])
+        chunk, part = self.programs[s][0], self.program.parts[self.program.part_of[s]]
+        without = self.lowering.block(part.last_weights, None) if self._split else chunk[pipeline.LAST_BACKWARD]
+        return self.block(chunk[pipeline.FINAL]) - self.block(without)
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:
@@ -183,7 +211,7 @@ def _least_compute(program: Program, lowering: Lowering) -> int:
     of_part = []
     for part in program.parts:
         total = 0
-        for segments in (part.forward, part.backward):
+        for segments in (part.forward, part.backward, part.weights):
             for segment in segments:
                 own = sum(lowering.duration(op) for op in segment.operators if isinstance(op, Compute))
                 total += own * segment.repeat
@@ -198,6 +226,9 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     idle = energy(design, 0.0, seconds)
     memory = memory_of(design, program) if program else None
     throughput = program.tokens / seconds if program else None
+    least = energy(design, share, seconds).energy
+    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
+    cost = with_electricity(design, cost, idle.power)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
@@ -208,7 +239,13 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "power": idle.power,
-        "energy": energy(design, share, seconds).energy,
+        "energy": least,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "cost.electricity": electricity(design, idle.power),
+        "racks": float(racks(design)),
         "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
         "npus": float(design.cluster.npus),
         **_TRIVIAL,
@@ -230,6 +267,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
     throughput = totals.samples / seconds if seconds else None
+    idle = npus * npu.power.idle * price_list.pue
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
@@ -237,6 +276,12 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         "cost.total": npus * price,
         "cost.npu": npus * price,
         "perf_per_cost": throughput / (npus * price) if throughput and price else None,
+        "power": idle,
+        "energy": idle * seconds,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
         "npus": float(npus),
         **_TRIVIAL,
     }

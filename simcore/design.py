@@ -19,7 +19,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
 from simcore.memory_spec import ClusterMemory
-from simcore.quantity import Bandwidth, Size, Time
+from simcore.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.spec import (
     Count,
     Factor,
@@ -49,6 +49,8 @@ class TransformerWorkload(Frozen):
     sequence_length: Count | None = None
     precision: Precision = "fp16"
     gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    training_tokens: Annotated[float, Field(gt=0)] | None = None
+    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
 
     @property
     def sequence(self) -> int:
@@ -87,7 +89,7 @@ class Parallelism(Frozen):
     expert: Count = 1
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
     microbatch: Count = 1
-    schedule: Literal["gpipe", "1f1b"] = "1f1b"
+    schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
     interleave: Count = 1
     first_stage_layers: Count | None = None
     """Layers of the first pipeline stage, and of the last one; an even share unless given."""
@@ -132,6 +134,10 @@ class Dimension(Frozen):
     """Share of the bandwidth that messages reach."""
     collective: Algorithm | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
+    nics: Count | None = None
+    """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
+    nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Of one NIC, each direction [B/s]."""
 
 
 class Straggler(Frozen):
@@ -166,17 +172,59 @@ class Cluster(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _expand_fabric(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or "fabric" not in value:
+        if not isinstance(value, dict):
             return value
+        if "fabric" not in value:
+            return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
         if "dimensions" in value:
             raise ValueError("expected either 'fabric' or 'dimensions', got both; drop one")
         rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
-        return {**rest, "dimensions": fabric_dimensions(value["fabric"], value.get("npus"))}
+        return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
 
     @property
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
+
+
+def shared_nics(dimensions: Any) -> Any:
+    """The dimensions with a bandwidth where NICs are given: theirs, shared by the NPUs of a node.
+
+    Raises `ValueError` for NICs that are no whole number, have no bandwidth, or contradict the bandwidth given.
+    """
+    if not isinstance(dimensions, list | tuple):
+        return dimensions
+    out: list[Any] = []
+    inside = 1
+    for index, dimension in enumerate(dimensions):
+        given = dimension if isinstance(dimension, dict) else {}
+        if "nics" in given:
+            each = _nic_share(given, index, inside)
+            dimension = {**given, "bandwidth": each}
+        inside *= size if isinstance(size := given.get("size"), int) else 1
+        out.append(dimension)
+    return out
+
+
+def _nic_share(dimension: dict[str, Any], index: int, npus: int) -> SI:
+    """Bandwidth of each of the `npus` NPUs that share a node's NICs [B/s]."""
+    nics, bandwidth = dimension["nics"], dimension.get("nic_bandwidth")
+    if not isinstance(nics, int) or isinstance(nics, bool) or nics < 1:
+        raise ValueError(f"expected a whole number of 'nics' in dimension {index}, got {nics!r}")
+    if bandwidth is None:
+        raise ValueError(f"expected 'nic_bandwidth' beside 'nics' in dimension {index}, got nothing; e.g. 50 GB/s")
+    each = SI(nics * _bandwidth(bandwidth) / npus)
+    given = dimension.get("bandwidth")
+    if given is not None and not math.isclose(_bandwidth(given), each, rel_tol=1e-9):
+        share = f"{nics} NICs of {bandwidth} for {npus} NPUs"
+        raise ValueError(
+            f"expected no 'bandwidth' beside 'nics' in dimension {index}, got {given!r} and {share}; drop one"
+        )
+    return each
+
+
+def _bandwidth(value: Any) -> float:
+    return parse(value, "bandwidth") if isinstance(value, str) else float(value)
 
 
 def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:

@@ -41,6 +41,12 @@ def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     for part in sorted({part for part, _ in _ROWS}):
         if part in out:
             out[part] = _filled(copy.deepcopy(out[part]), (part,), source, problems)
+    listed = out.get("workloads")
+    if isinstance(listed, list):  # of a space: each has parts of its own
+        read = [with_files(entry, source) for entry in listed]
+        out["workloads"] = [entry for entry, _ in read]
+        for index, (_, found) in enumerate(read):
+            problems += [replace(problem, path=("workloads", index, *problem.path)) for problem in found]
     return out, [replace(problem, rule=UNREAD) for problem in problems]
 
 

@@ -115,6 +115,8 @@ def _problem(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
     if location[:1] == ("workload",) and location[1:2] and location[1] in TAGS:
         location = (location[0], *location[2:])
+    if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
+        location = (*location[:2], *location[3:])
     path = tuple(part for part in location if part != "[key]")
     kind, found = entry["type"], entry["input"]
     text = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)

@@ -43,6 +43,8 @@ class ExpandedMemory(Frozen):
 class ClusterMemory(Frozen):
     """Memory of each NPU beyond what the NPU's entry says."""
 
+    capacity: Annotated[Size, Field(gt=0)] | None = None
+    """Of the NPU's own memory [B], at least that of its entry, whose bandwidth it keeps; what is more is priced."""
     fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """Share of the NPU's own memory that allocators and libraries lose."""
     expanded: ExpandedMemory | None = None

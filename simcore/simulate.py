@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits, memory_of
@@ -102,6 +103,10 @@ def _result(
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn = energy(design, working / seconds, seconds)
+    each = per_token(
+        design.cost, design.workload, cost.total, drawn.energy, seconds, program.tokens if program is not None else None
+    )
+    cost = with_electricity(design, cost, drawn.power)
     return Result(
         iteration_time_s=seconds,
         iteration_time_interval_s=_interval(design, seconds) if program is not None else None,
@@ -131,6 +136,12 @@ def _result(
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
         npus=npus,
+        racks=racks(design),
+        electricity_cost=electricity(design, drawn.power),
+        energy_per_token_j=each.energy,
+        cost_per_token=each.cost,
+        time_to_train_s=each.time_to_train,
+        cost_to_train=each.cost_to_train,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,

@@ -243,6 +243,9 @@ class PriceList(Frozen):
     """NPUs are not counted (the network alone)."""
     memory: Annotated[CapacityPrice, Field(ge=0)] = 8e-9
     electricity: Annotated[EnergyPrice, Field(ge=0)] = 0.1 / 3.6e6
+    electricity_in_total: Flag = False
+    """Whether `cost.total` counts the electricity of the whole lifetime, at the power of this design."""
+    npus_per_rack: Count = 32
     pue: Factor = 1.2
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     sources: dict[str, str] = {}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.regret import WorkloadRegret, regrets
 from dse.report.values import finite
 
 
@@ -37,6 +38,8 @@ class Summary:
     """Proven bound of each objective, None where none is known."""
     gaps: Mapping[str, float | None]
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
+    regrets: tuple[WorkloadRegret, ...] = ()
+    """Of each workload that a cluster is bought for."""
 
     @property
     def cuts(self) -> int:
@@ -65,6 +68,7 @@ def summarize(record: StudyRecord) -> Summary:
         best=best,
         bounds=bounds,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
+        regrets=regrets(record),
     )
 
 

@@ -19,6 +19,7 @@ from simcore.memory.footprint import footprint
 from simcore.memory_spec import ExpandedMemory
 from simcore.problem import Path, Problem
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
+from simcore.quantity import write
 from simcore.result import Memory
 from simcore.spec import BYTES
 from simcore.workload.data_parallel import MASTER_BYTES
@@ -28,7 +29,9 @@ from simcore.workload_spec import InferenceWorkload
 def own_capacity(design: Design) -> float:
     """Bytes of an NPU's own memory that can be used."""
     memory = design.cluster.memory
-    return design.cluster.npu.memory.capacity * (1.0 - (memory.fragmentation if memory else 0.0))
+    if memory is None:
+        return design.cluster.npu.memory.capacity
+    return (memory.capacity or design.cluster.npu.memory.capacity) * (1.0 - memory.fragmentation)
 
 
 def capacity(design: Design) -> float:
@@ -52,7 +55,8 @@ def fits(design: Design, memory: Memory) -> bool:
     """Whether both memories hold what lies in them."""
     expanded = _expanded(design)
     room = expanded.share if expanded else 0.0
-    return memory.peak - memory.expanded <= own_capacity(design) and memory.expanded <= room
+    there = memory.expanded or 0.0
+    return memory.peak - there <= own_capacity(design) and there <= room
 
 
 def _expanded(design: Design) -> ExpandedMemory | None:
@@ -67,8 +71,8 @@ def with_expanded(design: Design, program: Program) -> Program:
     own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
-        slower = 1.0 + memory.expanded / memory.peak * (own / expanded.rate - 1.0)
-        return _edited(program, _Slower(slower)) if memory.expanded else program
+        share = (memory.expanded or 0.0) / memory.peak
+        return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
     if "optimizer" in expanded.place:
         program = _edited(program, _Optimizer(design, own, expanded))
     if "activations" in expanded.place:
@@ -163,6 +167,10 @@ def memory_problems(design: Design) -> Iterator[Problem]:
     """What of the design's expanded memory cannot be simulated."""
     expanded = _expanded(design)
     path: Path = ("cluster", "memory", "expanded")
+    own, given = design.cluster.npu.memory.capacity, design.cluster.memory and design.cluster.memory.capacity
+    if given and given < own:
+        expected = f"at least the NPU's own memory ({write(own, 'size')})"
+        yield Problem(("cluster", "memory", "capacity"), expected, write(given, "size"))
     if expanded is None:
         return
     workload = design.workload

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from simcore.design import Design
 from simcore.network import Slice
+from simcore.once import once
 from simcore.problem import Problem
 from simcore.workload_spec import RecommenderWorkload
 
@@ -27,6 +28,7 @@ class GroupSlice:
 Placement = dict[str, tuple[GroupSlice, ...]]
 
 
+@once
 def place(design: Design) -> tuple[Placement, list[Problem]]:
     """The slices of every group, and the problems that keep the degrees from filling the dimensions."""
     p = design.parallelism
