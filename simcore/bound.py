@@ -29,7 +29,7 @@ from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
-from simcore.program import Compute, Program
+from simcore.program import Category, Compute, Program
 from simcore.schedule import ORDERS
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
@@ -207,13 +207,17 @@ class IterationBound:
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:
-    """Compute time of the stage that computes least [ps]."""
+    """Compute time of the stage that computes least [ps]; what a collective does in memory is communication."""
     of_part = []
     for part in program.parts:
         total = 0
         for segments in (part.forward, part.backward, part.weights):
             for segment in segments:
-                own = sum(lowering.duration(op) for op in segment.operators if isinstance(op, Compute))
+                own = sum(
+                    lowering.duration(op)
+                    for op in segment.operators
+                    if isinstance(op, Compute) and op.category == Category.COMPUTE
+                )
                 total += own * segment.repeat
         of_part.append(total * program.microbatches)
     p = program.stages
