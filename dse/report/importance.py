@@ -7,6 +7,7 @@ has can be compared; those of branches are left out.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from dse.hole import magnitude
@@ -15,6 +16,8 @@ from dse.report.values import cell
 
 LEAST = 20
 """Feasible trials below which nothing is said."""
+DIGITS = 6
+"""Digits of a share after the point."""
 MOST = 2000
 """Feasible trials that are looked at, the latest."""
 
@@ -57,7 +60,9 @@ def importance(record: StudyRecord) -> dict[str, dict[str, float]]:
                 ]
             )
             shares = PedAnovaImportanceEvaluator().evaluate(study)
-        total = sum(shares.values())
+        total = math.fsum(shares.values())
         if total > 0:
-            found[objective.name] = {path: float(share) / total for path, share in shares.items()}
+            # Optuna goes through a set: neither the order nor the last digit is the same in every process.
+            rounded = {path: round(float(share) / total, DIGITS) for path, share in shares.items()}
+            found[objective.name] = dict(sorted(rounded.items(), key=lambda item: (-item[1], item[0])))
     return found
