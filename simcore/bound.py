@@ -33,7 +33,7 @@ from simcore.program import Category, Compute, Program
 from simcore.schedule import ORDERS
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
-from simcore.system.placement import place, whole
+from simcore.system.placement import collective_groups, place
 from simcore.workload import KINDS, Totals
 from simcore.workload.counts import forward_flops, model_matrices
 
@@ -97,8 +97,10 @@ def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
 
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
-        lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
-        lowering.collective(design.workload.collective, "all", design.workload.size)
+        groups = collective_groups(design)
+        lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
+        for group in groups:
+            lowering.collective(design.workload.collective, group, design.workload.size)
         least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
         return _metrics(design, least / PICOSECONDS, 0.0, None)
     program = program_of(design)
