@@ -254,7 +254,7 @@ def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[s
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
         return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
-    if (folder / JOURNAL).exists():
+    if os.path.exists(folder / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
     return []

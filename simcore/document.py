@@ -59,7 +59,11 @@ _Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.v
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what this module's loader would not read as text."""
+    """Quotes what this module's loader would not read as text, and writes what is equal in full wherever it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Two values that are one object in memory are two in the text, so that equal documents are equal texts."""
+        return True
 
 
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
