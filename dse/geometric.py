@@ -125,7 +125,7 @@ class _Method:
         n, dims = len(self.row), len(self.programme.price)
         of_y = np.bincount(self.dim, values[:n], dims + 1)[:dims] + values[n : n + dims]
         of_y -= np.bincount(self.capped, values[n + dims :], dims)
-        of_tau: Vector = np.bincount(self.row, values[:n], len(self.programme.table))
+        of_tau = np.bincount(self.row, values[:n], len(self.programme.table)).astype(np.float64, copy=False)
         return of_y, of_tau
 
     def _shares(self, state: _State) -> tuple[Vector, float, Vector, Vector]:
