@@ -5,7 +5,8 @@ For a complete design (degrees, network, policies given), each beside its reason
 - a stage computes and waits for its blocking collectives one after the other: m x (F + B) of all its chunks;
 - before it, the first microbatch passes the stages in front; after it, the last one passes them back: the bubble;
 - a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
-- a dimension serves one phase at a time: the sum of its serializations;
+- a dimension serves one phase at a time: the sum of its serializations, and of those that begin with the gradients;
+- ZeRO-3's gathers follow one another; what waits for a gradient bucket waits for all of it;
 - memory and cost do not depend on timing: they are exact.
 
 For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
@@ -17,16 +18,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from simcore.bound_iteration import IterationBound, collectives
 from simcore.compute import Roofline
 from simcore.cost.price import cluster_cost, energy
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.engine import pipeline
-from simcore.engine.fast import block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.footprint import footprint, model_states
 from simcore.program import Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
-from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
+from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place, whole
 from simcore.workload.transformer import forward_flops, transformer_program
 
@@ -53,100 +53,17 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     return _bound_partial(design)
 
 
-def collective_least(split: Chunks) -> int:
-    """Least time of a collective from issue to completion, whatever else is in flight [ps]."""
-    busy: dict[int, int] = {}
-    for path, times in split.counted():
-        for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + times * phase.serialization
-    way = min(sum(phase.serialization + phase.latency for phase in path) for path in split.paths)
-    return max(way, *busy.values())
-
-
-def reordered_least(paths: list[list[Phase]], chunks: int) -> int:
-    """The same where each chunk may take any of `paths`, as a policy likes [ps].
-
-    A policy chooses orders by the bandwidths it finds, so a bound that may not rise with a bandwidth must hold for all
-    orders: each dimension serves at least its smallest share of every chunk.
-    """
-    least: dict[int, int] = {}
-    for path in paths:
-        busy: dict[int, int] = {}
-        for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + phase.serialization
-        least = {d: min(least.get(d, time), time) for d, time in busy.items()}
-    way = min(sum(phase.serialization + phase.latency for phase in path) for path in paths)
-    return max(way, *(chunks * time for time in least.values()))
-
-
-def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
-    """Least time of a type of collective, by what identifies it [ps]."""
-    system = lowering.design.system
-    if system.inter_dimension == "baseline" or key[0] not in ORDERED_KINDS:
-        return collective_least(split)
-    kind, group, size = key
-    return reordered_least(lowering.chunker.every_order(kind, lowering.placement[group], size), system.chunks)
-
-
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
         lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
         lowering.collective(design.workload.collective, "all", design.workload.size)
-        least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
-        return _metrics(design, least / PICOSECONDS, 0.0, None)
+        return _metrics(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = transformer_program(design)
     lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    time = _IterationBound(program, lowering, programs.tolist()).least()
+    time = max(IterationBound(program, lowering, programs.tolist(), *collectives(lowering)).sums())
     least_busy = _least_compute(program, lowering)
     return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
-
-
-class _IterationBound:
-    """Least time of an iteration [ps]."""
-
-    def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
-        self.program, self.lowering, self.programs = program, lowering, programs
-        self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
-        self._block: dict[int, int] = {}
-
-    def block(self, block: int) -> int:
-        """Least time of a block: its operators and blocking collectives one after the other."""
-        if block not in self._block:
-            total = 0
-            for segment in range(*self.lowering.blocks[block]):
-                first, end, repeat = self.lowering.segments[segment]
-                once = 0
-                for code, argument, _ in self.lowering.operators[first:end]:
-                    if code == pipeline.COMPUTE:
-                        once += argument
-                    elif code == pipeline.BLOCKING:
-                        once += self._least[argument]
-                total += once * repeat
-            self._block[block] = total
-        return self._block[block]
-
-    def least(self) -> int:
-        """The largest of the bounds of all stages."""
-        p, m = self.program.stages, self.program.microbatches
-        best = fill = drain = 0
-        final_first = self._after(0)
-        for s in range(p):
-            chunks = self.programs[s]
-            work = sum(m * self.block(forward) + (m - 1) * self.block(backward) for forward, backward, _, _ in chunks)
-            work += sum(self.block(last) for _, _, last, _ in chunks)
-            best = max(best, fill + work + max(self._after(s), drain + final_first if s else 0))
-            fill += self.block(chunks[0][pipeline.FORWARD])
-            drain += self.block(chunks[0][pipeline.BACKWARD])
-            if self.lowering.design.system.inter_dimension == "baseline":
-                issues = block_issues(self.lowering, self.programs[s], m)
-                best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
-        return best
-
-    def _after(self, s: int) -> int:
-        """What follows a stage's last backward: optimizer and blocking collectives."""
-        chunk = self.programs[s][0]
-        return self.block(chunk[pipeline.FINAL]) - self.block(chunk[pipeline.LAST_BACKWARD])
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:

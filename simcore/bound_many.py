@@ -1,0 +1,154 @@
+"""The time bound of one training program on many networks at once.
+
+Networks of a *family* have the same dimensions, algorithms and policies, and differ in bandwidths and latencies only.
+What a phase takes is then its load over the bandwidth plus its hops x the latency; and the bound of an iteration, the
+largest of sums of durations and of what collectives take (`simcore.bound_iteration`), is a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.bound_iteration import IterationBound, busy_least, routes, way_least
+from simcore.collective import FLAT_RING
+from simcore.compute import Roofline
+from simcore.design import Design, TransformerWorkload
+from simcore.engine.lower import Lowering, lower_schedule
+from simcore.program import Program
+from simcore.system.chunks import PICOSECONDS, Chunker, Phase
+from simcore.system.placement import Placement, place
+
+Matrix = NDArray[np.float64]
+
+_RATE = 1e8
+"""Bandwidth of the dimensions in which loads are measured [B/s]: up to 400 TB, and to 1/20,000 of a byte."""
+_LATENCY = 1e-3
+_ROUNDING = 0.51
+"""What rounding can take from a duration [ps], and a little for the arithmetic here."""
+_SAFE = 1 - 1e-12
+
+
+@dataclass(frozen=True)
+class Family:
+    """Networks that differ in bandwidths and latencies: `rates`, `latencies` `[networks, dims]` [B/s], [s]."""
+
+    design: Design
+    """One of them, whatever its workload and degrees."""
+    rates: Matrix
+    latencies: Matrix
+
+    @classmethod
+    def of(cls, designs: Sequence[Design]) -> Family:
+        """The family of designs that agree in all but bandwidths, latencies and efficiencies."""
+        chunkers = [(Chunker(design), design.cluster.dimensions) for design in designs]
+        rates = np.array([[chunker.rate(d) for d in dimensions] for chunker, dimensions in chunkers])
+        return cls(designs[0], rates, np.array([[d.latency for d in dimensions] for _, dimensions in chunkers]))
+
+    @cached_property
+    def measured(self) -> Design:
+        """The design with dimensions of `_RATE` and `_LATENCY`."""
+        return _measured(self.design)
+
+
+def linear(design: Design) -> bool:
+    """Whether times follow from loads and hops: not where a flat ring goes at the pace of its slowest dimension."""
+    return FLAT_RING not in design.algorithms and all(d.bandwidth > 0 <= d.latency for d in design.cluster.dimensions)
+
+
+def _measured(design: Design) -> Design:
+    def unit(dimension: Any) -> Any:
+        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
+        return dimension.model_copy(update={"bandwidth": _RATE * slowed, "efficiency": 1.0, "latency": _LATENCY})
+
+    cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
+    return design.model_copy(update={"cluster": cluster})
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The bound of a program on any family of networks of given sizes, as linear forms of what collectives take.
+
+    The bound is the largest row of `constant + least @ (least times) + busy @ (service times)` [ps].
+    """
+
+    keys: tuple[tuple[Any, ...], ...]
+    """What identifies each type of collective."""
+    placement: Placement
+    forms: Matrix
+    """`[rows, 1 + types + types x dims]`."""
+
+    @classmethod
+    def of(cls, design: Design, program: Program) -> Iteration:
+        """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
+        workload = design.workload
+        assert isinstance(workload, TransformerWorkload)
+        system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
+        simple = _measured(design).model_copy(update={"system": system})
+        placement = place(simple)[0]
+        lowering = Lowering(simple, placement, Roofline(design.cluster.npu, workload.precision))
+        programs = lower_schedule(lowering, program).tolist()
+        keys = tuple(key for key, _ in lowering.keyed())
+        dims = len(design.cluster.dimensions)
+        basis = np.eye(1 + len(keys) * (1 + dims))
+        least = list(basis[1 : 1 + len(keys)])
+        busy = [
+            {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
+            for k, key in enumerate(keys)
+        ]
+        rows = np.array(list(IterationBound(program, lowering, programs, least, busy, basis[0]).sums()))
+        return cls(keys, placement, _largest(rows))
+
+    def seconds(self, family: Family, known: dict[Any, tuple[Matrix, Matrix]]) -> Matrix:
+        """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family."""
+        networks, dims = family.rates.shape
+        terms = np.empty((self.forms.shape[1], networks))
+        terms[0] = 1.0
+        kinds = len(self.keys)
+        for k, key in enumerate(self.keys):
+            where = (*key, self.placement[key[1]])
+            if where not in known:
+                known[where] = _collective(family, key, self.placement)
+            least, busy = known[where]
+            terms[1 + k] = least
+            terms[1 + kinds + k * dims : 1 + kinds + (k + 1) * dims] = busy
+        result: Matrix = (self.forms @ terms).max(axis=0) * (_SAFE / PICOSECONDS)
+        return result
+
+    @property
+    def compute(self) -> float:
+        """Least time whatever the network [s]."""
+        return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
+
+
+def _largest(rows: Matrix) -> Matrix:
+    """The rows that no other is at least as large as in every term."""
+    import moocore
+
+    kept: Matrix = np.unique(rows, axis=0)
+    largest: Matrix = kept[moocore.is_nondominated(-kept)]
+    return largest
+
+
+def _collective(family: Family, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
+    """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
+    paths, counts = routes(Chunker(family.measured), placement, key)
+    timed = [[_timed(phase, family) for phase in path] for path in paths]
+    busy = np.zeros(family.rates.T.shape)
+    for dimension, time in busy_least(timed, counts).items():
+        busy[dimension] = time
+    return np.maximum(way_least(timed), busy.max(axis=0)), busy
+
+
+def _timed(phase: Phase, family: Family) -> Any:
+    """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them."""
+    load = (phase.serialization - 0.5) / PICOSECONDS * _RATE
+    hops = round(phase.latency / PICOSECONDS / _LATENCY)
+    serialization = load / family.rates[:, phase.dimension] * PICOSECONDS - _ROUNDING
+    latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
+    return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
