@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from simcore.problem import Problem, nearest
 
-SAMPLERS = ("auto", "random", "exhaustive", "nsga2", "nsga3", "tpe")
+SAMPLERS = ("auto", "random", "exhaustive", "exact", "nsga2", "nsga3", "tpe")
 
 
 class StudySettings(BaseModel):

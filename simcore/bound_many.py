@@ -7,7 +7,7 @@ largest of sums of durations and of what collectives take (`simcore.bound_iterat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from simcore.bound_iteration import IterationBound, busy_least, routes, way_least
 from simcore.collective import FLAT_RING
 from simcore.compute import Roofline
-from simcore.design import Design, TransformerWorkload
+from simcore.cost.price import energy
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.program import Program
+from simcore.program import Compute, Program, Segment
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
-from simcore.system.placement import Placement, place
+from simcore.system.placement import Placement, place, whole
 
 Matrix = NDArray[np.float64]
 
@@ -152,3 +153,71 @@ def _timed(phase: Phase, family: Family) -> Any:
     serialization = load / family.rates[:, phase.dimension] * PICOSECONDS - _ROUNDING
     latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
     return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
+
+
+def compute_seconds(design: Design, program: Program) -> float:
+    """Least time of an iteration whatever its network: the compute of the busiest stage, and of those it waits for [s].
+
+    The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back.
+    """
+    workload = design.workload
+    assert isinstance(workload, TransformerWorkload)
+    compute = Roofline(design.cluster.npu, workload.precision)
+    passes = [
+        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward)]
+        for part in program.parts
+    ]
+    p, m = program.stages, program.microbatches
+    own = [[passes[program.part_of[chunk * p + s]] for chunk in range(program.chunks)] for s in range(p)]
+    least = around = 0.0
+    for chunks in own:
+        least = max(least, around + m * sum(sum(way) for way in chunks))
+        around += sum(chunks[0])
+    return least * _SAFE - 1e-9  # durations are rounded to picoseconds
+
+
+def _compute(segment: Segment, compute: Roofline) -> float:
+    own = sum(compute.seconds(op) for op in segment.operators if isinstance(op, Compute))
+    return own * segment.repeat
+
+
+def collective_seconds(workload: CollectiveWorkload, family: Family) -> Matrix:
+    """Least time of a single collective over all NPUs on each network `[networks]` [s]."""
+    placement = {"all": whole(family.design)}
+    least, _ = _collective(family, (workload.collective, "all", workload.size), placement)
+    return least * (_SAFE / PICOSECONDS)
+
+
+def metric_bounds(
+    design: Design, program: Program | None, peak_memory: float | None, seconds: Matrix, cost: Mapping[str, Matrix]
+) -> dict[str, Matrix | float | None]:
+    """The best value of each metric `[networks]`, or one for all, as `simcore.bound.bound` gives it.
+
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost, by metric.
+    """
+    npu, npus = design.cluster.npu, design.cluster.npus
+    still = energy(design, 0.0, 1.0)
+    found: dict[str, Matrix | float | None] = {
+        "iteration_time": seconds,
+        "throughput": None,
+        "mfu": None,
+        "perf_per_cost": None,
+        "memory.peak": peak_memory,
+        "memory.capacity": npu.memory.capacity,
+        "fits": float(peak_memory is None or peak_memory <= npu.memory.capacity),
+        "power": still.power * _SAFE,
+        "energy": still.power * seconds * _SAFE,
+        "npus": float(npus),
+        "network_utilization": 1.0,
+        "bubble": 0.0,
+        "exposed_communication": 0.0,
+        **cost,
+    }
+    if program is not None:
+        assert isinstance(design.workload, TransformerWorkload)
+        throughput = program.tokens / seconds
+        found["throughput"] = throughput
+        found["mfu"] = program.model_flops / (seconds * npus * npu.peak[design.workload.precision])
+        with np.errstate(divide="ignore"):
+            found["perf_per_cost"] = throughput / cost["cost.total"]
+    return found

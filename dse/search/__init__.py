@@ -1,6 +1,6 @@
 """Which designs to try: one file per way."""
 
-from dse.search.base import Proposal, Sampler
+from dse.search.base import Proposal, Prover, Sampler
 from dse.space import Space
 
 SMALL = 2000
@@ -20,9 +20,13 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exhaustive import Exhaustive
 
         return Exhaustive(space, seed)
+    if name == "exact":
+        from dse.search.exact import Exact
+
+        return Exact(space, seed)
     from dse.search.optuna_sampler import MAKERS
 
     return MAKERS[name](space, seed)
 
 
-__all__ = ["Proposal", "Sampler", "make_sampler", "resolve"]
+__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

@@ -37,3 +37,16 @@ class Sampler(ABC):
     @abstractmethod
     def reject(self, proposal: Proposal) -> None:
         """The proposal repeats an earlier one, or failed: it teaches nothing."""
+
+
+class Prover(Sampler):
+    """A sampler that proves how good its answer is."""
+
+    @abstractmethod
+    def proof(self) -> dict[str, Any]:
+        """What is proven of the whole space so far.
+
+        `points` (combinations), `cut` (rule -> combinations it rules out), `repeats` (of a design already simulated),
+        `simulated`, `open` (combinations that could still be on the front; None where not all are bounded yet),
+        `complete` (none could), `bounds` (objective -> what no feasible design of the space is better than, or None).
+        """
