@@ -20,10 +20,20 @@ from dse.bound import space_bounds
 from dse.evaluate import Evaluator, Outcome
 from dse.execute import make_executor
 from dse.record import StudyRecord
-from dse.search import make_sampler, resolve
+from dse.search import Prover, make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
-from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
+from dse.store import (
+    JOURNAL,
+    STUDY,
+    Journal,
+    check_folder,
+    read_proof,
+    read_trials,
+    study_record,
+    write_proof,
+    write_study,
+)
 from dse.study import Limits, Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
@@ -187,6 +197,7 @@ def optimize(
     resume: bool,
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> str:
     """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
 
@@ -194,6 +205,9 @@ def optimize(
     """
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
+    if isinstance(sampler, Prover):
+        _check_provable(settings.engine)
+        sampler.on_note = on_note
     document = study_document(space, settings, sampler_name)
     known: dict[str, Outcome] = {}
     if not resume:
@@ -220,6 +234,19 @@ def optimize(
     finally:
         executor.close()
         journal.close()
+        if isinstance(sampler, Prover):
+            write_proof(folder, sampler.proof())
+
+
+def _check_provable(engine: str) -> None:
+    """Raise `InputError` for an engine whose times the bounds do not bound."""
+    if engine not in PROVABLE:
+        fix = f"use --engine {PROVABLE[0]}, or another sampler"
+        raise InputError([Problem(("--engine",), f"{' or '.join(PROVABLE)} for exact", f"'{engine}'", fix)], "study")
+
+
+PROVABLE = ("fast", "reference")
+"""Engines that play the model which the bounds are proved of."""
 
 
 def load_record(folder: Path) -> StudyRecord:
@@ -234,7 +261,10 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    return study_record(space.name, space.objectives, trials, study, space_bounds(space), price_sources(space))
+    proof = read_proof(folder, space.objectives)
+    proved = {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
+    bounds = space_bounds(space) | proved
+    return study_record(space.name, space.objectives, trials, study, bounds, price_sources(space), proof)
 
 
 def price_sources(space: Space) -> dict[str, str]:

@@ -22,7 +22,7 @@ from dse.record import StudyRecord, TrialRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
-JOURNAL, STUDY = "journal.log", "study.yaml"
+JOURNAL, STUDY, PROOF = "journal.log", "study.yaml", "proof.json"
 _PROBE_BYTES = 16 << 20
 
 
@@ -198,6 +198,32 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     write_atomically(folder / STUDY, dump_document(dict(study)))
 
 
+def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
+    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
+    write_atomically(folder / PROOF, json.dumps(dict(proof), indent=2) + "\n")
+
+
+def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
+    """What was proved in a run; None where the sampler proves nothing.
+
+    Raises `InputError` where the file is not what `write_proof` writes.
+    """
+    path = folder / PROOF
+    if not path.is_file():
+        return None
+    try:
+        proof = json.loads(path.read_text(encoding="utf-8"))
+        bounds = {objective.name: proof["bounds"][objective.name] for objective in objectives}
+        numbers = [*bounds.values(), proof["open"], *proof["cut"].values(), proof["points"], proof["simulated"]]
+        sound = all(number is None or isinstance(number, int | float) for number in numbers)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        problem = Problem((), "the proof of a run of dse optimize", "one that cannot be read", "run the study again")
+        raise InputError([problem], str(path))
+    return dict(proof)
+
+
 def check_folder(folder: Path) -> None:
     """Make the run folder, and make sure before the search that a study can be written there.
 
@@ -244,6 +270,7 @@ def study_record(
     study: Mapping[str, Any],
     bounds: Mapping[str, float | None],
     prices: Mapping[str, str],
+    proof: Mapping[str, Any] | None = None,
 ) -> StudyRecord:
     """What the reports see of a run folder."""
     return StudyRecord(
@@ -255,4 +282,5 @@ def study_record(
         seed=study["seed"],
         prices=prices,
         given_reference=study.get("reference_point"),
+        proof=proof,
     )

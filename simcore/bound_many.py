@@ -35,7 +35,7 @@ _ROUNDING = 0.51
 _SAFE = 1 - 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family:
     """Networks that differ in bandwidths and latencies: `rates`, `latencies` `[networks, dims]` [B/s], [s]."""
 

@@ -24,10 +24,12 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse optimize`."""
     command.add_argument("space", metavar="SPACE", help="YAML space, or study.yaml of an earlier run")
-    command.add_argument("--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400]")
+    command.add_argument(
+        "--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400; exact: all it needs]"
+    )
     command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [no limit]")
     command.add_argument(
-        "--sampler", metavar="NAME", help="auto, random, exhaustive, nsga2, nsga3, tpe [study.sampler, auto]"
+        "--sampler", metavar="NAME", help="auto, random, exhaustive, exact, nsga2, nsga3, tpe [study.sampler, auto]"
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
     command.add_argument("--jobs", type=positive, default=1, metavar="N", help="worker processes [1]")
@@ -39,13 +41,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
+    from dse.cli.progress import ENDLESS
     from dse.run import Settings, load_record, next_free, open_space, optimize
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
+    sampler = _sampler(options.sampler or base["sampler"])
+    # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
+    unlimited = sampler == "exact" and earlier is None
     settings = Settings(
-        sampler=_sampler(options.sampler or base["sampler"]),
-        trials=options.trials or base["trials"],
+        sampler=sampler,
+        trials=options.trials or (ENDLESS if unlimited else base["trials"]),
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout,
         jobs=options.jobs,
@@ -61,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
 
     with Progress(space, settings.trials) as progress:
-        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start)
+        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.note)
     record = load_record(folder)
     files = write_reports(record, folder)
     if options.json:

@@ -8,7 +8,7 @@ The evaluator is never inside a sampler, and a sampler never sees the simulator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,9 @@ class Sampler(ABC):
 
 class Prover(Sampler):
     """A sampler that proves how good its answer is."""
+
+    on_note: Callable[[str], None] = staticmethod(lambda text: None)
+    """Told what it is doing while it proposes nothing."""
 
     @abstractmethod
     def proof(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dse.constraint import Constraint
 from dse.objective import Objective
 from dse.search.parts import Networks, Part, parsed
 from simcore.bound import bound
-from simcore.bound_many import Iteration, collective_seconds, compute_seconds, metric_bounds
+from simcore.bound_many import Family, Iteration, collective_seconds, compute_seconds, metric_bounds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.footprint import footprint
@@ -124,8 +125,14 @@ class Brancher:
     def _sound(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
         """The networks on which the job breaks no rule, and no constraint of the network's alone."""
         live = ~self._broken_networks(networks, own)
+        sound: dict[str, bool] = {}
         for family, _, where in networks.spans():
+            kind = _kind(family)
+            # Where one network of a kind is sound the others are taken to be; the evaluator checks what is simulated.
+            if sound.get(kind):
+                continue
             problems = check(joined(own, family.design))
+            sound.setdefault(kind, not problems)
             if problems:
                 self._count(problems[0].rule, int(live[where].sum()))
                 live[where] = False
@@ -169,6 +176,14 @@ class Brancher:
     def _count(self, rule: str, designs: int) -> None:
         if designs:
             self.cut[rule] = self.cut.get(rule, 0) + designs
+
+
+@lru_cache(maxsize=1 << 16)
+def _kind(family: Family) -> str:
+    """What rules look at, policies left out."""
+    design = family.design
+    policies = {"chunks": 1, "intra_dimension": "fifo", "inter_dimension": "baseline", "active_chunks": "overlap"}
+    return repr((design.algorithms, design.cluster.stragglers, design.system.model_copy(update=policies)))
 
 
 def joined(job: Design, network: Design) -> Design:

@@ -117,7 +117,8 @@ class Exact(Prover):
         nodes = self._feasible()
         start, block = 0, FIRST_BLOCK
         while start < len(nodes):
-            for number, node in nodes[start : start + block]:
+            for done, (number, node) in enumerate(nodes[start : start + block], start):
+                self.on_note(f"bounded {done:,} of {len(nodes):,} jobs, {len(self._open.bounds):,} designs open")
                 self._bound(number, node)
             start, block = start + block, 2 * block
             if start < len(nodes):
@@ -129,7 +130,8 @@ class Exact(Prover):
     def _feasible(self) -> list[tuple[int, Node]]:
         """Jobs that fit somewhere, by shape of network, those of least compute first."""
         found: list[tuple[int, Node]] = []
-        for job in self._parts.jobs():
+        for checked, job in enumerate(self._parts.jobs()):
+            self.on_note(f"checked {checked:,} jobs, {len(found):,} can be")
             for node in self._brancher.nodes(job, self._parts.networks_of(job)):
                 found.append((len(self._nodes), node))
                 self._nodes.append((job, node.networks))
