@@ -21,6 +21,7 @@ from dse.geometric import Programme, minimise
 from simcore.problem import InputError, Problem
 
 Vector = NDArray[np.float64]
+Goal = Literal["time", "time_cost"]
 
 LEAST_SHARE = 1e-12
 """Least share of the budget of any dimension: one without bytes would best get nothing, and no link is that narrow."""
@@ -30,7 +31,7 @@ def optimal_split(
     bytes_per_collective: ArrayLike,
     budget: float,
     compute_s: float = 0.0,
-    objective: Literal["time", "time_cost"] = "time",
+    objective: Goal = "time",
     unit_cost: ArrayLike | None = None,
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,

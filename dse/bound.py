@@ -1,7 +1,8 @@
 """What no design of a space can beat: a proven bound per objective over the whole space.
 
-Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Every other hole is free, so
-time counts the model's FLOPs at the peak, and cost the least bandwidth that each dimension can have.
+Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
+bandwidth that each dimension can have; time is the least of any job on the best network (`dse.relax`), or, where there
+are too many jobs, that of the model's FLOPs at the peak.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.relax import least_times, time_key
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
@@ -19,6 +21,7 @@ from simcore.design import Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.quantity import parse, write
 from simcore.result import METRICS
+from simcore.workload.transformer import forward_flops
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -28,12 +31,17 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
     best: dict[str, float | None] = {}
     try:
+        times = least_times(space)
         for number, design in enumerate(_shapes(space.template)):
             if number >= MOST_SHAPES:
                 return dict.fromkeys((objective.name for objective in space.objectives), None)
-            proven = _proven(design)
+            least = times.get(time_key(design))
+            if times and least is None and isinstance(design.workload, TransformerWorkload):
+                continue  # no design of this workload on this NPU is feasible
+            proven = _proven(design, least)
             for objective in space.objectives:
-                best[objective.name] = _better(objective.name, best, proven.get(objective.name), first=number == 0)
+                name = objective.name
+                best[name] = _better(name, best, proven.get(name), first=name not in best)
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
@@ -108,7 +116,7 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
     return dimensions
 
 
-def _proven(design: Design) -> dict[str, float | None]:
+def _proven(design: Design, least: float | None) -> dict[str, float | None]:
     if price_problems(design):
         raise ValueError("a shape without a price")
     cost = cluster_cost(design)
@@ -129,10 +137,18 @@ def _proven(design: Design) -> dict[str, float | None]:
         document = design.document()
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
-        proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
-        throughput = free["throughput"]
-        proven["perf_per_cost"] = throughput / cost.total if throughput and cost.total else None
+        assert free["iteration_time"] is not None
+        time = max(free["iteration_time"], least or 0.0)
+        throughput = design.workload.global_batch * design.workload.sequence / time
         idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
-        time = free["iteration_time"]
-        proven |= {"power": idle, "energy": None if time is None else idle * time}
+        peak = design.cluster.npu.peak[design.workload.precision] * design.cluster.npus
+        proven |= {
+            "iteration_time": time,
+            "throughput": throughput,
+            "memory.peak": free["memory.peak"],
+            "mfu": min(1.0, 3 * forward_flops(design.workload) / (time * peak)),
+            "perf_per_cost": throughput / cost.total if cost.total else None,
+            "power": idle,
+            "energy": idle * time,
+        }
     return proven

@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.draw import Draw
 from dse.expression import Expression, lookup_in
-from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, Split, compositions, magnitude
+from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
 from simcore.problem import Path, dotted
 from simcore.quantity import SI, write
 
@@ -25,6 +25,8 @@ class Filled:
     """Where what stands at a path of `document` stands in the file, where that differs."""
     choices: dict[str, int] = field(default_factory=dict)
     """Number of alternatives of every live choice, by the name it draws under."""
+    solved: list[SolvedSplit] = field(default_factory=list)
+    """Splits whose shares follow from the rest of the document."""
 
     def source(self, path: Path) -> Path:
         """The place in the file of a path of the document."""
@@ -42,20 +44,35 @@ class _Late:
     hole: Expr
 
 
-def fill_template(template: Any, draw: Draw) -> Filled:
-    """Fill every live hole of a template.
+def fill_template(template: Any, draw: Draw, solve: bool = True) -> Filled:
+    """Fill every live hole of a template; splits that are to be solved stay equal shares where `solve` is false.
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
     filled = Filled(None)
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
+    for entry in late if filled.solved else ():
+        if any("bandwidth" in path for path in Expression(entry.hole.text).paths):
+            raise FillError(entry.path, f"expected an expression without solved bandwidths, got '{entry.hole.text}'")
     while late:
         waiting = [entry for entry in late if not _settle(entry, filled)]
         if len(waiting) == len(late):
             raise FillError(late[0].path, f"expected expressions that end, got a cycle in '{late[0].hole.text}'")
         late = waiting
+    if solve and filled.solved:
+        _solve(filled)
     return filled
+
+
+def _solve(filled: Filled) -> None:
+    """Give solved splits their shares: what a document knows when all else is filled."""
+    from dse.solve import solved_shares  # it simulates: only spaces that ask for it pay for that
+
+    for split in filled.solved:
+        for i, share in zip(split.dimensions, solved_shares(split, filled.document), strict=True):
+            filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
+            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
 
 
 class FillError(ValueError):
@@ -163,6 +180,11 @@ def _share(
     if not open_ones:
         raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
     assert listed is not None
+    if split.solve:
+        goal = draw.index(f"{name}#goal", len(split.solve), False) if len(split.solve) > 1 else 0
+        filled.solved.append(SolvedSplit(tuple(open_ones), budget, split.step, split.solve[goal]))
+        if len(split.solve) > 1:
+            filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]
     for i, share in zip(open_ones, split.fill(draw, name, budget, len(open_ones)), strict=True):
         listed[i] = {**listed[i], "bandwidth": share}
         at = (*path, "dimensions", i, "bandwidth")
@@ -232,4 +254,6 @@ def _split_count(split: Split, parts: int) -> float:
         budgets = [write(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)]  # type: ignore[operator]
     else:
         budgets = list(split.budget.alternatives if isinstance(split.budget, Choice) else (split.budget,))
+    if split.solve:
+        return len(split.solve) * sum(split.units(budget) >= parts for budget in budgets)
     return sum(compositions(split.units(budget), parts) for budget in budgets if split.units(budget) >= parts)

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from dse.bandwidth import Goal
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.fill import Filled, FillError, fill_template, template_count
+from dse.hole import Split
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
@@ -76,6 +78,7 @@ def space_from(document: Document, name: str) -> Space:
     problems: list[Problem] = []
     template = parse_template({key: value for key, value in data.items() if key not in SPACE_KEYS}, (), problems)
     objectives = _objectives(data.get("objectives"), problems)
+    _set_goals(template, objectives)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     if not _has_holes(problems):
@@ -85,6 +88,21 @@ def space_from(document: Document, name: str) -> Space:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in problems]
         raise InputError(placed, document.source)
     return Space(name, template, objectives, constraints, settings, data)
+
+
+def _set_goals(template: dict[str, Any], objectives: Sequence[Objective]) -> None:
+    """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
+    cluster = template.get("cluster")
+    if not isinstance(cluster, dict):
+        return
+    split = cluster.get("bandwidth")
+    if not isinstance(split, Split) or not split.solve:
+        return
+    names = {objective.name for objective in objectives}
+    priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
+    timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
+    goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
+    template["cluster"] = {**cluster, "bandwidth": replace(split, solve=goals)}
 
 
 def _has_holes(problems: list[Problem]) -> bool:
@@ -196,7 +214,7 @@ def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled
 
 def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
     try:
-        return fill_template(template, draw)
+        return fill_template(template, draw, solve=False)
     except ValueError as error:
         expected, _, found = str(error).partition("expected ")[2].partition(", got ")
         place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from dse.record import StudyRecord, TrialRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
-JOURNAL, STUDY, PROOF = "journal.log", "study.yaml", "proof.json"
+JOURNAL, STUDY, PROOF, BOUNDS = "journal.log", "study.yaml", "proof.json", "bounds.json"
 _PROBE_BYTES = 16 << 20
 
 
@@ -198,30 +198,50 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     write_atomically(folder / STUDY, dump_document(dict(study)))
 
 
-def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
-    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
-    write_atomically(folder / PROOF, json.dumps(dict(proof), indent=2) + "\n")
+def write_values(folder: Path, name: str, values: Mapping[str, Any]) -> None:
+    """Write what is proven of a space: `BOUNDS` (by objective), or `PROOF` (`dse.search.base.Prover.proof`)."""
+    write_atomically(folder / name, json.dumps(dict(values), indent=2) + "\n")
+
+
+def read_bounds(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, float | None] | None:
+    """The proven bound of each objective, as a run wrote them; None where it did not.
+
+    Raises `InputError` where the file is not what `write_values` writes.
+    """
+    return _read_values(folder / BOUNDS, lambda found: {o.name: _number(found[o.name]) for o in objectives})
 
 
 def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
-    """What was proved in a run; None where the sampler proves nothing.
+    """What a sampler proved of the whole space; None where it proves nothing.
 
-    Raises `InputError` where the file is not what `write_proof` writes.
+    Raises `InputError` where the file is not what `write_values` writes.
     """
-    path = folder / PROOF
+
+    def known(found: Any) -> dict[str, Any]:
+        numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
+        bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
+        cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
+        return {**numbers, "cut": cut, "complete": bool(found["complete"]), "bounds": bounds}
+
+    return _read_values(folder / PROOF, known)
+
+
+def _number(value: Any) -> Any:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r}")
+    return value
+
+
+def _read_values(path: Path, known: Callable[[Any], dict[str, Any]]) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        proof = json.loads(path.read_text(encoding="utf-8"))
-        bounds = {objective.name: proof["bounds"][objective.name] for objective in objectives}
-        numbers = [*bounds.values(), proof["open"], *proof["cut"].values(), proof["points"], proof["simulated"]]
-        sound = all(number is None or isinstance(number, int | float) for number in numbers)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        sound = False
-    if not sound:
-        problem = Problem((), "the proof of a run of dse optimize", "one that cannot be read", "run the study again")
-        raise InputError([problem], str(path))
-    return dict(proof)
+        return known(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem(
+            (), "what a run of dse optimize wrote", f"a file that cannot be read ({error})", "run it again"
+        )
+        raise InputError([problem], str(path)) from None
 
 
 def check_folder(folder: Path) -> None:

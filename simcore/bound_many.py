@@ -121,6 +121,24 @@ class Iteration:
         result: Matrix = (self.forms @ terms).max(axis=0) * (_SAFE / PICOSECONDS)
         return result
 
+    def problems(self, family: Family) -> list[tuple[float, Matrix]]:
+        """For each form, its constant [s] and the bytes of its collectives `[collectives, dims]`.
+
+        The form's time is at least the constant plus the sum of each collective's longest bytes / rate: what
+        `dse.bandwidth` minimises. `family` gives the shape; its rates do not count.
+        """
+        kinds, dims = len(self.keys), family.rates.shape[1]
+        unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+        loads = np.zeros((kinds, dims))
+        for k, key in enumerate(self.keys):
+            loads[k] = _collective(unit, key, self.placement)[1][:, 0] / PICOSECONDS * _RATE
+        found = []
+        for form in self.forms:
+            blocking = form[1 : 1 + kinds, None] * loads
+            service = (form[1 + kinds :].reshape(kinds, dims) * loads).sum(axis=0)
+            found.append((float(form[0]) / PICOSECONDS, np.vstack([blocking, np.diag(service)]).clip(0.0)))
+        return found
+
     @property
     def compute(self) -> float:
         """Least time whatever the network [s]."""
@@ -221,3 +239,12 @@ def metric_bounds(
         with np.errstate(divide="ignore"):
             found["perf_per_cost"] = throughput / cost["cost.total"]
     return found
+
+
+def collective_problem(workload: CollectiveWorkload, family: Family) -> Matrix:
+    """Bytes of a single collective over all NPUs, as `Iteration.problems` gives them, `[1, dims]`."""
+    dims = family.rates.shape[1]
+    unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+    key = (workload.collective, "all", workload.size)
+    busy = _collective(unit, key, {"all": whole(family.design)})[1]
+    return busy.T / PICOSECONDS * _RATE

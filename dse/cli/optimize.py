@@ -42,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import ENDLESS
-    from dse.run import Settings, load_record, next_free, open_space, optimize
+    from dse.run import Settings, load_record, next_free, open_space, optimize, proven_bounds
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
@@ -68,15 +68,16 @@ def run(options: argparse.Namespace) -> int:
 
     with Progress(space, settings.trials) as progress:
         ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.note)
+    proven_bounds(space, folder)
     record = load_record(folder)
-    files = write_reports(record, folder)
+    write_reports(record, folder)
     if options.json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible:
         from rich.console import Console
 
         print_front(record, Console())
-    print(f"wrote {len(files) + 2} files to {folder}/", file=sys.stderr)
+    print(f"wrote {sum(1 for _ in folder.iterdir())} files to {folder}/", file=sys.stderr)
     if ended == "interrupted":
         print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
         return 130

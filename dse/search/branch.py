@@ -169,7 +169,7 @@ class Brancher:
             "npus": float(design.cluster.npus),
         }
         for constraint in self.constraints:
-            if all(map(_of_job, _names(constraint))) and constraint.violation(known, design.document()) > 0:
+            if of_job(constraint) and constraint.violation(known, design.document()) > 0:
                 return constraint.name
         return None
 
@@ -208,8 +208,12 @@ def _names(constraint: Constraint) -> list[str]:
     return [dotted(path) for path in constraint.expression.paths]
 
 
-def _of_job(name: str) -> bool:
-    return name in _OF_JOB or (name not in METRICS and name.split(".")[0] in ("workload", "parallelism"))
+def of_job(constraint: Constraint) -> bool:
+    """Whether a constraint looks at nothing but the job, its memory and its number of NPUs."""
+    return all(
+        name in _OF_JOB or (name not in METRICS and name.split(".")[0] in ("workload", "parallelism"))
+        for name in _names(constraint)
+    )
 
 
 def _of_network(name: str) -> bool:

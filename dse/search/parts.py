@@ -8,7 +8,7 @@ own, with one network.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -128,13 +128,7 @@ class Parts:
             return ()
         job = next(self.jobs()).document
         rest = {key: value for key, value in self.space.template.items() if key not in JOB}
-        shapes: dict[str, dict[Any, list[tuple[Part, Design]]]] = {}
-        for number, part in enumerate(fillings(rest)):
-            design = parsed({**job, **part.document})
-            families = shapes.setdefault(_shape_key(design), {})
-            key = _family_key(design) if linear(design) else number
-            families.setdefault(key, []).append((part, design))
-        return tuple(Networks.of(list(families.values())) for families in shapes.values())
+        return grouped((part, parsed({**job, **part.document})) for part in fillings(rest))
 
     def networks_of(self, job: Part) -> tuple[Networks, ...]:
         """The networks that a job can have."""
@@ -143,6 +137,16 @@ class Parts:
     def filled(self, job: Part, network: Part) -> Filled:
         """The design document of a job on a network."""
         return self.space.fill(FixedDraw({**network.drawn, **job.drawn}))
+
+
+def grouped(members: Iterable[tuple[Part, Design]]) -> tuple[Networks, ...]:
+    """Networks by shape and family, each with its design on some job."""
+    shapes: dict[str, dict[Any, list[tuple[Part, Design]]]] = {}
+    for number, (part, design) in enumerate(members):
+        families = shapes.setdefault(_shape_key(design), {})
+        key = _family_key(design) if linear(design) else number
+        families.setdefault(key, []).append((part, design))
+    return tuple(Networks.of(list(families.values())) for families in shapes.values())
 
 
 def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
@@ -157,7 +161,10 @@ def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def separable(template: Mapping[str, Any]) -> bool:
-    """Whether no expression of a job looks at a network, nor the other way round."""
+    """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
+    split = template["cluster"].get("bandwidth") if isinstance(template["cluster"], dict) else None
+    if isinstance(split, Split) and split.solve:
+        return False
     for section, inner in template.items():
         for path in _expressions(inner):
             if (str(path[0]) in JOB) != (section in JOB):

@@ -19,6 +19,7 @@ from dse.search.branch import Brancher
 from dse.search.exact import Exact
 from dse.search.parts import Parts
 from dse.space import Space
+from dse.store import read_trials
 from simcore.bound import bound
 from simcore.load import parse_design
 from simcore.problem import InputError
@@ -67,7 +68,7 @@ SYSTEMS: list[dict[str, Any]] = [
 ]
 PARALLEL: list[dict[str, Any]] = [
     {"zero": {"choice": [0, 1, 3]}},
-    {"microbatch": {"powers_of_two": [1, 4]}, "recompute": {"choice": ["none", "full"]}},
+    {"microbatch": {"choice": [1, 4]}, "recompute": {"choice": ["none", "full"]}},
     {"interleave": {"choice": [1, 2]}, "sequence_parallel": {"choice": [False, True]}, "bucket": "1 MB"},
     {"schedule": {"choice": ["1f1b", "gpipe"]}, "zero": 2},
 ]
@@ -123,7 +124,7 @@ def exact(given_space: Space, batch: int, trials: int = 10**6) -> tuple[dict[str
     return nondominated(found), sampler.proof()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces(), st.sampled_from([1, 8]))
 def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> None:
     expected = brute_force(given_space)
@@ -136,7 +137,7 @@ def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> Non
             assert proof["bounds"][objective.name] == objective.sign * min(row[column] for row in expected.values())
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces(), st.integers(0, 12))
 def test_no_design_beats_what_is_proved_where_the_trials_end_early(given_space: Space, trials: int) -> None:
     expected = brute_force(given_space)
@@ -149,7 +150,7 @@ def test_no_design_beats_what_is_proved_where_the_trials_end_early(given_space: 
             assert not front or best <= min(row[column] for row in front.values())
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces())
 def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
     parts = Parts.of(given_space)
@@ -158,7 +159,8 @@ def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
         for node in brancher.nodes(job, parts.networks_of(job)):
             rows = brancher.bounds(node)
             relaxed = brancher.relaxed(node)
-            assert (relaxed <= rows + 1e-9 * abs(rows)).all() or np.isinf(rows).any()
+            proved = np.isfinite(rows).all(axis=0)
+            assert (relaxed[:, proved] <= rows[:, proved] + 1e-9 * abs(rows[:, proved])).all()
             for row, network in zip(rows, np.flatnonzero(node.live), strict=True):
                 design, _ = parse_design(parts.filled(job, node.networks.parts[network]).document)
                 assert design is not None
@@ -205,7 +207,9 @@ def test_a_study_is_the_same_to_the_byte_for_any_number_of_jobs(tmp_path: Path) 
     given_space = space()
     for jobs in (1, 2):
         assert run(given_space, tmp_path / str(jobs), 1000, jobs) == "exhausted"
-    for name in ("journal.log", "study.yaml", "proof.json"):
+    one, two = (list(read_trials(tmp_path / str(jobs), given_space.objectives)) for jobs in (1, 2))
+    assert one == two
+    for name in ("study.yaml", "proof.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     record = load_record(tmp_path / "1")
     assert record.proof is not None
