@@ -3,8 +3,9 @@
 Every job (workload, degrees, memory savings) that can be and fits has a least compute time. In order of that, jobs get
 the least time that their collectives add on *lifted* networks: each dimension with the most bandwidth that it can have
 (of a split: the largest budget but one step for each other dimension), the least latency, and the best of the space's
-algorithms and policies. The search ends where no later job's compute is below the best of these, or after
-`MOST_REFINED` jobs. Either way no feasible design of the space is faster than what it returns.
+algorithms and policies. Where a budget is split over all dimensions, the best split of it (`dse.bandwidth`) counts. The
+search ends where no later job's compute is below the best of these, or after `MOST_REFINED` jobs. Either way no
+feasible design of the space is faster than what it returns.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from dse.bandwidth import optimal_split, split_time
 from dse.fill import template_count
+from dse.geometric import WORST
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.objective import Objective
 from dse.search.branch import Brancher, Node, of_job
 from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, separable
 from dse.space import Space
+from simcore.bound_many import Family, Iteration
 from simcore.design import Design, TransformerWorkload
 from simcore.quantity import parse, write
 
@@ -55,10 +59,13 @@ def least_times(space: Space) -> dict[tuple[str, str, int], float]:
         for node in brancher.nodes(job, list(neutral.values())):
             if isinstance(node.design.workload, TransformerWorkload):
                 queues.setdefault(time_key(node.design), []).append((node.compute, number, job, node))
-    return {key: _first(queue, lifted, brancher) for key, queue in queues.items()}
+    budget = _whole_budget(template["cluster"])
+    return {key: _first(queue, lifted, brancher, budget) for key, queue in queues.items()}
 
 
-def _first(queue: list[tuple[float, int, Part, Node]], lifted: list[Networks], brancher: Brancher) -> float:
+def _first(
+    queue: list[tuple[float, int, Part, Node]], lifted: list[Networks], brancher: Brancher, budget: float | None
+) -> float:
     """The least time of the jobs of one workload and NPU."""
     queue.sort(key=lambda entry: entry[:2])
     best = np.inf
@@ -69,8 +76,53 @@ def _first(queue: list[tuple[float, int, Part, Node]], lifted: list[Networks], b
             return min(float(best), compute)
         mine = [networks for networks in lifted if _npu_key(networks.design) == _npu_key(node.design)]
         for on in brancher.nodes(job, mine):
-            best = min(best, float(brancher.bounds(on).min()))
+            best = min(best, _least(on, brancher, budget, best))
     return float(best)
+
+
+def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> float:
+    """The least time of a job on its lifted networks, or something at least `enough`.
+
+    Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
+    """
+    bounds = np.full(len(node.live), np.inf)
+    bounds[node.live] = brancher.bounds(node)[:, 0]
+    if budget is None or node.program is None or not all(node.networks.linear):
+        return float(bounds.min())
+    form = Iteration.of(node.design, node.program)
+    best = enough
+    spans = [(float(bounds[where].min()), family) for family, _, where in node.networks.spans()]
+    for lifted, family in sorted(spans, key=lambda span: span[0]):
+        if lifted >= best:
+            break
+        best = min(best, max(lifted, _solved(form, family, budget)))
+    return best
+
+
+def _solved(form: Iteration, family: Family, budget: float) -> float:
+    """The time of the largest form at equal shares, with the shares that are best for it [s]."""
+    dimensions = family.design.cluster.dimensions
+    slowed = np.array([dimension.bandwidth for dimension in dimensions]) / family.rates[0]
+    problems = [(constant, table * slowed) for constant, table in form.problems(family)]
+    equal = np.full(len(dimensions), budget / len(dimensions))
+    constant, table = max(problems, key=lambda problem: split_time(problem[1], equal, problem[0]))
+    return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)
+
+
+def _whole_budget(cluster: Mapping[str, Any]) -> float | None:
+    """The largest budget of a split over all dimensions of every shape [B/s]; None where there is none."""
+    split = cluster.get("bandwidth")
+    if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
+        return None
+    return parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+
+
+def _all_open(dimensions: Any) -> bool:
+    if isinstance(dimensions, Choice):
+        return all(_all_open(alternative) for alternative in dimensions.alternatives)
+    if isinstance(dimensions, list):
+        return all(_all_open(dimension) for dimension in dimensions)
+    return isinstance(dimensions, dict) and "bandwidth" not in dimensions
 
 
 def _npu_key(design: Design) -> tuple[str, int]:

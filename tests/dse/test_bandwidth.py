@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import nnls
+from scipy.optimize import minimize, nnls
 
 from dse.bandwidth import optimal_split, split_time
 from simcore.problem import InputError
@@ -112,6 +112,28 @@ def test_units_do_not_matter(problem, unit, currency):
     other = optimal_split(table * unit, budget * unit, compute, objective, price * currency, *bounds)
     here = value(table, split, compute, objective, price)
     assert value(table, other / unit, compute, objective, price) == pytest.approx(here, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_another_method_finds_the_same_optimum(seed):
+    """Sequential quadratic programming in the logarithms of bandwidths and times."""
+    table = 10 ** np.random.default_rng(seed).uniform(6, 9, (8, 4))
+    logs = np.log(table / table.max())
+    rows = np.hstack([np.tile(np.eye(4), (8, 1)), np.repeat(np.eye(8), 4, axis=0)])
+    start = np.full(4, np.log(0.25))
+    found = minimize(
+        lambda x: np.exp(x[4:]).sum(),
+        np.concatenate([start, (logs - start).max(axis=1)]),
+        jac=lambda x: np.concatenate([np.zeros(4), np.exp(x[4:])]),
+        constraints=[
+            {"type": "ineq", "fun": lambda x: rows @ x - logs.ravel(), "jac": lambda x: rows},
+            {"type": "ineq", "fun": lambda x: 1 - np.exp(x[:4]).sum()},
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 300},
+    )
+    assert optimal_split(table, 1e12) == pytest.approx(np.exp(found.x[:4]) * 1e12, rel=1e-4)
+    assert split_time(table, optimal_split(table, 1e12)) <= found.fun * table.max() / 1e12 * (1 + 1e-7)
 
 
 def test_one_collective_is_split_in_proportion_to_its_bytes():
