@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,9 @@ class Brancher:
     constraints: Sequence[Constraint]
     cut: dict[str, int] = field(default_factory=dict)
     """Designs that each rule has cut."""
-    _collectives: dict[int, dict[Any, tuple[Matrix, Matrix]]] = field(default_factory=dict)
-    _broken: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    _collectives: WeakKeyDictionary[Family, dict[Any, tuple[Matrix, Matrix]]] = field(default_factory=WeakKeyDictionary)
+    _broken: WeakKeyDictionary[Networks, dict[str, NDArray[np.bool_]]] = field(default_factory=WeakKeyDictionary)
+    _kinds: WeakKeyDictionary[Family, str] = field(default_factory=WeakKeyDictionary)
 
     def nodes(self, job: Part, shapes: Sequence[Networks]) -> list[Node]:
         """The job on each shape where some design of it can be; the rest is cut."""
@@ -104,7 +105,7 @@ class Brancher:
                 assert isinstance(workload, CollectiveWorkload)
                 seconds[where] = collective_seconds(workload, family)
             else:
-                known = self._collectives.setdefault(id(family), {})
+                known = self._collectives.setdefault(family, {})
                 seconds[where] = np.maximum(form.seconds(family, known), node.compute)
         return self._losses(node, seconds)
 
@@ -127,7 +128,7 @@ class Brancher:
         live = ~self._broken_networks(networks, own)
         sound: dict[str, bool] = {}
         for family, _, where in networks.spans():
-            kind = _kind(family)
+            kind = self._kinds.get(family) or self._kinds.setdefault(family, _kind(family))
             # Where one network of a kind is sound the others are taken to be; the evaluator checks what is simulated.
             if sound.get(kind):
                 continue
@@ -143,9 +144,9 @@ class Brancher:
         constraints = [c for c in self.constraints if c.early and all(map(_of_network, _names(c)))]
         mask = np.zeros(len(networks.parts), bool)
         for constraint in constraints:
-            key = hash((id(networks), constraint.name))
-            if key not in self._broken:
-                self._broken[key] = np.array(
+            known = self._broken.setdefault(networks, {})
+            if constraint.name not in known:
+                known[constraint.name] = np.array(
                     [
                         constraint.violation(
                             {name: float(values[i]) for name, values in networks.cost.items()},
@@ -155,8 +156,8 @@ class Brancher:
                         for i, part in enumerate(networks.parts)
                     ]
                 )
-            self._count(constraint.name, int((self._broken[key] & ~mask).sum()))
-            mask |= self._broken[key]
+            self._count(constraint.name, int((known[constraint.name] & ~mask).sum()))
+            mask |= known[constraint.name]
         return mask
 
     def _broken_constraint(self, design: Design, peak: float | None) -> str | None:
@@ -178,12 +179,13 @@ class Brancher:
             self.cut[rule] = self.cut.get(rule, 0) + designs
 
 
-@lru_cache(maxsize=1 << 16)
 def _kind(family: Family) -> str:
     """What rules look at, policies left out."""
     design = family.design
     policies = {"chunks": 1, "intra_dimension": "fifo", "inter_dimension": "baseline", "active_chunks": "overlap"}
-    return repr((design.algorithms, design.cluster.stragglers, design.system.model_copy(update=policies)))
+    system = design.system.model_copy(update=policies)
+    blocks = [(d.topology, d.tier, d.leaf, d.oversubscription, d.in_network) for d in design.cluster.dimensions]
+    return repr((design.algorithms, blocks, design.cluster.stragglers, system, design.cost.name))
 
 
 def joined(job: Design, network: Design) -> Design:

@@ -60,7 +60,7 @@ class Part:
     drawn: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Networks:
     """Networks of one NPU type and one shape (sizes, placement), in families, one after the other."""
 
