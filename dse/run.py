@@ -24,18 +24,15 @@ from dse.search import Prover, make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
 from dse.store import (
-    BOUNDS,
     JOURNAL,
-    PROOF,
     STUDY,
     Journal,
     check_folder,
-    read_bounds,
     read_proof,
     read_trials,
     study_record,
+    write_proof,
     write_study,
-    write_values,
 )
 from dse.study import Limits, Study
 from simcore import catalog
@@ -238,7 +235,7 @@ def optimize(
         executor.close()
         journal.close()
         if isinstance(sampler, Prover):
-            write_values(folder, PROOF, sampler.proof())
+            write_proof(folder, sampler.proof())
 
 
 def _check_provable(engine: str) -> None:
@@ -265,25 +262,13 @@ def load_record(folder: Path) -> StudyRecord:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
     proof = read_proof(folder, space.objectives)
-    bounds = {**(read_bounds(folder, space.objectives) or proven_bounds(space, None)), **_proved(proof)}
-    return study_record(space.name, space.objectives, trials, study, bounds, price_sources(space), proof)
+    return study_record(space.name, space.objectives, trials, study, _bounds(space, proof), price_sources(space), proof)
 
 
-def proven_bounds(space: Space, folder: Path | None) -> dict[str, float | None]:
-    """The bounds of a space; kept with the run in `folder`, if any, so that a report need not search for them again.
-
-    Where a sampler proved them all there is nothing to search.
-    """
-    proved = _proved(read_proof(folder, space.objectives) if folder else None)
-    complete = len(proved) == len(space.objectives)
-    bounds: dict[str, float | None] = dict(proved) if complete else {**space_bounds(space), **proved}
-    if folder:
-        write_values(folder, BOUNDS, bounds)
-    return bounds
-
-
-def _proved(proof: Mapping[str, Any] | None) -> dict[str, float]:
-    return {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
+def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:
+    """The proven bounds of a space: a sampler's own where it has them, else those of `space_bounds`."""
+    proved = {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
+    return proved if len(proved) == len(space.objectives) else {**space_bounds(space), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

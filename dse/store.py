@@ -22,7 +22,7 @@ from dse.record import StudyRecord, TrialRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
-JOURNAL, STUDY, PROOF, BOUNDS = "journal.log", "study.yaml", "proof.json", "bounds.json"
+JOURNAL, STUDY, PROOF = "journal.log", "study.yaml", "proof.json"
 _PROBE_BYTES = 16 << 20
 
 
@@ -198,23 +198,15 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     write_atomically(folder / STUDY, dump_document(dict(study)))
 
 
-def write_values(folder: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Write what is proven of a space: `BOUNDS` (by objective), or `PROOF` (`dse.search.base.Prover.proof`)."""
-    write_atomically(folder / name, json.dumps(dict(values), indent=2) + "\n")
-
-
-def read_bounds(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, float | None] | None:
-    """The proven bound of each objective, as a run wrote them; None where it did not.
-
-    Raises `InputError` where the file is not what `write_values` writes.
-    """
-    return _read_values(folder / BOUNDS, lambda found: {o.name: _number(found[o.name]) for o in objectives})
+def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
+    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
+    write_atomically(folder / PROOF, json.dumps(dict(proof), indent=2) + "\n")
 
 
 def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
     """What a sampler proved of the whole space; None where it proves nothing.
 
-    Raises `InputError` where the file is not what `write_values` writes.
+    Raises `InputError` where the file is not what `write_proof` writes.
     """
 
     def known(found: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import ENDLESS
-    from dse.run import Settings, load_record, next_free, open_space, optimize, proven_bounds
+    from dse.run import Settings, load_record, next_free, open_space, optimize
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
@@ -68,7 +68,6 @@ def run(options: argparse.Namespace) -> int:
 
     with Progress(space, settings.trials) as progress:
         ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.note)
-    proven_bounds(space, folder)
     record = load_record(folder)
     write_reports(record, folder)
     if options.json:
