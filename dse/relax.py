@@ -20,7 +20,7 @@ from dse.fill import template_count
 from dse.geometric import WORST
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.objective import Objective
-from dse.search.branch import Brancher, Node, of_job
+from dse.search.branch import Brancher, Node, joined, of_job
 from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, separable
 from dse.space import Space
 from simcore.bound_many import Family, Iteration
@@ -72,9 +72,9 @@ def _first(
     for refined, (compute, _, job, node) in enumerate(queue):
         if compute >= best:
             return float(best)
-        if refined == MOST_REFINED or not lifted:
-            return min(float(best), compute)
         mine = [networks for networks in lifted if _npu_key(networks.design) == _npu_key(node.design)]
+        if refined == MOST_REFINED or not mine:
+            return min(float(best), compute)
         for on in brancher.nodes(job, mine):
             best = min(best, _least(on, brancher, budget, best))
     return float(best)
@@ -138,7 +138,10 @@ def _neutral(design: Design) -> Networks:
     cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
     cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
     document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
-    whole = parsed(document)
+    # The NPU is the very one of the space: written and read again, the order of its keys may change.
+    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
+    whole = joined(design, parsed(document))
+    whole = whole.model_copy(update={"cluster": design.cluster.model_copy(update=parts)})
     return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
