@@ -2,7 +2,7 @@
 
 Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
 bandwidth that each dimension can have; time is the least of any job on the best network (`dse.relax`), or, where there
-are too many jobs, that of the model's FLOPs at the peak.
+are too many jobs or the workload is of another kind, that of the model's FLOPs at the peak.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
-from dse.fill import fill_template
+from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.relax import least_times, time_key
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
-from simcore.design import Design, TransformerWorkload
+from simcore.cost.running import electricity, per_token, racks
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.load import parse_design
+from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
-from simcore.workload.transformer import forward_flops
+from simcore.workload.counts import forward_flops
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -29,6 +32,8 @@ MOST_SHAPES = 20_000
 
 def space_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
+    if space.jobs:
+        return _jobs_bounds(space)
     best: dict[str, float | None] = {}
     try:
         times = least_times(space)
@@ -45,6 +50,16 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
+
+
+def _jobs_bounds(space: Space) -> dict[str, float | None]:
+    """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
+    each = [space_bounds(space.of_job(job)) for job in space.jobs]
+    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
+    values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
+    weights = [job.weight for job in space.jobs]
+    found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
+    return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
 def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:
@@ -103,12 +118,13 @@ def _least(bandwidth: Any) -> Any:
 def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
     """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
     least = _least(split.budget)
-    dimensions = [{"bandwidth": write(split.step, "bandwidth"), **d} for d in document["cluster"]["dimensions"]]
+    step = {"bandwidth": write(split.step, "bandwidth")}
+    dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
-    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if "bandwidth" not in d]
+    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
     rest = (split.units(least) - len(open_ones)) * split.step
     cheapest = min(open_ones, key=prices.__getitem__)
     own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
@@ -117,6 +133,7 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
 
 
 def _proven(design: Design, least: float | None) -> dict[str, float | None]:
+    """The bounds of any design of this shape; `least` is the least time that is known of them [s]."""
     if price_problems(design):
         raise ValueError("a shape without a price")
     cost = cluster_cost(design)
@@ -126,29 +143,34 @@ def _proven(design: Design, least: float | None) -> dict[str, float | None]:
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": capacity(design),
+        "racks": float(racks(design)),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
         "network_utilization": 1.0,
         "fits": 1.0,
     }
-    if isinstance(design.workload, TransformerWorkload):
+    if not isinstance(design.workload, CollectiveWorkload):
         document = design.document()
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
-        assert free["iteration_time"] is not None
-        time = max(free["iteration_time"], least or 0.0)
-        throughput = design.workload.global_batch * design.workload.sequence / time
+        proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
+        if least is not None and isinstance(design.workload, TransformerWorkload):
+            seconds = max(free["iteration_time"] or 0.0, least)
+            peak = design.cluster.npu.peak[design.workload.precision] * design.cluster.npus
+            proven |= {
+                "iteration_time": seconds,
+                "throughput": design.workload.global_batch * design.workload.sequence / seconds,
+                "mfu": min(1.0, 3 * forward_flops(design.workload) / (seconds * peak)),
+            }
+        throughput, time = proven["throughput"], proven["iteration_time"]
+        proven["perf_per_cost"] = throughput / cost.total if throughput and cost.total else None
         idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
-        peak = design.cluster.npu.peak[design.workload.precision] * design.cluster.npus
-        proven |= {
-            "iteration_time": time,
-            "throughput": throughput,
-            "memory.peak": free["memory.peak"],
-            "mfu": min(1.0, 3 * forward_flops(design.workload) / (time * peak)),
-            "perf_per_cost": throughput / cost.total if cost.total else None,
-            "power": idle,
-            "energy": idle * time,
-        }
+        proven |= {"power": idle, "energy": None if time is None else idle * time}
+        proven["cost.electricity"] = electricity(design, idle)
+        if time is not None and throughput is not None:
+            each = per_token(design.cost, design.workload, cost.total, idle * time, time, throughput * time)
+            proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
+            proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
     return proven

@@ -17,7 +17,7 @@ from simcore.problem import Path, Problem, dotted, nearest
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
-    ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus")
+    ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks")
 )
 """Metrics that are exact without simulation."""
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
@@ -37,8 +37,17 @@ class Constraint:
     @cached_property
     def early(self) -> bool:
         """Whether it can be checked before simulation."""
-        names = [dotted(path) for path in self.expression.paths]
-        return all(name in KNOWN_BEFORE or name not in METRICS for name in names)
+        return all(name in KNOWN_BEFORE for name in self.metrics)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The metrics and paths it speaks of."""
+        return frozenset(dotted(path) for path in self.expression.paths)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics it speaks of."""
+        return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """By how much it is missed, relative; <= 0 where it holds.
@@ -48,7 +57,9 @@ class Constraint:
         if self.name.strip() == "fits":
             peak, capacity = metrics.get("memory.peak"), metrics["memory.capacity"]
             assert capacity is not None
-            return -1.0 if peak is None else peak / capacity - 1.0
+            missed = -1.0 if peak is None else peak / capacity - 1.0
+            # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
+            return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
         look = lookup_in(document)
 
         def value(path: Path) -> Any:

@@ -7,8 +7,9 @@ other gets them as an index.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,6 +35,13 @@ class Draw(Protocol):
         ...
 
 
+def random_below(generator: np.random.Generator, count: int) -> int:
+    """A whole number of [0, count), however large `count` is: a split can have more ways than 64 bits hold."""
+    if count < 2**62:
+        return int(generator.integers(count))
+    return int.from_bytes(generator.bytes((count.bit_length() + 71) // 8)) % count
+
+
 @dataclass
 class RandomDraw:
     """Independent uniform choices."""
@@ -43,7 +51,7 @@ class RandomDraw:
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
-        return int(self.generator.integers(count))
+        return random_below(self.generator, count)
 
     def integer(self, name: str, low: int, high: int) -> int:
         """See `Draw.integer`."""
@@ -121,3 +129,26 @@ class FixedDraw:
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         return low
+
+
+@dataclass
+class RecordedDraw:
+    """What a sampler drew before, by name; an alternative without choice was never asked for.
+
+    Raises `KeyError` where another space was drawn from.
+    """
+
+    values: Mapping[str, Any]
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        return 0 if count == 1 else int(self.values[name])
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return int(self.values[name])
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        return float(self.values[name])

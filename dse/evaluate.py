@@ -13,22 +13,20 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from dse.constraint import Constraint
 from dse.objective import Objective
-from dse.record import State
+from dse.record import State, TunedRecord
+from dse.screen import Screened
 from simcore.bound import bound
-from simcore.check import check
 from simcore.cost.price import cluster_cost, price_problems
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
-from simcore.memory.footprint import footprint
 from simcore.problem import Problem
 from simcore.result import Result, metrics
 from simcore.simulate import simulate
-from simcore.workload import transformer_program
 
 VALID = "valid"
 """Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
@@ -48,6 +46,25 @@ class Outcome:
     metrics: dict[str, Any] | None = None
     cut_by: str | None = None
     error: str | None = None
+    workloads: tuple[TunedRecord, ...] = ()
+    """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
+
+
+class Evaluate(Protocol):
+    """What turns the document of a trial into its outcome; pickled, it goes to other processes."""
+
+    @property
+    def engine(self) -> str | Callable[[Design], Result]:
+        """What simulates."""
+
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one document of sound form."""
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +80,19 @@ class Evaluator:
     def _engine(self) -> str | Callable[[Design], Result]:
         return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
 
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+        _ = self._engine
+
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
         design, problems = parse_design(document)
         if design is None:
             raise ValueError("; ".join(map(str, problems)))
+        return self.of(design)
+
+    def of(self, design: Design) -> Outcome:
+        """The outcome of one design of sound form."""
         try:
             return self._evaluate(design)
         except Exception as error:
@@ -76,23 +101,28 @@ class Evaluator:
             text = f"{type(error).__name__}: {error} (in {where})"
             return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
 
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
     def _unknown(self) -> dict[str, float]:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
 
     def _evaluate(self, design: Design) -> Outcome:
-        problems = check(design)
-        document = design.document()
-        if problems:
-            return self._invalid(design, document, problems)
-        before = bounds_before(design)
-        early = {c.name: c.violation(before, document) for c in self.constraints if c.early}
-        broken = [name for name, violation in early.items() if violation > 0]
-        if broken:
-            return self._cut(design, document, early, broken[0])
+        known = Screened(design, self.constraints)
+        document = known.document
+        if known.problems:
+            return self._invalid(design, document, known.problems)
+        early = known.early
+        if known.broken:
+            return self._cut(design, document, early, known.broken[0])
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
-            c.name: early[c.name] if c.early else c.violation(found, document) for c in self.constraints
+            c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints
         }
         state: State = "infeasible" if any(violation > 0 for violation in violations.values()) else "feasible"
         values = {}
@@ -116,7 +146,7 @@ class Evaluator:
             "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus},
             "cost": document["cost"],
         }
-        proven = bound(partial) if isinstance(design.workload, TransformerWorkload) else {}
+        proven = bound(partial) if not isinstance(design.workload, CollectiveWorkload) else {}
         if not price_problems(design):
             cost = cluster_cost(design)
             proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}
@@ -139,22 +169,3 @@ class Evaluator:
             value = proven.get(objective.name)
             values[objective.name] = 0.0 if value is None else value
         return values
-
-
-def bounds_before(design: Design) -> dict[str, float | None]:
-    """The metrics that are exact before simulation."""
-    cost = cluster_cost(design)
-    peak: float | None = None
-    if isinstance(design.workload, TransformerWorkload):
-        peak = footprint(design, transformer_program(design)).peak
-    capacity = design.cluster.npu.memory.capacity
-    return {
-        "memory.peak": peak,
-        "memory.capacity": capacity,
-        "fits": float(peak is None or peak <= capacity),
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-    }

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dse.draw import Draw
 from dse.expression import Expression, lookup_in
 from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
+from dse.npus import ProductOfNpus, following, npus_of, sizes_of
 from simcore.problem import Path, dotted
 from simcore.quantity import SI, write
+
+Keep = Callable[[Path], bool]
+"""Whether the hole at a path of the document is left for later."""
 
 
 @dataclass
@@ -27,6 +31,10 @@ class Filled:
     """Number of alternatives of every live choice, by the name it draws under."""
     solved: list[SolvedSplit] = field(default_factory=list)
     """Splits whose shares follow from the rest of the document."""
+    keep: Keep | None = None
+    """What was held back."""
+    cluster: Any = None
+    """The cluster of the document, as soon as it is filled."""
 
     def source(self, path: Path) -> Path:
         """The place in the file of a path of the document."""
@@ -44,17 +52,21 @@ class _Late:
     hole: Expr
 
 
-def fill_template(template: Any, draw: Draw, solve: bool = True) -> Filled:
-    """Fill every live hole of a template; splits that are to be solved stay equal shares where `solve` is false.
+def fill_template(template: Any, draw: Draw, keep: Keep | None = None, solve: bool = True) -> Filled:
+    """Fill every live hole of a template; what `keep` holds back stays a hole of the document, as do expressions then.
+
+    Splits that are to be solved stay equal shares where something is held back, or `solve` is false.
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
-    filled = Filled(None)
+    filled = Filled(None, keep=keep)
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
     for entry in late if filled.solved else ():
         if any("bandwidth" in path for path in Expression(entry.hole.text).paths):
             raise FillError(entry.path, f"expected an expression without solved bandwidths, got '{entry.hole.text}'")
+    if keep is not None:
+        return filled
     while late:
         waiting = [entry for entry in late if not _settle(entry, filled)]
         if len(waiting) == len(late):
@@ -132,6 +144,8 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
             _fill(inner, (*path, i), (*source, i), f"{name}[{i}]", draw, filled, late)
             for i, inner in enumerate(template)
         ]
+    if filled.keep is not None and isinstance(template, Choice | Range | PowersOfTwo) and filled.keep(path):
+        return template
     if isinstance(template, Choice):
         index = template.fill(draw, name)
         chosen = template.alternatives[index]
@@ -153,8 +167,14 @@ def _fill_mapping(
     template: Mapping[str, Any], path: Path, source: Path, name: str, draw: Draw, filled: Filled, late: list[_Late]
 ) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for key, inner in template.items():
+    items = list(template.items())
+    if not path and following(template):
+        items.sort(key=lambda item: item[0] != "cluster")  # its size is what the degrees multiply to
+    for key, inner in items:
         below, inside = (*path, key), f"{name}.{key}" if name else str(key)
+        if isinstance(inner, ProductOfNpus):
+            inner = _of_npus(inner, filled, (*source, key))
+            inside = inside if draw.smooth else f"{inside}#{inner.total}"  # an index means another one there
         if isinstance(inner, Product):
             for degree, value in inner.fill(draw, inside).items():
                 out[degree] = value
@@ -162,6 +182,8 @@ def _fill_mapping(
                 filled.params[dotted((*path, degree))] = value
         elif not isinstance(inner, Split):
             out[key] = _fill(inner, below, (*source, key), inside, draw, filled, late)
+            if below == ("cluster",):
+                filled.cluster = out[key]
     for key, inner in template.items():
         if isinstance(inner, Split):
             below, inside = (*path, key), f"{name}.{key}" if name else str(key)
@@ -171,12 +193,19 @@ def _fill_mapping(
     return out
 
 
+def _of_npus(hole: ProductOfNpus, filled: Filled, source: Path) -> Product:
+    try:
+        return hole.of_total(npus_of(filled.cluster))
+    except ValueError as error:
+        raise FillError(source, str(error)) from None
+
+
 def _share(
     split: Split, name: str, budget: str, cluster: dict[str, Any], path: Path, source: Path, draw: Draw, filled: Filled
 ) -> None:
     """Give each dimension that has no bandwidth of its own its share of the budget."""
     listed = cluster.get("dimensions")
-    open_ones = [i for i, d in enumerate(listed or []) if isinstance(d, dict) and "bandwidth" not in d]
+    open_ones = [i for i, d in enumerate(listed or []) if is_open(d)]
     if not open_ones:
         raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
     assert listed is not None
@@ -212,13 +241,18 @@ def label(alternative: Any, index: int) -> Any:
 
 def template_count(template: Any) -> float:
     """Number of ways to fill a template; infinite where a hole is continuous."""
+    if (degrees := following(template)) is not None:
+        parallelism = {key: inner for key, inner in template["parallelism"].items() if key != "degrees"}
+        rest = {key: inner for key, inner in template.items() if key != "cluster"} | {"parallelism": parallelism}
+        by_npus = npus_count(template.get("cluster"))
+        return template_count(rest) * sum(ways * degrees.of_total(npus).count for npus, ways in by_npus.items())
     if isinstance(template, dict):
         splits = [inner for inner in template.values() if isinstance(inner, Split)]
         rest = {key: inner for key, inner in template.items() if not isinstance(inner, Split)}
         if not splits:
             return math.prod(map(template_count, rest.values()))
         shapes = _open_dimensions(rest.pop("dimensions", []))
-        ways = sum(count * _split_count(splits[0], parts) for parts, count in shapes.items())
+        ways = sum(count * _split_count(splits[0], parts) for (parts, _), count in shapes.items())
         return ways * math.prod(map(template_count, rest.values()))
     if isinstance(template, list):
         return math.prod(map(template_count, template))
@@ -227,24 +261,65 @@ def template_count(template: Any) -> float:
     return template.count if isinstance(template, Range | PowersOfTwo | Product) else 1
 
 
-def _open_dimensions(dimensions: Any) -> dict[int, float]:
-    """Number of dimensions without a bandwidth -> ways to fill the dimensions with so many."""
+def npus_count(cluster: Any) -> dict[int, float]:
+    """Number of NPUs -> ways to fill a cluster of so many.
+
+    Raises `ValueError` where the sizes of its network are not plain numbers.
+    """
+    ways: dict[int, float] = {}
+    if isinstance(cluster, Choice):
+        for alternative in cluster.alternatives:
+            for npus, count in npus_count(alternative).items():
+                ways[npus] = ways.get(npus, 0) + count
+        return ways
+    if not isinstance(cluster, dict):
+        raise ValueError(f"expected a cluster for 'product: npus', got {cluster!r}")
+    rest = {key: inner for key, inner in cluster.items() if key not in ("dimensions", "bandwidth", "npus")}
+    around = template_count(rest)
+    if "fabric" in cluster:
+        for npus in sizes_of(cluster.get("npus")):
+            ways[npus] = ways.get(npus, 0) + around
+        return ways
+    split = cluster.get("bandwidth")
+    for (parts, npus), count in _open_dimensions(cluster.get("dimensions"), sized=True).items():
+        shares = _split_count(split, parts) if isinstance(split, Split) else 1
+        ways[npus] = ways.get(npus, 0) + around * count * shares
+    return ways
+
+
+def _open_dimensions(dimensions: Any, sized: bool = False) -> dict[tuple[int, int], float]:
+    """(dimensions without a bandwidth, NPUs) -> ways to fill the dimensions so; NPUs count only where `sized`."""
     if isinstance(dimensions, Choice):
-        ways: dict[int, float] = {}
+        ways: dict[tuple[int, int], float] = {}
         for alternative in dimensions.alternatives:
-            for parts, count in _open_dimensions(alternative).items():
-                ways[parts] = ways.get(parts, 0) + count
+            for shape, count in _open_dimensions(alternative, sized).items():
+                ways[shape] = ways.get(shape, 0) + count
         return ways
     if isinstance(dimensions, list):
-        ways = {0: 1}
+        ways = {(0, 1): 1}
         for dimension in dimensions:
-            longer: dict[int, float] = {}
-            for parts, count in ways.items():
-                for more, times in _open_dimensions(dimension).items():
-                    longer[parts + more] = longer.get(parts + more, 0) + count * times
+            longer: dict[tuple[int, int], float] = {}
+            for (parts, npus), count in ways.items():
+                for (more, times), inner in _open_dimensions(dimension, sized).items():
+                    shape = (parts + more, npus * times)
+                    longer[shape] = longer.get(shape, 0) + count * inner
             ways = longer
         return ways
-    return {int(isinstance(dimensions, dict) and "bandwidth" not in dimensions): template_count(dimensions)}
+    parts = int(is_open(dimensions))
+    if not sized:
+        return {(parts, 1): template_count(dimensions)}
+    if not isinstance(dimensions, dict):
+        raise ValueError(f"expected dimensions for 'product: npus', got {dimensions!r}")
+    around = template_count({key: inner for key, inner in dimensions.items() if key != "size"})
+    ways = {}
+    for size in sizes_of(dimensions.get("size")):
+        ways[(parts, size)] = ways.get((parts, size), 0) + around
+    return ways
+
+
+def is_open(dimension: Any) -> bool:
+    """Whether a dimension has no bandwidth of its own, nor NICs that give it one."""
+    return isinstance(dimension, dict) and "bandwidth" not in dimension and "nics" not in dimension
 
 
 def _split_count(split: Split, parts: int) -> float:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -227,6 +227,15 @@ def composition(units: int, parts: int, index: int) -> list[int]:
         shares.append(share)
         units -= share
     return [*shares, units]
+
+
+def composition_index(shares: Sequence[int]) -> int:
+    """The index of a composition: `composition` the other way round."""
+    units, index = sum(shares), 0
+    for left, share in zip(range(len(shares) - 1, 0, -1), shares, strict=False):
+        index += sum(compositions(units - less, left) for less in range(1, share))
+        units -= share
+    return index
 
 
 def apportion(units: int, weights: list[float]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,24 @@ from dse.objective import Objective, losses
 from dse.pareto import front_mask, hypervolume, knee, reference_point
 
 State = Literal["feasible", "infeasible", "cut", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TunedRecord:
+    """One workload on one cluster with the best software that was found for it there (`dse.buy`).
+
+    `params` are the holes of that software; the other fields are as in `TrialRecord`.
+    """
+
+    name: str
+    state: State
+    values: Mapping[str, float]
+    params: Mapping[str, Any]
+    violations: Mapping[str, float]
+    design: Mapping[str, Any] | None
+    metrics: Mapping[str, Any] | None
+    cut_by: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +44,8 @@ class TrialRecord:
                      └───────▶ failed       the evaluation raised; `error` says what
 
     `violations` maps each constraint to how much it is missed (<= 0: met). `metrics` is the result of the simulation
-    (`simcore.Result.document()`), `design` the complete design document (None where it could not be built).
+    (`simcore.Result.document()`), `design` the complete design document (None where it could not be built). Of a
+    cluster that is bought for several workloads they are those of the first one; `workloads` has them all.
     """
 
     number: int
@@ -38,6 +57,40 @@ class TrialRecord:
     metrics: Mapping[str, Any] | None = None
     cut_by: str | None = None
     error: str | None = None
+    workloads: tuple[TunedRecord, ...] = ()
+    sections: tuple[str, ...] = ()
+    """The sections of the design that all workloads share."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, TrialRecord], ...]:
+        """The designs of this trial: itself, or one for each workload, each with the workload's name."""
+        if not self.workloads:
+            return (("", self),)
+        return tuple(
+            (w.name, replace(self, params=w.params, design=w.design, metrics=w.metrics, workloads=()))
+            for w in self.workloads
+        )
+
+    @property
+    def decided(self) -> Mapping[str, Any] | None:
+        """What the trial stands for: its design, or what all its workloads share of theirs."""
+        if self.design is None or not self.workloads:
+            return self.design
+        kept = {section: self.design[section] for section in self.sections if section in self.design}
+        if "cluster" in kept:
+            kept["cluster"] = {key: value for key, value in kept["cluster"].items() if key != "placement"}
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What a study that buys a cluster was asked: names and weights of its workloads, what they are tuned for."""
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    tune: Objective
+    aggregate: str
+    sections: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -55,6 +108,7 @@ class StudyRecord:
     given_reference: Mapping[str, float] | None = None
     proof: Mapping[str, Any] | None = None
     """What the sampler proved of the whole space (`dse.search.base.Prover.proof`), if it proves anything."""
+    purchase: Purchase | None = None
 
     @property
     def feasible(self) -> tuple[TrialRecord, ...]:

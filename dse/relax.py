@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from dse.bandwidth import optimal_split, split_time
-from dse.fill import template_count
+from dse.fill import is_open, template_count
 from dse.geometric import WORST
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.objective import Objective
 from dse.search.branch import Brancher, Node, joined, of_job
-from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, separable
+from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, proven_kind, separable
 from dse.space import Space
 from simcore.bound_many import Family, Iteration
 from simcore.design import Design, TransformerWorkload
+from simcore.once import changed
 from simcore.quantity import parse, write
 
 MOST_JOBS = 30_000
@@ -38,8 +39,8 @@ TIME = (Objective("iteration_time", "minimize", "s"),)
 
 
 def time_key(design: Design) -> tuple[str, str, int]:
-    """What least times are told apart by: workload, NPU, number of NPUs."""
-    return design.workload.model_dump_json(), design.cluster.npu.model_dump_json(), design.cluster.npus
+    """What least times are told apart by: workload, NPU with its memory, number of NPUs."""
+    return design.workload.model_dump_json(), *_npu_key(design)
 
 
 def least_times(space: Space) -> dict[tuple[str, str, int], float]:
@@ -49,7 +50,7 @@ def least_times(space: Space) -> dict[tuple[str, str, int], float]:
     """
     template = space.template
     jobs = {key: value for key, value in template.items() if key in JOB}
-    if not separable(template) or template_count(jobs) > MOST_JOBS:
+    if space.jobs or not proven_kind(template) or not separable(template) or template_count(jobs) > MOST_JOBS:
         return {}
     lifted = _lifted_networks(template, jobs)
     brancher = Brancher(TIME, [c for c in space.constraints if of_job(c)])
@@ -85,9 +86,11 @@ def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) 
 
     Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
     """
+    if not all(node.networks.linear):
+        return node.compute  # a slower dimension of such a network could relieve another one
     bounds = np.full(len(node.live), np.inf)
     bounds[node.live] = brancher.bounds(node)[:, 0]
-    if budget is None or node.program is None or not all(node.networks.linear):
+    if budget is None or node.program is None:
         return float(bounds.min())
     form = Iteration.of(node.design, node.program)
     best = enough
@@ -122,11 +125,12 @@ def _all_open(dimensions: Any) -> bool:
         return all(_all_open(alternative) for alternative in dimensions.alternatives)
     if isinstance(dimensions, list):
         return all(_all_open(dimension) for dimension in dimensions)
-    return isinstance(dimensions, dict) and "bandwidth" not in dimensions
+    return is_open(dimensions)
 
 
 def _npu_key(design: Design) -> tuple[str, int]:
-    return design.cluster.npu.model_dump_json(), design.cluster.npus
+    memory = design.cluster.memory
+    return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus
 
 
 def _neutral(design: Design) -> Networks:
@@ -141,7 +145,7 @@ def _neutral(design: Design) -> Networks:
     # The NPU is the very one of the space: written and read again, the order of its keys may change.
     parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
     whole = joined(design, parsed(document))
-    whole = whole.model_copy(update={"cluster": design.cluster.model_copy(update=parts)})
+    whole = changed(whole, cluster=design.cluster.model_copy(update=parts))
     return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
@@ -168,7 +172,7 @@ def _lifted(dimensions: Any, split: Any) -> Any:
     if isinstance(dimensions, Choice):
         return Choice(tuple(_lifted(alternative, split) for alternative in dimensions.alternatives))
     if isinstance(dimensions, list):
-        shares = len([d for d in dimensions if isinstance(d, dict) and "bandwidth" not in d])
+        shares = len([d for d in dimensions if is_open(d)])
         return [_best(dimension, split, shares) for dimension in dimensions]
     return dimensions
 
@@ -177,7 +181,7 @@ def _best(dimension: Any, split: Any, shares: int) -> Any:
     if not isinstance(dimension, dict):
         return _lifted(dimension, split)
     out = dict(dimension)
-    if "bandwidth" not in out and isinstance(split, Split):
+    if is_open(out) and isinstance(split, Split):
         most = parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
         out["bandwidth"] = write(max(most - (shares - 1) * split.step, split.step), "bandwidth")
     for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):

@@ -14,19 +14,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from dse.bound import space_bounds
-from dse.evaluate import Evaluator, Outcome
-from dse.execute import make_executor
-from dse.record import StudyRecord
-from dse.search import Prover, make_sampler, resolve
+from dse.buy.evaluate import Buyer, tuned_for
+from dse.buy.tune import Tuner
+from dse.evaluate import Evaluate, Evaluator, Outcome
+from dse.execute import Executor, Where, make_executor
+from dse.record import Purchase, StudyRecord
+from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
+from dse.stop import Limits, gap_problem
 from dse.store import (
     JOURNAL,
     STUDY,
     Journal,
+    StoredTrial,
     check_folder,
     read_proof,
     read_trials,
@@ -34,7 +38,7 @@ from dse.store import (
     write_proof,
     write_study,
 )
-from dse.study import Limits, Study
+from dse.study import Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem, dotted
@@ -43,6 +47,7 @@ from simcore.spec import preset
 VERSION = "0.1.0"
 _PRESETS = {
     ("workload", "model"): "models",
+    ("workload", "layers"): "networks",
     ("cluster", "npu"): "npus",
     ("cost",): "prices",
     ("cluster", "fabric"): "fabrics",
@@ -57,8 +62,21 @@ class Settings:
     trials: int
     seed: int
     timeout: float | None = None
-    jobs: int = 1
+    jobs: int | None = None
     engine: str = "fast"
+    stagnation: int | None = None
+    gap: float | None = None
+    executor: str = "local"
+    address: str | None = None
+    design_timeout: float | None = None
+    start_timeout: float = 60.0
+    storage: str | None = None
+    study_name: str | None = None
+
+    @property
+    def where(self) -> Where:
+        """Where to evaluate."""
+        return Where(self.executor, self.jobs, self.address, self.design_timeout, self.start_timeout)
 
 
 def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
@@ -86,7 +104,10 @@ class _StudyDocument(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     batch: PositiveInt
     engine: str
+    design_timeout: PositiveFloat | None = None
     reference_point: dict[str, float] | None = None
+    stagnation: PositiveInt | None = None
+    gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
 
@@ -101,7 +122,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
             expected = entry["msg"].removeprefix("Input should be ")
             problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
     else:
-        problems += sampler_problems(study.sampler, ("sampler",))
+        problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:
         fix = "take the file as dse optimize wrote it"
         raise InputError([replace(p, line=document.line(p.path), fix=p.fix or fix) for p in problems], document.source)
@@ -111,8 +132,10 @@ def resolved(space: Space) -> dict[str, Any]:
     """The space's document with the catalogue entries it names spelled out."""
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
-    for path, section in _PRESETS.items():
-        _spell(out, path, section)
+    workloads = out.get("workloads", [])
+    for holder in (out, *(workloads if isinstance(workloads, list) else [])):
+        for path, section in _PRESETS.items():
+            _spell(holder, path, section)
     return out
 
 
@@ -133,7 +156,10 @@ def _spell(holder: Any, path: tuple[str, ...], section: str) -> None:
 
 def _spelled(value: Any, section: str) -> Any:
     if isinstance(value, str):
-        return dict(catalog.entry(section, value))
+        holding = (
+            name for name in ("networks", "recommenders") if section == "models" and value in catalog.section(name)
+        )
+        return dict(catalog.entry(next(holding, section), value))
     if isinstance(value, dict) and "choice" in value:
         return {**value, "choice": [_spelled(alternative, section) for alternative in value["choice"]]}
     return value
@@ -150,7 +176,10 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "seed": settings.seed,
         "batch": space.settings.batch,
         "engine": settings.engine,
+        **({} if settings.design_timeout is None else {"design_timeout": settings.design_timeout}),
         "reference_point": space.settings.reference_point,
+        "stagnation": settings.stagnation,
+        "gap": settings.gap,
         "versions": {
             "dse": VERSION,
             "optuna": optuna.__version__,
@@ -175,7 +204,7 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
 
 
 def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
-    """Refuse to resume where what was asked has changed; `trials` may differ.
+    """Refuse to resume where what was asked has changed; when to stop, and `design_timeout`, may differ.
 
     Raises `InputError` that says what changed.
     """
@@ -183,7 +212,8 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
-    changed = differences({**old, "trials": 0}, {**document, "trials": 0})
+    free = {"trials": 0, "design_timeout": 0, "stagnation": None, "gap": None}
+    changed = differences({**old, **free}, {**document, **free})
     if changed:
         fix = "undo the change, or start a new study with --out"
         problems = [Problem((), "the study as it was started", line, fix) for line in changed]
@@ -197,45 +227,40 @@ def optimize(
     resume: bool,
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
+    on_executor: Callable[[Executor], None] = lambda executor: None,
     on_note: Callable[[str], None] = lambda text: None,
 ) -> str:
-    """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
+    """Run a study into `folder`; why it ended (a reason of `dse.stop`, `exhausted`, `interrupted`).
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
-    sampler_name = resolve(settings.sampler, space, settings.trials)
+    limits = _limits(space, settings)
+    sampler_name = resolve(settings.sampler, space, settings.engine)
     sampler = make_sampler(sampler_name, space, settings.seed)
     if isinstance(sampler, Prover):
         _check_provable(settings.engine)
         sampler.on_note = on_note
     document = study_document(space, settings, sampler_name)
-    known: dict[str, Outcome] = {}
-    if not resume:
-        check_folder(folder)
-    if resume:
-        check_resume(folder, json.loads(json.dumps(document)))
-        if (folder / JOURNAL).is_file():
-            known = {stored.outcome.key: stored.outcome for stored in read_trials(folder, space.objectives)}
-    elif (folder / JOURNAL).exists():
-        fix = "continue it with --resume, or choose another folder with --out"
-        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
-    if resume:
-        check_folder(folder)
-    write_study(folder, document)
-    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
-    executor = make_executor(evaluator, settings.jobs)
-    on_start(sampler_name, len(known))
-    journal = Journal(folder, space.name, space.objectives)
-    study = Study(space, sampler, executor, journal, known, on_trial)
+    known = {stored.outcome.key: stored.outcome for stored in earlier_trials(space, folder, resume, document)}
+    evaluator = evaluator_of(space, settings)
+    executor = make_executor(evaluator, where=settings.where)
+    on_executor(executor)
     try:
-        return study.run(Limits(settings.trials, settings.timeout))
-    except KeyboardInterrupt:
-        return "interrupted"
+        check_folder(folder)
+        write_study(folder, document)
+        on_start(sampler_name, len(known))
+        journal = Journal(folder, space.name, space.objectives)
+        study = Study(space, sampler, executor, journal, known, on_trial)
+        try:
+            return study.run(limits)
+        except KeyboardInterrupt:
+            return "interrupted"
+        finally:
+            journal.close()
+            if isinstance(sampler, Prover):
+                write_proof(folder, sampler.proof())
     finally:
         executor.close()
-        journal.close()
-        if isinstance(sampler, Prover):
-            write_proof(folder, sampler.proof())
 
 
 def _check_provable(engine: str) -> None:
@@ -245,8 +270,47 @@ def _check_provable(engine: str) -> None:
         raise InputError([Problem(("--engine",), f"{' or '.join(PROVABLE)} for exact", f"'{engine}'", fix)], "study")
 
 
-PROVABLE = ("fast", "reference")
-"""Engines that play the model which the bounds are proved of."""
+def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
+    """The trials of the study that goes on.
+
+    Raises `InputError` where it has changed, or where a new study would overwrite one.
+    """
+    if resume:
+        check_resume(folder, json.loads(json.dumps(document)))
+        return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
+    if (folder / JOURNAL).exists():
+        fix = "continue it with --resume, or choose another folder with --out"
+        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
+    return []
+
+
+def evaluator_of(space: Space, settings: Settings) -> Evaluate:
+    """What evaluates the space's designs, or the clusters that it is to choose from."""
+    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+    if not space.jobs:
+        return evaluator
+    study = space.settings
+    tuner = Tuner(evaluator, tuned_for(space), study.tune_sampler, study.tune_trials, settings.seed)
+    return Buyer(space, tuner, study.aggregate)
+
+
+def purchase_of(space: Space) -> Purchase | None:
+    """What a space with jobs asks for; None for a plain one."""
+    if not space.jobs:
+        return None
+    names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
+    sections = tuple(dict.fromkeys((*space.template, "cost")))
+    return Purchase(names, weights, tuned_for(space), space.settings.aggregate, sections)
+
+
+def _limits(space: Space, settings: Settings) -> Limits:
+    """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
+    bounds: dict[str, float | None] = {} if settings.gap is None else space_bounds(space)
+    why = None if settings.gap is None else gap_problem(bounds, space.objectives)
+    if why is not None:
+        fix = "stop by trials, time or stagnation instead"
+        raise InputError([Problem(("gap",), "a proven bound for each objective", why, fix)], "study")
+    return Limits(settings.trials, settings.timeout, settings.stagnation, settings.gap, bounds)
 
 
 def load_record(folder: Path) -> StudyRecord:
@@ -261,8 +325,9 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    proof = read_proof(folder, space.objectives)
-    return study_record(space.name, space.objectives, trials, study, _bounds(space, proof), price_sources(space), proof)
+    proof, purchase = read_proof(folder, space.objectives), purchase_of(space)
+    bounds, prices = _bounds(space, proof), price_sources(space)
+    return study_record(space.name, space.objectives, trials, study, bounds, prices, purchase, proof)
 
 
 def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dse.buy.jobs import JOB_KEYS
 from dse.hole import KINDS_OF_HOLE
 from dse.settings import SAMPLERS, StudySettings
 from simcore import catalog
@@ -41,8 +42,25 @@ def space_schema() -> dict[str, Any]:
             "additionalProperties": False,
         },
         "constraints": {"type": "array", "items": {"type": "string"}},
+        "workloads": {
+            "description": "what a cluster is bought for, instead of 'workload'",
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["workload"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "weight": {"type": "number", "exclusiveMinimum": 0},
+                    **{key: root["properties"][key] for key in JOB_KEYS},
+                },
+                "additionalProperties": False,
+            },
+        },
         "study": study,
     }
+    root["required"] = [key for key in root["required"] if key != "workload"]
+    root["anyOf"] = [{"required": ["workload"]}, {"required": ["workloads"]}]
     head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
     return head | root | {"$defs": definitions}
 
@@ -51,10 +69,17 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """The schema with a hole allowed in place of the object and of each of its values."""
     spec = dict(spec)
     if "properties" in spec:
-        spec["properties"] = {key: _or_hole(key, value) for key, value in spec["properties"].items()}
+        spec["properties"] = {key: _or_hole(name, key, value) for key, value in spec["properties"].items()}
     if name == "Cluster":
         spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
         spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
+    if name == "LayerWorkload":
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "string"})
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "array", "items": {"$ref": "#/$defs/Layer"}})
+        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section("networks"))}, _HOLE]}
+        spec["required"] = [key for key in spec["required"] if key != "layers"]
+    if name == "ComputeModel":
+        spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
     if name == "Parallelism":
         spec["properties"]["degrees"] = _HOLE
     if name == "Dimension":
@@ -65,14 +90,19 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
 _NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
 
 
-def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
+def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
     if key in _NAMED:
-        options.insert(0, {"enum": list(catalog.section(_NAMED[key]))})
+        section = "recommenders" if name == "RecommenderWorkload" else _NAMED[key]
+        names = {"enum": list(catalog.section(section))}
+        varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
+        options = [names, varied, *options]
     return {"anyOf": options}
 
 
 def _items(value: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" in value:  # a hole may stand for alternatives of several kinds
+        return {"anyOf": value["oneOf"]}
     if "anyOf" in value:
         return {**value, "anyOf": [_items(option) for option in value["anyOf"]]}
     if "items" in value:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from simcore.problem import Problem, nearest
+from simcore.result import METRICS
 
-SAMPLERS = ("auto", "random", "exhaustive", "exact", "nsga2", "nsga3", "tpe")
+SAMPLERS = ("auto", "exact", "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
 
 
 class StudySettings(BaseModel):
@@ -22,8 +23,26 @@ class StudySettings(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     batch: PositiveInt = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
+    decide: tuple[Literal["cluster", "cost", "parallelism", "system"], ...] | None = None
+    """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
+    aggregate: Literal["weighted", "worst"] = "weighted"
+    """One value from those of several workloads: weighted mean, or the worst of weight x value."""
+    tune: str | None = None
+    """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
+    tune_sampler: str = "auto"
+    """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
+    tune_trials: PositiveInt = 200
+    """Designs of each workload on each cluster, for samplers that are not exact."""
+    design_timeout: PositiveFloat | None = None
+    """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
     reference_point: dict[str, float] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
+    stagnation: PositiveInt | None = None
+    """Stop when the hypervolume has not grown over so many trials (see `dse.stop`)."""
+    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Stop when each objective's best is within this share of its proven bound."""
 
 
 def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]) -> StudySettings:
@@ -44,6 +63,11 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
                 problems.append(Problem(path, entry["msg"].removeprefix("Input should be "), repr(entry["input"])))
         return StudySettings()
     problems += sampler_problems(settings.sampler, ("study", "sampler"))
+    if settings.tune_sampler != "exact":
+        problems += sampler_problems(settings.tune_sampler, ("study", "tune_sampler"))
+    if settings.tune is not None and settings.tune not in METRICS:
+        fix = nearest(settings.tune, METRICS) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric", f"'{settings.tune}'", fix))
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"
@@ -51,8 +75,14 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
     return settings
 
 
-def sampler_problems(name: str, path: tuple[str, ...]) -> list[Problem]:
-    """The problem of an unknown sampler, if it is one."""
-    if name in SAMPLERS:
+def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:
+    """The problem of an unknown sampler, if it is one.
+
+    One of an import path is known only where `by_path` says so: a file must not choose code to run.
+    """
+    if name in SAMPLERS or (by_path and ":" in name):
         return []
+    if ":" in name:
+        fix = f"if you trust it, add --sampler {name}"
+        return [Problem(path, "a built-in sampler in a file", f"'{name}'", fix)]
     return [Problem(path, f"one of {', '.join(SAMPLERS)}", f"'{name}'", nearest(name, SAMPLERS))]

@@ -21,13 +21,14 @@ from dse.hole import SolvedSplit
 from simcore.bound_many import Family, Iteration, collective_problem, linear
 from simcore.check import check
 from simcore.cost.price import cluster_cost, unit_price
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import fits, memory_of
+from simcore.once import changed
+from simcore.plan import program_of
 from simcore.quantity import parse, write
 from simcore.simulate import simulate
 from simcore.system.chunks import Chunker
-from simcore.workload import transformer_program
 
 Vector = NDArray[np.float64]
 
@@ -56,7 +57,9 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
         result = simulate(with_bandwidths(design, split.dimensions, shares))
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
-    start = [np.full(len(equal), total / len(equal)), _rounded(_proposed(split, design, total), total)]
+    start = [np.full(len(equal), total / len(equal))]
+    if _bounded(design):
+        start.append(_rounded(_proposed(split, design, total), total))
     left = MOST_SIMULATIONS - len(start)
     found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
     best = _moved(found, simulated, MOVES, left, split.least, total)
@@ -126,7 +129,7 @@ def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
     family = Family.of([design])
     if isinstance(design.workload, CollectiveWorkload):
         return [(0.0, collective_problem(design.workload, family))]
-    return Iteration.of(design, transformer_program(design)).problems(family)
+    return Iteration.of(design, program_of(design)).problems(family)
 
 
 def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Sequence[float] | Vector) -> Design:
@@ -135,7 +138,7 @@ def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Seque
     for i, bandwidth in zip(dimensions, bandwidths, strict=True):
         listed[i] = listed[i].model_copy(update={"bandwidth": float(bandwidth)})
     cluster = design.cluster.model_copy(update={"dimensions": tuple(listed)})
-    return design.model_copy(update={"cluster": cluster})
+    return changed(design, cluster=cluster)
 
 
 def _rounded(shares: Vector, total: float) -> Vector:
@@ -145,6 +148,11 @@ def _rounded(shares: Vector, total: float) -> Vector:
 
 
 def _fits(design: Design) -> bool:
-    if not isinstance(design.workload, TransformerWorkload):
+    if isinstance(design.workload, CollectiveWorkload):
         return True
-    return footprint(design, transformer_program(design)).peak <= design.cluster.npu.memory.capacity
+    return fits(design, memory_of(design, program_of(design)))
+
+
+def _bounded(design: Design) -> bool:
+    """Whether the bounds of many networks hold for the design: not where nothing is trained."""
+    return isinstance(design.workload, CollectiveWorkload) or program_of(design).trained

@@ -7,6 +7,8 @@ the search and not in the middle of it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dse.bandwidth import Goal
+from dse.buy.jobs import SECTIONS, Job, decided_sections, hardware, is_software, parse_jobs
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.fill import Filled, FillError, fill_template, template_count
@@ -23,12 +26,24 @@ from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
 from simcore.document import Document, read_document
+from simcore.include import with_files
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs",)
+_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_ONLY_WITH = {
+    "output_length": (
+        ("time_to_first_token", "time_per_output_token"),
+        "give the workload prompt_length and output_length, or drop it",
+    ),
+    "training_tokens": (
+        ("time_to_train", "cost_to_train"),
+        "give the workload training_tokens, e.g. 300e9, or drop it",
+    ),
+}
+"""Metrics that only designs with a key of the workload have, and what to do where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +57,33 @@ class Space:
     settings: StudySettings
     source: Mapping[str, Any]
     """The document as it was written, for `study.yaml`."""
+    jobs: tuple[Job, ...] = ()
+    """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
 
     def fill(self, draw: Draw) -> Filled:
-        """A design document whose live holes are filled from `draw`."""
-        return fill_template(self.template, draw)
+        """A design document whose live holes are filled from `draw`; with jobs, holes of software stay."""
+        return fill_template(self.template, draw, is_software if self.jobs else None)
+
+    def key(self, filled: Filled) -> str:
+        """Identity of what was filled: of its canonical design, or of what is decided in it."""
+        from simcore.load import parse_design
+
+        document = filled.document
+        if self.jobs:
+            document = fill_template({**document, **self.jobs[0].template}, FixedDraw()).document
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError(f"space '{self.name}' gave a document of unsound form: {problems[0]}")
+        if not self.jobs:
+            return design.key
+        whole = design.document()
+        text = json.dumps({section: whole[section] for section in self.template}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def of_job(self, job: Job) -> Space:
+        """The plain space of one job's designs."""
+        template = {**self.template, **job.template}
+        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=())
 
     def enumerate(self) -> Iterator[Filled]:
         """Every combination of a finite space, in order.
@@ -60,7 +98,7 @@ class Space:
 
     def count(self) -> float:
         """Number of combinations, repeats of one design included; infinite where a hole is continuous."""
-        return template_count(self.template)
+        return template_count(hardware(self.template) if self.jobs else self.template)
 
 
 def load_space(path: str | FilePath) -> Space:
@@ -74,23 +112,33 @@ def load_space(path: str | FilePath) -> Space:
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data = document.data
-    problems: list[Problem] = []
-    template = parse_template({key: value for key, value in data.items() if key not in SPACE_KEYS}, (), problems)
+    data, problems = with_files(document.data, document.source)
     objectives = _objectives(data.get("objectives"), problems)
-    _set_goals(template, objectives)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
+    decided = decided_sections(data, settings)
+    jobs = parse_jobs(data, decided, problems)
+    elsewhere = (*SPACE_KEYS, "workloads", *SECTIONS) if decided else SPACE_KEYS
+    written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
+    template = parse_template(written, (), problems)
+    _set_goals(template, objectives, bool(jobs), problems)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
-        problems += _design_problems(template, readable)
+        for job in jobs:
+            found = _design_problems({**template, **job.template}, readable, objectives)
+            problems += [replace(problem, path=job.place(problem.path)) for problem in found]
+        if not jobs:
+            problems += _design_problems(template, readable, objectives)
     if problems:
-        placed = [replace(p, line=p.line or document.line(p.path)) for p in problems]
+        once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
+        placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
-    return Space(name, template, objectives, constraints, settings, data)
+    return Space(name, template, objectives, constraints, settings, data, jobs)
 
 
-def _set_goals(template: dict[str, Any], objectives: Sequence[Objective]) -> None:
+def _set_goals(
+    template: dict[str, Any], objectives: Sequence[Objective], shared: bool, problems: list[Problem]
+) -> None:
     """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
     cluster = template.get("cluster")
     if not isinstance(cluster, dict):
@@ -98,6 +146,9 @@ def _set_goals(template: dict[str, Any], objectives: Sequence[Objective]) -> Non
     split = cluster.get("bandwidth")
     if not isinstance(split, Split) or not split.solve:
         return
+    if shared:
+        found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
+        problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
     names = {objective.name for objective in objectives}
     priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
     timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
@@ -138,7 +189,9 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
     return tuple(found)
 
 
-def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[Problem]:
+def _design_problems(
+    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
+) -> list[Problem]:
     """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
     from simcore.check import check
     from simcore.load import parse_design
@@ -152,7 +205,7 @@ def _design_problems(template: Any, constraints: Sequence[Constraint]) -> list[P
             problems[_in_file(problem, filled)] = None
         if design is None:
             continue
-        for problem in _unanswerable(constraints, design.document()):
+        for problem in _unanswerable(constraints, objectives, design.document()):
             problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
@@ -175,9 +228,20 @@ def _in_file(problem: Problem, filled: Filled) -> Problem:
     return replace(problem, path=filled.source(problem.path))
 
 
-def _unanswerable(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Constraints that have no value for a design, whatever its metrics."""
-    metrics = {name: 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+def _unanswerable(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Constraints and objectives that have no value for a design, whatever its metrics."""
+    lacking: dict[str, str] = {}
+    for key, (names, fix) in _ONLY_WITH.items():
+        if document["workload"].get(key) is None:
+            lacking |= dict.fromkeys(names, fix)
+    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for objective in objectives:
+        if objective.name in lacking:
+            place = ("objectives", objective.direction)
+            found = f"'{objective.name}'"
+            yield Problem(place, "a metric that every workload of the space has", found, lacking[objective.name])
     for index, constraint in enumerate(constraints):
         try:
             constraint.violation(metrics, document)

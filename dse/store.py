@@ -11,41 +11,53 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dse.evaluate import Outcome
 from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.record import Purchase, StudyRecord, TrialRecord, TunedRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
 JOURNAL, STUDY, PROOF = "journal.log", "study.yaml", "proof.json"
 _PROBE_BYTES = 16 << 20
+FORGET = 1000
+"""Trials after which the writer's memory of them is emptied."""
 
 
 def _file_of_one_writer(path: Path) -> Any:
     """Optuna's journal file, for a single writer: one open file, synchronised to disk when a batch is done.
 
-    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it; that
-    takes longer than a simulation.
+    Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it, and
+    its storage reads each trial back and keeps it; that takes longer than a simulation, and the memory of all trials.
     """
     from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 
     class OneWriter(BaseJournalBackend):  # defined here so that optuna is imported when needed
         def __init__(self) -> None:
-            self._reader = JournalFileBackend(str(path))
+            self._recent: list[dict[str, Any]] = []
+            if path.exists():
+                self.forget(JournalFileBackend(str(path)).read_logs(0))
             self._file = path.open("ab")
+            self._echo: list[dict[str, Any]] = []
+
+        def forget(self, logs: Iterable[dict[str, Any]] | None = None) -> None:
+            # Optuna keeps every trial that it reads: it is shown the study, and the trials since the last time.
+            logs = self._recent if logs is None else logs
+            self._recent = [log for log in logs if "datetime_start" not in log and "trial_id" not in log]
 
         def read_logs(self, log_number_from: int) -> Any:
-            return self._reader.read_logs(log_number_from)
+            return self._recent[log_number_from:]
 
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            self._recent += logs
             lines = (json.dumps(log, separators=(",", ":")) for log in logs)
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()  # from here on a killed process loses nothing
+            self._echo = [{**log, "user_attrs": {}} for log in logs]
 
         def synchronise(self) -> None:
             os.fsync(self._file.fileno())
@@ -61,25 +73,32 @@ class Journal:
 
     def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
         import optuna
-        from optuna.storages import JournalStorage
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         path = folder / JOURNAL
         _cut_torn_line(path)
         self._backend = _file_of_one_writer(path)
-        self._study = optuna.create_study(
-            storage=JournalStorage(self._backend),
-            study_name=name,
-            directions=[objective.direction for objective in objectives],
-            load_if_exists=True,
-        )
+        self._name, self._objectives, self._appended = name, objectives, 0
+        self._study = self._open()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             self._study.set_metric_names([objective.name for objective in objectives])
-        self._objectives = objectives
 
-    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """Append a trial."""
+    def _open(self) -> Any:
+        import optuna
+        from optuna.storages import JournalStorage
+
+        return optuna.create_study(
+            storage=JournalStorage(self._backend),
+            study_name=self._name,
+            directions=[objective.direction for objective in self._objectives],
+            load_if_exists=True,
+        )
+
+    def append(
+        self, number: int, params: Mapping[str, Any], outcome: Outcome, draws: Mapping[str, Any] | None = None
+    ) -> None:
+        """Append a trial; `draws` are the sampler's own numbers, where a study cannot be replayed from its seed."""
         from optuna.trial import TrialState, create_trial
 
         attributes = {
@@ -92,6 +111,10 @@ class Journal:
             "cut_by": outcome.cut_by,
             "error": outcome.error,
         }
+        if outcome.workloads:
+            attributes["workloads"] = [asdict(workload) for workload in outcome.workloads]
+        if draws is not None:
+            attributes["draws"] = dict(draws)
         failed = outcome.state == "failed"
         trial = create_trial(
             state=TrialState.FAIL if failed else TrialState.COMPLETE,
@@ -100,6 +123,10 @@ class Journal:
             constraints=dict(outcome.violations),
         )
         self._study.add_trial(trial)
+        self._appended += 1
+        if self._appended % FORGET == 0:
+            self._backend.forget()
+            self._study = self._open()
 
     def synchronise(self) -> None:
         """Make sure that what was appended outlives a power failure."""
@@ -140,6 +167,7 @@ class StoredTrial:
     number: int
     params: dict[str, Any]
     outcome: Outcome
+    draws: dict[str, Any] | None = None
 
 
 def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[StoredTrial]:
@@ -182,8 +210,9 @@ def _stored(trial: Any, objectives: tuple[Objective, ...]) -> StoredTrial:
         metrics=attributes["metrics"],
         cut_by=attributes["cut_by"],
         error=attributes["error"],
+        workloads=tuple(TunedRecord(**workload) for workload in attributes.get("workloads", ())),
     )
-    return StoredTrial(attributes["number"], attributes["params"], outcome)
+    return StoredTrial(attributes["number"], attributes["params"], outcome, attributes.get("draws"))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -259,8 +288,8 @@ def check_folder(folder: Path) -> None:
         raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None
 
 
-def trial_record(stored: StoredTrial) -> TrialRecord:
-    """A stored trial as reports see it."""
+def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
+    """A stored trial as reports see it; `sections` are those that its workloads share."""
     outcome = stored.outcome
     return TrialRecord(
         number=stored.number,
@@ -272,6 +301,8 @@ def trial_record(stored: StoredTrial) -> TrialRecord:
         metrics=outcome.metrics,
         cut_by=outcome.cut_by,
         error=outcome.error,
+        workloads=outcome.workloads,
+        sections=sections,
     )
 
 
@@ -282,17 +313,19 @@ def study_record(
     study: Mapping[str, Any],
     bounds: Mapping[str, float | None],
     prices: Mapping[str, str],
+    purchase: Purchase | None = None,
     proof: Mapping[str, Any] | None = None,
 ) -> StudyRecord:
     """What the reports see of a run folder."""
     return StudyRecord(
         space=space,
         objectives=objectives,
-        trials=tuple(map(trial_record, trials)),
+        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
         bounds=bounds,
         sampler=study["sampler"],
         seed=study["seed"],
         prices=prices,
         given_reference=study.get("reference_point"),
+        purchase=purchase,
         proof=proof,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from dse.expression import Expression
 from dse.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
+from dse.npus import NPUS, ProductOfNpus
 from simcore.problem import Path, Problem, nearest
 from simcore.quantity import KINDS, parse, write
 
@@ -114,8 +115,11 @@ def _powers_of_two(value: Mapping[str, Any], path: Path, problems: list[Problem]
     return PowersOfTwo(low, high)
 
 
-def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product:
-    total = _integer(value["product"], "a positive number of NPUs")
+def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product | ProductOfNpus:
+    follows = value["product"] == NPUS
+    if follows and path != ("parallelism", "degrees") and path[2:] != ("parallelism", "degrees"):
+        raise ValueError("expected 'product: npus' as the whole of parallelism.degrees, got it elsewhere")
+    total = MOST_NPUS if follows else _integer(value["product"], "a positive number of NPUs, or npus")
     if total > MOST_NPUS:
         raise ValueError(f"expected at most {MOST_NPUS:,} NPUs, got {total:,}")
     of = value.get("of")
@@ -132,6 +136,8 @@ def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> P
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError(f"expected limits [least, most] for {name}, got {pair!r}")
         pairs.append((_integer(pair[0], "a least degree"), _integer(pair[1], "a most degree")))
+    if follows:
+        return ProductOfNpus(tuple(of), tuple(pairs))
     hole = Product(total, tuple(of), tuple(pairs))
     if not hole.count:
         raise ValueError(f"expected limits that some factorisation of {total} meets, got {limits!r}; widen them")

@@ -27,6 +27,8 @@ class Verified:
     """One front member on both engines."""
 
     trial: int
+    workload: str
+    """Its name, where a cluster is bought for several."""
     full_s: float
     """Iteration time of the whole design, fast engine [s]."""
     fast_s: float
@@ -47,9 +49,9 @@ def verify(record: StudyRecord, seconds: float, jobs: int, links: bool) -> Itera
     With `links` the reference engine moves every message over every link, which the fast engine does not claim to match
     where many chunks are in flight.
     """
-    front = record.front
-    budget = max(1, int(seconds * SAFETY * jobs / max(1, len(front)) * events_per_second(links)))
-    tasks = [(trial.number, _document(trial), _time(trial), budget, links) for trial in front]
+    parts = [(trial, name, part) for trial in record.front for name, part in trial.parts]
+    budget = max(1, int(seconds * SAFETY * jobs / max(1, len(parts)) * events_per_second(links)))
+    tasks = [(trial.number, name, _document(part), _time(part), budget, links) for trial, name, part in parts]
     if jobs == 1:
         yield from map(_verify, tasks)
         return
@@ -108,15 +110,15 @@ def _time(trial: TrialRecord) -> float:
     return float(trial.metrics["iteration_time_s"])
 
 
-def _verify(task: tuple[int, Mapping[str, Any], float, int, bool]) -> Verified:
+def _verify(task: tuple[int, str, Mapping[str, Any], float, int, bool]) -> Verified:
     from simcore.engine.reference import EventBudgetError, reduced
 
-    number, document, full, budget, links = task
+    number, name, document, full, budget, links = task
     design = design_from(document)
     try:
         design, notes = reduced(design, budget, links)
     except EventBudgetError:
-        return Verified(number, full, simulate(design).iteration_time_s, None, ("does not fit the budget",))
+        return Verified(number, name, full, simulate(design).iteration_time_s, None, ("does not fit the budget",))
     engine = "reference_links" if links else "reference"
     fast = simulate(design).iteration_time_s
-    return Verified(number, full, fast, simulate(design, engine).iteration_time_s, notes)
+    return Verified(number, name, full, fast, simulate(design, engine).iteration_time_s, notes)

@@ -18,17 +18,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from simcore.bound_iteration import IterationBound, collectives
-from simcore.compute import Roofline
+from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.cost.running import electricity, per_token, racks, with_electricity
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.memory.footprint import footprint, model_states
-from simcore.program import Compute, Program
-from simcore.spec import BYTES, Npu, PriceList, Transformer, preset
+from simcore.memory.expanded import capacity, memory_of
+from simcore.memory.footprint import model_states
+from simcore.plan import program_of
+from simcore.program import Category, Compute, Program
+from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place, whole
-from simcore.workload.transformer import forward_flops, transformer_program
+from simcore.workload import KINDS, Totals
+from simcore.workload.counts import forward_flops, model_matrices
 
 Bounds = dict[str, float | None]
 
@@ -55,25 +61,43 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
 
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
-        lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+        lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
         lowering.collective(design.workload.collective, "all", design.workload.size)
         return _metrics(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
-    program = transformer_program(design)
-    lowering = Lowering(design, place(design)[0], Roofline(design.cluster.npu, design.workload.precision))
+    program = program_of(design)
+    lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    time = max(IterationBound(program, lowering, programs.tolist(), *collectives(lowering)).sums())
+    if program.trained:
+        return bound_lowered(design, program, lowering, programs.tolist())
+    iteration = IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
+    least_busy = _least_compute(program, lowering) / PICOSECONDS
+    found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
+    alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
+    first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
+    found["time_to_first_token"] = first.served(1) / PICOSECONDS
+    further = iteration.way(1, program.chunks) / PICOSECONDS
+    return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
+
+
+def bound_lowered(design: Design, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> Bounds:
+    """The bounds of a training iteration that is lowered already."""
+    time = max(IterationBound(program, lowering, programs, *collectives(lowering)).sums())
     least_busy = _least_compute(program, lowering)
     return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:
-    """Compute time of the stage that computes least [ps]."""
+    """Compute time of the stage that computes least [ps]; what a collective does in memory is communication."""
     of_part = []
     for part in program.parts:
         total = 0
-        for segments in (part.forward, part.backward):
+        for segments in (part.forward, part.backward, part.weights):
             for segment in segments:
-                own = sum(lowering.duration(op) for op in segment.operators if isinstance(op, Compute))
+                own = sum(
+                    lowering.duration(op)
+                    for op in segment.operators
+                    if isinstance(op, Compute) and op.category == Category.COMPUTE
+                )
                 total += own * segment.repeat
         of_part.append(total * program.microbatches)
     p = program.stages
@@ -84,19 +108,28 @@ def _metrics(design: Design, seconds: float, busy: float, program: Program | Non
     cost = cluster_cost(design)
     share = min(1.0, busy / seconds)
     idle = energy(design, 0.0, seconds)
-    memory = footprint(design, program) if program else None
+    memory = memory_of(design, program) if program else None
     throughput = program.tokens / seconds if program else None
+    least = energy(design, share, seconds).energy
+    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
+    cost = with_electricity(design, cost, idle.power)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
         "memory.peak": memory.peak if memory else None,
-        "memory.capacity": design.cluster.npu.memory.capacity,
+        "memory.capacity": capacity(design),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "power": idle.power,
-        "energy": energy(design, share, seconds).energy,
+        "energy": least,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "cost.electricity": electricity(design, idle.power),
+        "racks": float(racks(design)),
         "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
         "npus": float(design.cluster.npus),
         **_TRIVIAL,
@@ -108,35 +141,47 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
             raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
-    workload = TransformerWorkload.model_validate(document["workload"])
+    workload = _WORKLOAD.validate_python(document["workload"])
+    totals = _totals(workload)
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
-    peak = npu.peak[workload.precision] * npu.gemm.limit
-    seconds = 3 * forward_flops(workload) / (npus * peak)
-    states = model_states(
-        _parameters(workload.model) / npus, 1, 0, BYTES[workload.precision], BYTES[workload.gradient_precision]
-    )
+    seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
+    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    throughput = workload.global_batch * workload.sequence / seconds
+    throughput = totals.samples / seconds if seconds else None
+    idle = npus * npu.power.idle * price_list.pue
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
-        "memory.peak": states.weights + states.gradients + states.optimizer,
+        "memory.peak": states.weights + (states.gradients + states.optimizer if totals.trained else 0.0),
         "cost.total": npus * price,
         "cost.npu": npus * price,
-        "perf_per_cost": throughput / (npus * price) if price else None,
+        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
+        "power": idle,
+        "energy": idle * seconds,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
         "npus": float(npus),
         **_TRIVIAL,
     }
 
 
+_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
+
+
+def _totals(workload: Any) -> Totals:
+    kind = KINDS.get(type(workload))
+    if kind is not None:
+        return kind.totals(workload)
+    assert isinstance(workload, TransformerWorkload)
+    tokens = workload.global_batch * workload.sequence
+    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
+
+
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
     return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
-
-
-def _parameters(model: Transformer) -> float:
-    """Parameters of the whole model, with one embedding matrix."""
-    matrices = 2 * model.hidden**2 + 2 * model.hidden * model.kv_width
-    matrices += (3 if model.gated else 2) * model.hidden * model.ffn
-    return float(model.layers * matrices + model.vocabulary * model.hidden)

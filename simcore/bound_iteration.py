@@ -5,15 +5,16 @@ Every function here takes integers [ps] or vectors of them, one entry a network 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from simcore.engine import pipeline
-from simcore.engine.fast import block_issues
+from simcore.engine.fast import block_counts, block_issues
 from simcore.engine.lower import Lowering
 from simcore.program import Program, Waits
+from simcore.schedule import ORDERS
 from simcore.system.chunks import ORDERED_KINDS, Chunker, Chunks, Phase
 from simcore.system.placement import Placement
 
@@ -98,6 +99,7 @@ class IterationBound:
         self.program, self.lowering, self.programs = program, lowering, programs
         self._least, self._busy, self._nothing, self._unit = least, busy, 0 * unit, unit
         self._known: dict[tuple[str, int], Any] = {}
+        self._split = ORDERS[program.schedule].splits
 
     def _rows(self, block: int) -> Iterator[tuple[int, int, int, int]]:
         """The operators of a block (see `pipeline`), and how often each repeats."""
@@ -176,24 +178,30 @@ class IterationBound:
         return total
 
     def sums(self) -> Iterator[Any]:
-        """What an iteration takes at least, said in several ways, for all stages."""
-        p, m = self.program.stages, self.program.microbatches
-        for worth in (self.block, self.gathering) if self._gathers() else (self.block,):
-            fill = drain = self._nothing
-            final_first = self._after(0)
-            for s in range(p):
-                chunks = self.programs[s]
-                work = fill
-                for forward, backward, last, _ in chunks:
-                    work = work + m * worth(forward) + (m - 1) * worth(backward) + worth(last)
-                yield work + self._after(s)
-                if s:
-                    yield work + drain + final_first
-                for ending in self._endings(chunks[0][pipeline.FINAL]) if worth == self.block else ():
-                    yield work - self.block(chunks[0][pipeline.LAST_BACKWARD]) + ending
-                fill = fill + worth(chunks[0][pipeline.FORWARD])
-                drain = drain + worth(chunks[0][pipeline.BACKWARD])
+        """What an iteration of training takes at least, said in several ways, for all stages."""
+        yield from self._scheduled(self.block, with_endings=True)
+        if self._gathers():
+            yield from self._scheduled(self.gathering)
         yield from self._services()
+
+    def _scheduled(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
+        """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
+        m = self.program.microbatches
+        fill = drain = self._nothing
+        final_first = self._after(0)
+        for s, chunks in enumerate(self.programs):
+            final, ends = chunks[0][pipeline.FINAL], self._ends(s)
+            work = fill
+            for block, times in block_counts(chunks, m, self._split):
+                work = work + times * worth(ends if block == final else block)
+            yield work + self._after(s)
+            # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
+            if s and not self._split:
+                yield work + drain + final_first
+            for ending in self._endings(final) if with_endings else ():
+                yield work - self.block(ends) + ending
+            fill = fill + worth(chunks[0][pipeline.FORWARD])
+            drain = drain + worth(chunks[0][pipeline.BACKWARD])
 
     def _gathers(self) -> bool:
         return any(code == pipeline.START and how == Waits.PREFETCH for code, _, how in self.lowering.operators)
@@ -202,7 +210,7 @@ class IterationBound:
         """What each dimension serves, for each stage: one phase at a time."""
         seen: set[tuple[tuple[int, int], ...]] = set()
         for programs in self.programs:
-            issues = block_issues(self.lowering, programs, self.program.microbatches)
+            issues = block_issues(self.lowering, programs, self.program.microbatches, self._split)
             key = tuple(sorted(issues.items()))
             if key in seen:
                 continue
@@ -215,5 +223,27 @@ class IterationBound:
 
     def _after(self, s: int) -> Any:
         """What follows a stage's last backward: optimizer and blocking collectives."""
-        chunk = self.programs[s][0]
-        return self.block(chunk[pipeline.FINAL]) - self.block(chunk[pipeline.LAST_BACKWARD])
+        return self.block(self.programs[s][0][pipeline.FINAL]) - self.block(self._ends(s))
+
+    def _ends(self, s: int) -> int:
+        """The block that the stage's very last one continues: its last backward, or the last weight gradients."""
+        if not self._split:
+            return self.programs[s][0][pipeline.LAST_BACKWARD]
+        return self.lowering.block(self.program.parts[self.program.part_of[s]].last_weights, None)
+
+    def way(self, first: int, end: int) -> Any:
+        """One microbatch through all stages in chunks `first` to `end`, one block after the other (forward only)."""
+        return sum(
+            self.block(self.programs[s][chunk][pipeline.FORWARD])
+            for chunk in range(first, end)
+            for s in range(self.program.stages)
+        )
+
+    def served(self, chunks: int) -> int:
+        """What an iteration without training takes at least, of its first `chunks` chunks [ps]."""
+        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[:chunks]] for stage in self.programs]
+        best: int = self.way(0, chunks)
+        for s, stage in enumerate(blocks):
+            fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
+            best = max(best, fill + self.program.microbatches * sum(stage) + drain)
+        return best

@@ -17,11 +17,16 @@ from numpy.typing import NDArray
 
 from simcore.bound_iteration import IterationBound, busy_least, routes, way_least
 from simcore.collective import FLAT_RING
-from simcore.compute import Roofline
+from simcore.compute import OperatorTimes, operator_times
 from simcore.cost.price import energy
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.cost.running import electricity, per_token, racks
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine.lower import Lowering, lower_schedule
+from simcore.memory.expanded import capacity, fits
+from simcore.once import changed
 from simcore.program import Compute, Program, Segment
+from simcore.result import Memory
+from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
 from simcore.system.placement import Placement, place, whole
 
@@ -68,7 +73,7 @@ def _measured(design: Design) -> Design:
         return dimension.model_copy(update={"bandwidth": _RATE * slowed, "efficiency": 1.0, "latency": _LATENCY})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
-    return design.model_copy(update={"cluster": cluster})
+    return changed(design, cluster=cluster)
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,12 @@ class Iteration:
     def of(cls, design: Design, program: Program) -> Iteration:
         """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
         workload = design.workload
-        assert isinstance(workload, TransformerWorkload)
+        assert not isinstance(workload, CollectiveWorkload)
+        assert program.trained
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
-        simple = _measured(design).model_copy(update={"system": system})
+        simple = changed(_measured(design), system=system)
         placement = place(simple)[0]
-        lowering = Lowering(simple, placement, Roofline(design.cluster.npu, workload.precision))
+        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, workload.precision))
         programs = lower_schedule(lowering, program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
         dims = len(design.cluster.dimensions)
@@ -156,9 +162,15 @@ def _largest(rows: Matrix) -> Matrix:
 
 def _collective(family: Family, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
     """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
-    paths, counts = routes(Chunker(family.measured), placement, key)
-    timed = [[_timed(phase, family) for phase in path] for path in paths]
+    chunker = Chunker(family.measured)
     busy = np.zeros(family.rates.T.shape)
+    if key[0] == "shift" and len(placement[key[1]]) > 1:
+        # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
+        chunk = key[2] / chunker.design.system.chunks
+        steps = [_timed(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
+        return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
+    paths, counts = routes(chunker, placement, key)
+    timed = [[_timed(phase, family) for phase in path] for path in paths]
     for dimension, time in busy_least(timed, counts).items():
         busy[dimension] = time
     return np.maximum(way_least(timed), busy.max(axis=0)), busy
@@ -176,25 +188,27 @@ def _timed(phase: Phase, family: Family) -> Any:
 def compute_seconds(design: Design, program: Program) -> float:
     """Least time of an iteration whatever its network: the compute of the busiest stage, and of those it waits for [s].
 
-    The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back.
+    The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
+    unless the schedule leaves the weight gradients for then.
     """
     workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
-    compute = Roofline(design.cluster.npu, workload.precision)
+    assert not isinstance(workload, CollectiveWorkload)
+    compute = operator_times(design.cluster.npu, workload.precision)
     passes = [
-        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward)]
+        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward, part.weights)]
         for part in program.parts
     ]
+    split = ORDERS[program.schedule].splits
     p, m = program.stages, program.microbatches
     own = [[passes[program.part_of[chunk * p + s]] for chunk in range(program.chunks)] for s in range(p)]
     least = around = 0.0
     for chunks in own:
         least = max(least, around + m * sum(sum(way) for way in chunks))
-        around += sum(chunks[0])
+        around += chunks[0][0] if split else sum(chunks[0])
     return least * _SAFE - 1e-9  # durations are rounded to picoseconds
 
 
-def _compute(segment: Segment, compute: Roofline) -> float:
+def _compute(segment: Segment, compute: OperatorTimes) -> float:
     own = sum(compute.seconds(op) for op in segment.operators if isinstance(op, Compute))
     return own * segment.repeat
 
@@ -207,37 +221,56 @@ def collective_seconds(workload: CollectiveWorkload, family: Family) -> Matrix:
 
 
 def metric_bounds(
-    design: Design, program: Program | None, peak_memory: float | None, seconds: Matrix, cost: Mapping[str, Matrix]
+    design: Design, program: Program | None, memory: Memory | None, seconds: Matrix, cost: Mapping[str, Matrix]
 ) -> dict[str, Matrix | float | None]:
     """The best value of each metric `[networks]`, or one for all, as `simcore.bound.bound` gives it.
 
-    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost, by metric.
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
+    price list of `design`. A metric without a proven bound is left out.
     """
     npu, npus = design.cluster.npu, design.cluster.npus
-    still = energy(design, 0.0, 1.0)
+    still = energy(design, 0.0, 1.0).power * _SAFE
+    running = electricity(design, still)
+    total = cost["cost.total"] + (running if design.cost.electricity_in_total else 0.0)
     found: dict[str, Matrix | float | None] = {
         "iteration_time": seconds,
         "throughput": None,
         "mfu": None,
         "perf_per_cost": None,
-        "memory.peak": peak_memory,
-        "memory.capacity": npu.memory.capacity,
-        "fits": float(peak_memory is None or peak_memory <= npu.memory.capacity),
-        "power": still.power * _SAFE,
-        "energy": still.power * seconds * _SAFE,
+        "memory.peak": None if memory is None else memory.peak,
+        "memory.capacity": capacity(design),
+        "fits": float(memory is None or fits(design, memory)),
+        "power": still,
+        "energy": still * seconds,
         "npus": float(npus),
+        "racks": float(racks(design)),
         "network_utilization": 1.0,
         "bubble": 0.0,
         "exposed_communication": 0.0,
         **cost,
+        "cost.total": total,
+        "cost.electricity": running,
     }
     if program is not None:
-        assert isinstance(design.workload, TransformerWorkload)
+        assert not isinstance(design.workload, CollectiveWorkload)
         throughput = program.tokens / seconds
         found["throughput"] = throughput
         found["mfu"] = program.model_flops / (seconds * npus * npu.peak[design.workload.precision])
         with np.errstate(divide="ignore"):
-            found["perf_per_cost"] = throughput / cost["cost.total"]
+            found["perf_per_cost"] = throughput / total
+        buying = cost["cost.total"]
+        each = [
+            per_token(design.cost, design.workload, price, still * time, time, program.tokens)
+            for price, time in zip(buying.tolist(), np.broadcast_to(seconds, buying.shape).tolist(), strict=True)
+        ]
+        for name, values in (
+            ("energy_per_token", [one.energy for one in each]),
+            ("cost_per_token", [one.cost for one in each]),
+            ("time_to_train", [one.time_to_train for one in each]),
+            ("cost_to_train", [one.cost_to_train for one in each]),
+        ):
+            if None not in values:
+                found[name] = np.array(values, float) * _SAFE
     return found
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from simcore.check_compute import compute_problems
 from simcore.check_network import network_problems
+from simcore.check_transformer import divides, transformer_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.engine.queues import MAX_CHUNKS
+from simcore.engine.state import MAX_CHUNKS
+from simcore.memory.expanded import memory_problems
 from simcore.problem import Path, Problem
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import WEIGHTS
 from simcore.system.placement import place
+from simcore.workload import KINDS
 
 
 def check(design: Design) -> list[Problem]:
@@ -23,15 +27,15 @@ def check(design: Design) -> list[Problem]:
         _network,
         _system,
     )
-    if isinstance(design.workload, TransformerWorkload):
-        rules += (_degrees, _model, _batch, _schedule, _precision, _not_yet)
-    return [problem for rule in rules for problem in rule(design)] + network_problems(design) + price_problems(design)
-
-
-def _divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
-    if part and whole % part:
-        fix = f"choose a divisor of {whole}"
-        yield Problem(path, f"{part_name} that divides {whole_name} ({whole})", str(part), fix, rule=rule)
+    kind = KINDS.get(type(design.workload))
+    if kind is not None:
+        rules += (_degrees, _batch, kind.problems)
+    elif isinstance(design.workload, TransformerWorkload):
+        rules += (_degrees, _model, _batch, _schedule, _precision, transformer_problems)
+    problems = [problem for rule in rules for problem in rule(design)]
+    problems += memory_problems(design)
+    problems += network_problems(design) + price_problems(design)
+    return problems or compute_problems(design)
 
 
 def _network(design: Design) -> Iterator[Problem]:
@@ -103,18 +107,19 @@ def _model(design: Design) -> Iterator[Problem]:
     model = workload.model
     tensor: Path = ("parallelism", "tensor")
     rule = "tensor divides the heads"
-    yield from _divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
-    yield from _divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
-    kv = model.kv_heads or model.heads
-    yield from _divides(kv, model.heads, ("workload", "model"), "key-value heads", "the heads", "key-value heads")
+    if not model.head_dim and not model.latent_attention:
+        yield from divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
+    yield from divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
+    kv = model.key_heads
+    yield from divides(kv, model.heads, ("workload", "model"), "key-value heads", "the heads", "key-value heads")
     if kv != model.heads and kv % p.tensor and p.tensor % kv:
         yield Problem(
             tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
         )
-    yield from _divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
-    if p.sequence_parallel:
+    yield from divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
+    if p.sequence_parallel and p.context == 1:
         what = "tensor divides the sequence"
-        yield from _divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)
+        yield from divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)
     stages = p.pipeline * p.interleave
     if stages > model.layers:
         yield Problem(
@@ -125,24 +130,24 @@ def _model(design: Design) -> Iterator[Problem]:
             rule="stages have layers",
             violation=stages / model.layers - 1,
         )
-    elif p.interleave > 1:
+    elif p.interleave > 1 and p.first_stage_layers is None and p.last_stage_layers is None:
         what = "interleaved stages divide the layers"
         path: Path = ("parallelism", "interleave")
-        yield from _divides(stages, model.layers, path, "pipeline x interleave", "the layers", what)
+        yield from divides(stages, model.layers, path, "pipeline x interleave", "the layers", what)
     if model.position == "learned" and workload.sequence > model.sequence_length:
         most = f"at most {model.sequence_length}"
         yield Problem(("workload", "sequence_length"), most, str(workload.sequence), rule="positions")
 
 
 def _batch(design: Design) -> Iterator[Problem]:
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
-    together = design.data * p.microbatch
+    workload = design.workload
+    assert not isinstance(workload, CollectiveWorkload)
+    together = design.data * design.microbatch
     if together and workload.global_batch % together:
         yield Problem(
             ("parallelism", "microbatch"),
             f"data x microbatch that divides the global batch ({workload.global_batch})",
-            f"{design.data} x {p.microbatch} = {together}",
+            f"{design.data} x {design.microbatch} = {together}",
             "choose another microbatch, data degree or global batch",
             rule="microbatches fill the batch",
             violation=max(together / workload.global_batch - 1, 0.1),
@@ -154,15 +159,17 @@ def _schedule(design: Design) -> Iterator[Problem]:
     path: Path = ("parallelism", "interleave")
     if p.interleave == 1:
         return
-    if p.interleave >= 1 << CHUNK_SHIFT:
-        yield Problem(path, f"less than {1 << CHUNK_SHIFT}", str(p.interleave), rule="interleaving")
+    if p.interleave >= WEIGHTS:
+        yield Problem(path, f"less than {WEIGHTS}", str(p.interleave), rule="interleaving")
         return
     if p.pipeline == 1:
         yield Problem(
             path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
         )
-    elif p.schedule == "gpipe":
-        yield Problem(path, "1 with schedule gpipe", str(p.interleave), "use schedule 1f1b", rule="interleaving")
+    elif p.schedule != "1f1b":
+        yield Problem(
+            path, f"1 with schedule {p.schedule}", str(p.interleave), "use schedule 1f1b", rule="interleaving"
+        )
     elif design.data and design.microbatches % p.pipeline:
         yield Problem(
             path,
@@ -182,11 +189,3 @@ def _precision(design: Design) -> Iterator[Problem]:
             f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}",
             workload.precision,
         )
-
-
-def _not_yet(design: Design) -> Iterator[Problem]:
-    for name in ("context", "expert"):
-        degree = getattr(design.parallelism, name)
-        if degree > 1:
-            what = f"1 ({name} parallelism is not simulated by this version)"
-            yield Problem(("parallelism", name), what, str(degree))

@@ -18,7 +18,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
-from simcore.quantity import Bandwidth, Size, Time
+from simcore.memory_spec import ClusterMemory
+from simcore.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.spec import (
     Count,
     Factor,
@@ -33,6 +34,7 @@ from simcore.spec import (
     Tier,
     preset,
 )
+from simcore.workload_spec import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
@@ -47,6 +49,8 @@ class TransformerWorkload(Frozen):
     sequence_length: Count | None = None
     precision: Precision = "fp16"
     gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    training_tokens: Annotated[float, Field(gt=0)] | None = None
+    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
 
     @property
     def sequence(self) -> int:
@@ -64,14 +68,13 @@ class CollectiveWorkload(Frozen):
     size: Annotated[Size, Field(gt=0)]
 
 
-def _workload_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    return "collective" if "collective" in keys else "transformer"
-
-
 Workload = Annotated[
-    Annotated[TransformerWorkload, Tag("transformer")] | Annotated[CollectiveWorkload, Tag("collective")],
-    Discriminator(_workload_kind),
+    Annotated[TransformerWorkload, Tag("transformer")]
+    | Annotated[CollectiveWorkload, Tag("collective")]
+    | Annotated[LayerWorkload, Tag("layers")]
+    | Annotated[RecommenderWorkload, Tag("recommender")]
+    | Annotated[InferenceWorkload, Tag("inference")],
+    Discriminator(workload_kind),
 ]
 
 
@@ -86,10 +89,27 @@ class Parallelism(Frozen):
     expert: Count = 1
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
     microbatch: Count = 1
-    schedule: Literal["gpipe", "1f1b"] = "1f1b"
+    schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
     interleave: Count = 1
+    first_stage_layers: Count | None = None
+    """Layers of the first pipeline stage, and of the last one; an even share unless given."""
+    last_stage_layers: Count | None = None
     recompute: Literal["none", "selective", "full"] = "none"
+    recompute_layers: Count | None = None
+    """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     sequence_parallel: Flag = False
+    flash_attention: Flag = False
+    """One fused kernel that keeps no scores and recomputes them in the backward pass."""
+    cross_entropy_fusion: Flag = False
+    """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32."""
+    context_communication: Literal["ring", "all_to_all"] = "ring"
+    """Keys and values go round the context group; or all-to-alls give each NPU some heads of the whole sequence."""
+    context_overlap: Flag = True
+    """Keys and values travel while the attention to those before them is computed (ring)."""
+    tensor_overlap: Flag = False
+    """Gathers and reduce-scatters of sequence parallelism go step by step beside pieces of their matrix product."""
+    data_overlap: Flag = True
+    """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
 
@@ -114,6 +134,10 @@ class Dimension(Frozen):
     """Share of the bandwidth that messages reach."""
     collective: Algorithm | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
+    nics: Count | None = None
+    """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
+    nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Of one NIC, each direction [B/s]."""
 
 
 class Straggler(Frozen):
@@ -140,23 +164,67 @@ class Cluster(Frozen):
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
     stragglers: tuple[Straggler, ...] = ()
     """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    memory: ClusterMemory | None = None
+    """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work; only engine `reference_links` plays them."""
 
     @model_validator(mode="before")
     @classmethod
     def _expand_fabric(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or "fabric" not in value:
+        if not isinstance(value, dict):
             return value
+        if "fabric" not in value:
+            return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
         if "dimensions" in value:
             raise ValueError("expected either 'fabric' or 'dimensions', got both; drop one")
         rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
-        return {**rest, "dimensions": fabric_dimensions(value["fabric"], value.get("npus"))}
+        return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
 
     @property
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
+
+
+def shared_nics(dimensions: Any) -> Any:
+    """The dimensions with a bandwidth where NICs are given: theirs, shared by the NPUs of a node.
+
+    Raises `ValueError` for NICs that are no whole number, have no bandwidth, or contradict the bandwidth given.
+    """
+    if not isinstance(dimensions, list | tuple):
+        return dimensions
+    out: list[Any] = []
+    inside = 1
+    for index, dimension in enumerate(dimensions):
+        given = dimension if isinstance(dimension, dict) else {}
+        if "nics" in given:
+            each = _nic_share(given, index, inside)
+            dimension = {**given, "bandwidth": each}
+        inside *= size if isinstance(size := given.get("size"), int) else 1
+        out.append(dimension)
+    return out
+
+
+def _nic_share(dimension: dict[str, Any], index: int, npus: int) -> SI:
+    """Bandwidth of each of the `npus` NPUs that share a node's NICs [B/s]."""
+    nics, bandwidth = dimension["nics"], dimension.get("nic_bandwidth")
+    if not isinstance(nics, int) or isinstance(nics, bool) or nics < 1:
+        raise ValueError(f"expected a whole number of 'nics' in dimension {index}, got {nics!r}")
+    if bandwidth is None:
+        raise ValueError(f"expected 'nic_bandwidth' beside 'nics' in dimension {index}, got nothing; e.g. 50 GB/s")
+    each = SI(nics * _bandwidth(bandwidth) / npus)
+    given = dimension.get("bandwidth")
+    if given is not None and not math.isclose(_bandwidth(given), each, rel_tol=1e-9):
+        share = f"{nics} NICs of {bandwidth} for {npus} NPUs"
+        raise ValueError(
+            f"expected no 'bandwidth' beside 'nics' in dimension {index}, got {given!r} and {share}; drop one"
+        )
+    return each
+
+
+def _bandwidth(value: Any) -> float:
+    return parse(value, "bandwidth") if isinstance(value, str) else float(value)
 
 
 def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
@@ -222,6 +290,11 @@ class Design(Frozen):
         p = self.parallelism
         return p.data or self.cluster.npus // (p.tensor * p.context * p.pipeline)
 
+    @property
+    def copies(self) -> int:
+        """NPUs that have the same parameters, routed experts aside, and reduce their gradients: data x context."""
+        return self.data * self.parallelism.context
+
     @cached_property
     def algorithms(self) -> tuple[Algorithm, ...]:
         """All-reduce algorithm of each dimension."""
@@ -234,8 +307,16 @@ class Design(Frozen):
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert isinstance(self.workload, TransformerWorkload)
-        return self.workload.global_batch // (self.data * self.parallelism.microbatch)
+        assert not isinstance(self.workload, CollectiveWorkload)
+        return self.workload.global_batch // (self.data * self.microbatch)
+
+    @cached_property
+    def microbatch(self) -> int:
+        """Sequences or samples of a microbatch: given, else 1 of a transformer, of other kinds all an NPU has."""
+        p = self.parallelism
+        if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
+            return p.microbatch
+        return max(1, self.workload.global_batch // max(1, self.data))
 
     def document(self) -> dict[str, Any]:
         """The complete canonical document: every key, quantities with units; loads back to an equal design."""
@@ -257,6 +338,8 @@ class Design(Frozen):
             del document["parallelism"]
         else:
             document["parallelism"]["data"] = self.data
+            document["parallelism"]["microbatch"] = self.microbatch
+        if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
 
@@ -288,6 +371,7 @@ __all__ = [
     "System",
     "Topology",
     "TransformerWorkload",
+    "Workload",
     "default_algorithm",
     "fabric_dimensions",
 ]

@@ -17,7 +17,10 @@ from pydantic import BaseModel, ValidationError
 from simcore.check import check
 from simcore.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
 from simcore.document import Document, read_document
+from simcore.include import UNREAD, with_files
+from simcore.memory_spec import ClusterMemory, ExpandedMemory
 from simcore.problem import InputError, Path, Problem, nearest
+from simcore.workload_spec import TAGS, InferenceWorkload, Layer
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
@@ -47,8 +50,10 @@ def load_design(path: str | FilePath) -> Design:
 def design_from(data: Mapping[str, Any], document: Document | None = None) -> Design:
     """A checked design from a mapping; see `load_design`."""
     problems = list(_foreign(data))
+    data, unread = with_files(data, document.source if document else None)
+    problems += unread
     design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
-    problems += _untouched(broken, [problem for problem in problems if problem.rule == "hole"])
+    problems += _untouched(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
     if design is None:
         repaired = _repaired(data, broken)
         problems += [] if repaired is None else _untouched(check(repaired), broken)
@@ -94,7 +99,6 @@ def _holes(value: Any, path: Path) -> Iterable[Problem]:
             yield from _holes(inner, (*path, index))
 
 
-_UNION_TAGS = ("transformer", "collective")
 _PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list"}
 
 
@@ -109,8 +113,10 @@ def problems_of(error: ValidationError) -> list[Problem]:
 
 def _problem(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
-    if location[:1] == ("workload",) and location[1:2] and location[1] in _UNION_TAGS:
+    if location[:1] == ("workload",) and location[1:2] and location[1] in TAGS:
         location = (location[0], *location[2:])
+    if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
+        location = (*location[:2], *location[3:])
     path = tuple(part for part in location if part != "[key]")
     kind, found = entry["type"], entry["input"]
     text = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)
@@ -136,18 +142,25 @@ def _problem(entry: Any) -> Problem:
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): Design,
     ("workload",): TransformerWorkload,
+    ("workload", "layers"): Layer,
     ("parallelism",): Parallelism,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
+    ("cluster", "memory"): ClusterMemory,
+    ("cluster", "memory", "expanded"): ExpandedMemory,
     ("system",): System,
 }
+
+
+_OTHER_KEYS = ["collective", "size", "layers", *InferenceWorkload.model_fields]
+"""Keys of the workloads that are no transformer's training."""
 
 
 def _known_keys(path: Path) -> list[str]:
     """Keys that a mapping of the design document may have."""
     names = tuple(part for part in path if isinstance(part, str))
     known = list(_MODELS[names].model_fields) if names in _MODELS else []
-    extra = {(): list(_SPACE_KEYS), ("cluster",): ["fabric", "npus"], ("workload",): ["collective", "size"]}
+    extra = {(): list(_SPACE_KEYS), ("cluster",): ["fabric", "npus"], ("workload",): _OTHER_KEYS}
     return known + extra.get(names, [])
 
 

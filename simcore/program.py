@@ -7,7 +7,7 @@ written as a start followed at once by a wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -21,6 +21,10 @@ class Waits(IntEnum):
     """The gather of the next layer's parameters (ZeRO-3)."""
     GRADIENTS = 2
     """Gradient buckets on their way."""
+    EXCHANGE = 3
+    """Embeddings on their way between the owners of tables and of samples."""
+    OVERLAP = 4
+    """What travels beside one piece of a split operator, or beside the gradient of a product's weights."""
 
 
 class Category(IntEnum):
@@ -40,19 +44,29 @@ GROUP_CATEGORY = {
     "context": Category.CONTEXT,
     "expert": Category.EXPERT,
     "data": Category.DATA,
+    "data_context": Category.DATA,
+    "expert_data": Category.DATA,
     "pipeline": Category.PIPELINE,
     "all": Category.DATA,
 }
 
 
 class Compute(NamedTuple):
-    """An operator: `kind` is `gemm` (runs at the roofline) or `memory` (moves its bytes)."""
+    """An operator, by `kind`.
+
+    `gemm` runs at the roofline, `memory` moves its bytes, `flash` is fused attention, `core` a product of attention
+    that stays in 16 bits where other products are in 8.
+    """
 
     name: str
     kind: str
     flops: float
     bytes: float
     category: Category = Category.COMPUTE
+    shape: tuple[float, float, float, float] | None = None
+    """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
+    backward_bytes: float | None = None
+    """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
 
 
 class Start(NamedTuple):
@@ -101,6 +115,14 @@ class Part:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
+    resident: float = 0.0
+    """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
+    expert_parameters: float = 0.0
+    """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
+    weights: tuple[Segment, ...] = ()
+    """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""
+    last_weights: tuple[Segment, ...] = ()
+    """The last microbatch's weight gradients: they also reduce the gradients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +142,25 @@ class Program:
     model_flops: float
     """FLOPs of the model per iteration over all NPUs, without recomputation."""
     tokens: int
-    """Tokens per iteration."""
+    """Tokens (or samples, see `counts`) per iteration."""
+    counts: str = "tokens"
+    """What `tokens` counts."""
+    sends: tuple[float, ...] | None = None
+    """Bytes that virtual stage k hands to the next (and gets back) for one microbatch, where they differ."""
+    trained: bool = True
+    """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
+
+    cache: tuple[float, ...] | None = None
+    """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+
+    def until(self, chunks: int) -> Program:
+        """The first `chunks` chunks alone."""
+        virtual = chunks * self.stages
+        sends = None if self.sends is None else self.sends[:virtual]
+        return replace(self, chunks=chunks, part_of=self.part_of[:virtual], sends=sends)
+
+    def sent(self, virtual_stage: int, onward: int) -> float:
+        """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""
+        if self.sends is None:
+            return self.send_bytes
+        return self.sends[virtual_stage if onward == 1 else virtual_stage - 1]

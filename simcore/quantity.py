@@ -63,6 +63,7 @@ KINDS = {
         Kind("duration", _LONG_TIMES, ("years", "h", "s")),
         Kind("compute", _scaled("FLOP/s", _DECIMAL) | _scaled("FLOPS", _DECIMAL), ("TFLOP/s", "GFLOP/s", "FLOP/s")),
         Kind("work", _scaled("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
+        Kind("frequency", _scaled("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
         Kind("power", _scaled("W", _DECIMAL), ("MW", "kW", "W")),
         Kind("money", _scaled("$", _DECIMAL), ("$",)),
         Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
@@ -152,6 +153,7 @@ Bandwidth = Annotated[float, *_annotated("bandwidth")]
 Time = Annotated[float, *_annotated("time")]
 Duration = Annotated[float, *_annotated("duration")]
 ComputeRate = Annotated[float, *_annotated("compute")]
+Frequency = Annotated[float, *_annotated("frequency")]
 Work = Annotated[float, *_annotated("work")]
 Power = Annotated[float, *_annotated("power")]
 Money = Annotated[float, *_annotated("money")]

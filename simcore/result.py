@@ -36,6 +36,10 @@ class Memory:
     optimizer: float
     activations: float
     peak: float
+    kv_cache: float | None = None
+    """Keys and values of the requests, where a model is served."""
+    expanded: float | None = None
+    """What of `peak` lies in the expanded memory, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +92,37 @@ class Result:
     perf_per_cost: float | None
     engine: str
     npus: int
+    racks: int = 1
+    electricity_cost: float = 0.0
+    """Over the lifetime [$]; in `cost.total` where the price list has `electricity_in_total`."""
+    energy_per_token_j: float | None = None
+    cost_per_token: float | None = None
+    """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
+    time_to_train_s: float | None = None
+    """Of `workload.training_tokens`; None where they are not given."""
+    cost_to_train: float | None = None
+    """[$]."""
+    iteration_time_interval_s: tuple[float, float] | None = None
+    """Where nine of ten measured iterations lay that the NPU's curve was asked about unseen; None without such."""
+    time_to_first_token_s: float | None = None
+    """Until every request has its first token, where a model is served."""
+    time_per_output_token_s: float | None = None
+    """Mean time between two tokens of a request after its first."""
+    throughput_counts: str = "tokens"
+    """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
 
     def document(self) -> dict[str, Any]:
-        """The JSON form of the contract."""
+        """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
         document["network"] = list(document["network"])
+        for holder in (document, document["memory_bytes"] or {}):
+            for key in _OF_SOME.intersection(holder):
+                if holder[key] is None:
+                    del holder[key]
         return document
+
+
+_OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +152,15 @@ METRICS: dict[str, Metric] = {
     "energy": Metric("J", "lower", lambda r: r.energy_j),
     "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
     "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
+    "time_to_first_token": Metric("s", "lower", lambda r: r.time_to_first_token_s),
+    "time_per_output_token": Metric("s", "lower", lambda r: r.time_per_output_token_s),
     "npus": Metric("", "lower", lambda r: float(r.npus)),
+    "racks": Metric("", "lower", lambda r: float(r.racks)),
+    "cost.electricity": Metric("$", "lower", lambda r: r.electricity_cost),
+    "energy_per_token": Metric("J/token", "lower", lambda r: r.energy_per_token_j),
+    "cost_per_token": Metric("$/token", "lower", lambda r: r.cost_per_token),
+    "time_to_train": Metric("s", "lower", lambda r: r.time_to_train_s),
+    "cost_to_train": Metric("$", "lower", lambda r: r.cost_to_train),
 }
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.plan import program_of
 from simcore.problem import InputError, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
-from simcore.workload import transformer_program
 
 Engine = Callable[[Design], Result]
 
@@ -43,9 +45,11 @@ def _reference(design: Design, engine: str) -> Result:
     reference.within_budget(design, links)
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, reference.time_collective(design, links), None, engine)
-    program = transformer_program(design)
-    timing = reference.time_program(design, program, place(design)[0], links)
-    return _result(design, timing, program, engine)
+    program = program_of(design)
+    placement = place(design)[0]
+    timing = reference.time_program(design, program, placement, links)
+    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    return _result(design, timing, program, engine, first)
 
 
 def _refuse(design: Design, engine: str) -> None:
@@ -73,29 +77,39 @@ def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     _refuse(design, "fast")
     if isinstance(design.workload, CollectiveWorkload):
         return _result(design, time_collective(design), None, "fast"), None
-    program = transformer_program(design)
+    program = program_of(design)
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    return _result(design, timing, program, "fast"), log
+    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    return _result(design, timing, program, "fast", first), log
 
 
-def _result(design: Design, timing: Timing, program: Program | None, engine: str) -> Result:
+def _result(
+    design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
+) -> Result:
+    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
+    further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     cost = cluster_cost(design)
     npus = design.cluster.npus
-    capacity = design.cluster.npu.memory.capacity
     memory: Memory | None = None
     throughput = mfu = None
     if program is not None:
-        memory = footprint(design, program)
+        memory = memory_of(design, program)
         throughput = program.tokens / seconds
-        peak = design.cluster.npu.peak[design.workload.precision]  # type: ignore[union-attr]
+        assert not isinstance(design.workload, CollectiveWorkload)
+        peak = design.cluster.npu.peak[design.workload.precision]
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn = energy(design, working / seconds, seconds)
+    each = per_token(
+        design.cost, design.workload, cost.total, drawn.energy, seconds, program.tokens if program is not None else None
+    )
+    cost = with_electricity(design, cost, drawn.power)
     return Result(
         iteration_time_s=seconds,
+        iteration_time_interval_s=_interval(design, seconds) if program is not None else None,
         throughput_tokens_per_s=throughput,
         mfu=mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
@@ -110,8 +124,8 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
         other_s=0.0,
         memory_bytes=memory,
-        memory_capacity_bytes=capacity,
-        fits=memory is None or memory.peak <= capacity,
+        memory_capacity_bytes=capacity(design),
+        fits=memory is None or fits(design, memory),
         network=_network_use(design, timing, seconds),
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
@@ -122,7 +136,28 @@ def _result(design: Design, timing: Timing, program: Program | None, engine: str
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
         npus=npus,
+        racks=racks(design),
+        electricity_cost=electricity(design, drawn.power),
+        energy_per_token_j=each.energy,
+        cost_per_token=each.cost,
+        time_to_train_s=each.time_to_train,
+        cost_to_train=each.cost_to_train,
+        time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
+        time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
+        throughput_counts="tokens" if program is None else program.counts,
     )
+
+
+def _interval(design: Design, seconds: float) -> tuple[float, float] | None:
+    """Prediction times the quantiles of measured over predicted time, within a node or over several."""
+    curve = design.cluster.npu.curve
+    if curve is None or curve.interval is None:
+        return None
+    regime: Literal["node", "nodes"] = "node" if len(design.cluster.dimensions) == 1 else "nodes"
+    if regime not in curve.interval:
+        return None
+    low, high = curve.interval[regime]
+    return low * seconds, high * seconds
 
 
 def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from simcore import catalog
+from simcore.compute_spec import ComputeModel
 from simcore.quantity import (
     Bandwidth,
     BandwidthPrice,
@@ -40,6 +41,36 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class LatentAttention(Frozen):
+    """Multi-head latent attention: queries, keys and values are expanded from low-rank latents.
+
+    DeepSeek-V2 (arXiv 2405.04434), section 2.1; keys are named as in the models' published configurations.
+    """
+
+    q_lora_rank: Count | None = None
+    """Width of the latent of the queries; none: they are projected from the hidden states."""
+    kv_lora_rank: Count
+    qk_nope_head_dim: Count
+    qk_rope_head_dim: Count
+    """Part of each head's query and key that carries the position; of the key, all heads share it."""
+    v_head_dim: Count
+
+
+class MixtureOfExperts(Frozen):
+    """Feed-forward layers of which every token takes `top_k` of `experts` (Shazeer et al. 2017, arXiv 1701.06538)."""
+
+    experts: Count
+    top_k: Count
+    feed_forward: Count
+    """Width of one expert."""
+    shared_feed_forward: Natural = 0
+    """Width of the experts that every token takes, all together."""
+    dense_layers: Natural = 0
+    """The first layers, whose feed-forward block is dense."""
+    capacity_factor: Annotated[float, Field(gt=0)] = 1.0
+    """Tokens an expert takes, over its even share; what is routed to it beyond that is dropped."""
+
+
 class Transformer(Frozen):
     """A decoder-only transformer by its shape."""
 
@@ -52,9 +83,13 @@ class Transformer(Frozen):
     """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
     feed_forward: Count | None = None
     kv_heads: Count | None = None
+    head_dim: Count | None = None
+    """Width of a head, hidden / heads unless given."""
     gated: Flag = False
     bias: Flag = True
     position: Literal["learned", "rotary"] = "learned"
+    latent_attention: LatentAttention | None = None
+    mixture_of_experts: MixtureOfExperts | None = None
     source: str = ""
 
     @property
@@ -63,9 +98,44 @@ class Transformer(Frozen):
         return self.feed_forward or 4 * self.hidden
 
     @property
+    def qk_head_dim(self) -> int:
+        """Width of a head's query and key."""
+        latent = self.latent_attention
+        return latent.qk_nope_head_dim + latent.qk_rope_head_dim if latent else self._head_dim
+
+    @property
+    def v_head_dim(self) -> int:
+        """Width of a head's value and output."""
+        return self.latent_attention.v_head_dim if self.latent_attention else self._head_dim
+
+    @property
+    def _head_dim(self) -> int:
+        return self.head_dim or self.hidden // self.heads
+
+    @property
+    def key_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.heads if self.latent_attention else self.kv_heads or self.heads
+
+    @property
+    def query_width(self) -> int:
+        """Width of the queries over all heads."""
+        return self.heads * self.qk_head_dim
+
+    @property
+    def output_width(self) -> int:
+        """Width of what attention gives to its last projection, over all heads."""
+        return self.heads * self.v_head_dim
+
+    @property
     def kv_width(self) -> int:
-        """Width of the keys (and of the values) over all their heads."""
-        return self.hidden * (self.kv_heads or self.heads) // self.heads
+        """Width of the keys and the values over all their heads, halved: of one of the two where they are equal."""
+        return self.key_heads * (self.qk_head_dim + self.v_head_dim) // 2
+
+    @property
+    def dense_layers(self) -> int:
+        """Layers, the first ones, whose feed-forward block is dense."""
+        return min(self.layers, self.mixture_of_experts.dense_layers) if self.mixture_of_experts else self.layers
 
 
 class NpuMemory(Frozen):
@@ -83,11 +153,47 @@ class GemmEfficiency(Frozen):
     half: Annotated[Work, Field(ge=0)] = 8e9
 
 
+class MatmulCurve(Frozen):
+    """How near tensor cores come to their peak in a matrix product; see `simcore.compute.matmul`."""
+
+    limit: Share
+    """Share of the peak that an endless product reaches."""
+    depth: Annotated[float, Field(ge=0)]
+    """Steps along k that filling and draining the pipeline of a tile costs."""
+    load: Annotated[float, Field(ge=0)]
+    """Share of the time to load a tile's operands from shared memory that its arithmetic does not hide."""
+    wave: Annotated[float, Field(ge=0, le=1)]
+    """How much of a last, partly filled wave of tiles costs as if it were full."""
+
+
+class Curve(Frozen):
+    """How a family of accelerators comes near its data sheet, as shares of it: one curve for all of them."""
+
+    name: str = ""
+    matmul: MatmulCurve
+    flash: Share
+    """Share of the peak that fused attention reaches."""
+    memory: Share
+    """Share of the memory bandwidth that streaming operators reach."""
+    kernel: Annotated[Time, Field(ge=0)]
+    """Time a kernel takes on the device beyond its roofline [s]."""
+    launch: Annotated[Time, Field(ge=0)]
+    """Least time from one operator to the next: what the host's software takes to launch it [s]."""
+    interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
+    """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
+    that the fit had not seen."""
+    sources: dict[str, str] = {}
+
+
 class NpuPower(Frozen):
     """Power of one NPU at full use and idle [W]."""
 
     max: Annotated[Power, Field(gt=0)]
     idle: Annotated[Power, Field(ge=0)]
+
+
+def _curve(value: Any) -> Any:
+    return catalog.entry("curves", value) if isinstance(value, str) else value
 
 
 class Npu(Frozen):
@@ -99,10 +205,24 @@ class Npu(Frozen):
     gemm: GemmEfficiency = GemmEfficiency()
     overhead: Annotated[Time, Field(ge=0)] = 4e-6
     """Time a kernel takes beyond its roofline [s]."""
+    multiprocessors: Count | None = None
+    """Streaming multiprocessors."""
+    flops_per_clock: Count | None = None
+    """Dense 16-bit FLOPs of one multiprocessor in one clock."""
+    curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
+    """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     power: NpuPower
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
+    compute: ComputeModel | None = None
+    """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _curve_needs_multiprocessors(self) -> Npu:
+        if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
+            raise ValueError("expected 'multiprocessors' and 'flops_per_clock' with a 'curve', got one or none of them")
+        return self
 
 
 class TierPrices(Frozen):
@@ -123,6 +243,9 @@ class PriceList(Frozen):
     """NPUs are not counted (the network alone)."""
     memory: Annotated[CapacityPrice, Field(ge=0)] = 8e-9
     electricity: Annotated[EnergyPrice, Field(ge=0)] = 0.1 / 3.6e6
+    electricity_in_total: Flag = False
+    """Whether `cost.total` counts the electricity of the whole lifetime, at the power of this design."""
+    npus_per_rack: Count = 32
     pue: Factor = 1.2
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     sources: dict[str, str] = {}
@@ -141,8 +264,28 @@ def preset(section: str, name: str) -> Any:
     return _SPECS[section].model_validate(catalog.entry(section, name))
 
 
+def _varied(section: str, value: dict[str, Any]) -> dict[str, Any]:
+    """A catalogue entry, `base`, with some of its keys changed."""
+    base = value["base"]
+    if not isinstance(base, str):
+        raise ValueError(f"expected the name of an entry of the catalogue as 'base', got {base!r}")
+    own = {key: entry for key, entry in value.items() if key != "base"}
+    return _merged(catalog.entry(section, base), own)
+
+
+def _merged(entry: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """`entry` with the keys of `own`, mappings in mappings too."""
+    both = {
+        key: _merged(entry[key], value) if isinstance(value, dict) and isinstance(entry.get(key), dict) else value
+        for key, value in own.items()
+    }
+    return {**entry, **both}
+
+
 def _named(section: str) -> tuple[Any, ...]:
     def read(value: Any) -> Any:
+        if isinstance(value, dict) and "base" in value:
+            return _varied(section, value)
         return preset(section, value) if isinstance(value, str) else value
 
     def written(value: Any) -> Any:

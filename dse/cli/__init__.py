@@ -17,6 +17,8 @@ COMMANDS = {
     "space": "what is in a space: size, examples, schema",
     "report": "front, plots and page again from a run folder",
     "verify": "the front once more on the reference engine",
+    "validate": "prediction against measured iterations",
+    "calibrate": "fit a device's efficiency curve to measured iterations",
     "astra": "run ASTRA-sim's own input files",
 }
 DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."

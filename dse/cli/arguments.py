@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 
+EXECUTORS = ("local", "ray", "ray-tune")
+"""As in `dse.execute`, which would bring the simulator along."""
+
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
@@ -14,6 +17,17 @@ def positive(text: str) -> int:
 def seed(text: str) -> int:
     """A seed: a whole number of 32 bits."""
     return _whole(text, 0, 2**32 - 1)
+
+
+def share(text: str) -> float:
+    """A share: 0 or more."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a share such as 0.05, got '{text}'")
+    return number
 
 
 def duration(text: str) -> float:

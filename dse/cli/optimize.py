@@ -6,18 +6,27 @@ SPACE is a YAML space, or the study.yaml of an earlier run, which repeats that r
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.cli.arguments import duration, positive, seed
+from dse.cli.arguments import EXECUTORS, duration, positive, seed, share
 
+ENDED = {
+    "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
+    "time": "stopped after {trials} trials: the time is up",
+    "stagnation": "stopped after {trials} trials: the front no longer grows",
+    "gap": "stopped after {trials} trials: the front is as near to its proven bounds as was asked",
+}
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
   dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
   dse optimize spaces/gpt3.yaml --trials 2000 --out runs/gpt3-tpe --sampler tpe --resume
   dse optimize runs/transformer1t/study.yaml --out runs/again
+  dse optimize spaces/transformer1t.yaml --trials 100000 --sampler random --executor ray --address auto
 """
 
 
@@ -27,12 +36,37 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400; exact: all it needs]"
     )
-    command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [no limit]")
+    command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [study.timeout]")
     command.add_argument(
-        "--sampler", metavar="NAME", help="auto, random, exhaustive, exact, nsga2, nsga3, tpe [study.sampler, auto]"
+        "--stagnation", type=positive, metavar="N", help="stop when the front has not grown over N trials [never]"
+    )
+    command.add_argument("--gap", type=share, metavar="X", help="stop when within X of every proven bound [never]")
+    command.add_argument(
+        "--sampler",
+        metavar="NAME",
+        help="auto, exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, or package.module:Class of an "
+        "Optuna sampler [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=positive, default=1, metavar="N", help="worker processes [1]")
+    command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
+    command.add_argument(
+        "--executor", choices=EXECUTORS, help="where to evaluate: local, ray, or through Ray Tune [local]"
+    )
+    command.add_argument(
+        "--address", metavar="A", help="Ray cluster: auto, local, HOST:PORT [RAY_ADDRESS, else a private one here]"
+    )
+    command.add_argument(
+        "--storage",
+        metavar="URL",
+        help="database of a study that several drivers share, as Optuna takes it",
+    )
+    command.add_argument("--study-name", metavar="NAME", help="of a shared study [space name]")
+    command.add_argument(
+        "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
+    )
+    command.add_argument(
+        "--start-timeout", type=duration, default=60.0, metavar="SECONDS", help="give up without a worker for this [60]"
+    )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
     command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
@@ -42,20 +76,29 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import ENDLESS
-    from dse.run import Settings, load_record, next_free, open_space, optimize
+    from dse.drive import drive
+    from dse.run import Settings, load_record, next_free, open_space
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
-    sampler = _sampler(options.sampler or base["sampler"])
+    sampler = _sampler(options.sampler, base["sampler"])
     # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
     unlimited = sampler == "exact" and earlier is None
     settings = Settings(
         sampler=sampler,
         trials=options.trials or (ENDLESS if unlimited else base["trials"]),
         seed=base["seed"] if options.seed is None else options.seed,
-        timeout=options.timeout,
+        timeout=options.timeout or space.settings.timeout,
         jobs=options.jobs,
         engine=_engine(options.engine, earlier),
+        executor=options.executor or base.get("executor", "local"),
+        address=options.address,
+        design_timeout=options.design_timeout or base.get("design_timeout"),
+        start_timeout=options.start_timeout,
+        storage=options.storage,
+        study_name=options.study_name,
+        stagnation=options.stagnation or base.get("stagnation"),
+        gap=base.get("gap") if options.gap is None else options.gap,
     )
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -66,8 +109,9 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
 
-    with Progress(space, settings.trials) as progress:
-        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start, progress.note)
+    with Progress(space, settings.trials) as progress, _quiet(settings.executor):
+        notes = (progress.watch, progress.note)
+        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, *notes)
     record = load_record(folder)
     write_reports(record, folder)
     if options.json:
@@ -80,12 +124,28 @@ def run(options: argparse.Namespace) -> int:
     if ended == "interrupted":
         print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
         return 130
-    if ended == "exhausted" and len(record.trials) < settings.trials:
-        print(f"the sampler found no design beyond these {len(record.trials)}", file=sys.stderr)
+    if ended in ENDED and len(record.trials) < settings.trials:
+        print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
     if not record.feasible:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _quiet(executor: str) -> Iterator[None]:
+    """Keep what Ray prints off stdout, which is for results; say what takes the first seconds, and how it can end."""
+    if executor == "local":
+        yield
+        return
+    from dse.execute.workers import WorkersError
+
+    print(f"{executor}: connecting", file=sys.stderr)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
+            yield
+        except WorkersError as error:
+            raise WorkersError(f"{error}\nwhat was evaluated is saved; continue with --resume") from None
 
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
@@ -102,11 +162,13 @@ def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
     return name
 
 
-def _sampler(name: str) -> str:
+def _sampler(given: str | None, named: str) -> str:
+    """The sampler to use; see `_engine` for one that a file names."""
     from dse.settings import sampler_problems
     from simcore.problem import InputError
 
-    problems = sampler_problems(name, ("--sampler",))
+    where = ("--sampler",) if given else ("sampler",)
+    problems = sampler_problems(given or named, where, by_path=given is not None)
     if problems:
-        raise InputError(problems, "command line")
-    return name
+        raise InputError(problems, "command line" if given else "study.yaml")
+    return given or named

@@ -21,9 +21,8 @@ def print_result(design: Design, result: Result) -> None:
             console.print()
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.peak - result.memory_capacity_bytes
-        console.print(
-            f"does not fit: {human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
-        )
+        what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
+        console.print(f"does not fit: {what if over > 0 else 'one of its two memories has to hold more than it can'}")
 
 
 Section = tuple[str, Table]
@@ -38,7 +37,11 @@ def _table(*columns: str) -> Table:
 
 def _time(result: Result) -> Section:
     total = result.iteration_time_s
-    rate = f", {result.throughput_tokens_per_s:,.0f} tokens/s" if result.throughput_tokens_per_s else ""
+    rate = (
+        f", {result.throughput_tokens_per_s:,.0f} {result.throughput_counts}/s"
+        if result.throughput_tokens_per_s
+        else ""
+    )
     mfu = f", MFU {100 * result.mfu:.1f} %" if result.mfu else ""
     table = _table("", "", "")
     exposed = result.exposed_communication_s
@@ -56,6 +59,10 @@ def _time(result: Result) -> Section:
     for name, seconds in parts.items():
         if seconds:
             table.add_row(name, human(seconds, "s"), f"{100 * seconds / total:.1f} %")
+    if result.time_to_first_token_s is not None:
+        table.add_row("time to first token", human(result.time_to_first_token_s, "s"))
+    if result.time_per_output_token_s is not None:
+        table.add_row("time per output token", human(result.time_per_output_token_s, "s"))
     return f"Iteration {human(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
 
 
@@ -66,6 +73,10 @@ def _memory(result: Result) -> Section | None:
     table = _table("", "")
     for name in ("weights", "gradients", "optimizer", "activations", "peak"):
         table.add_row(name, human(getattr(memory, name), "B"))
+        if name == "activations" and memory.kv_cache:
+            table.add_row("keys and values", human(memory.kv_cache, "B"))
+    if memory.expanded:
+        table.add_row("of which in expanded memory", human(memory.expanded, "B"))
     verdict = "fits" if result.fits else "does not fit"
     return f"Memory per NPU of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", table
 
@@ -87,5 +98,5 @@ def _cost(result: Result) -> Section:
         table.add_row("expanded memory", human(cost.memory, "$"))
     table.add_row("energy of an iteration", human(result.energy_j, "J"))
     if result.perf_per_cost is not None:
-        table.add_row("performance per cost", f"{result.perf_per_cost:.4g} tokens/s/$")
+        table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     return f"Cost {human(cost.total, '$')}, power {human(result.power_w, 'W')}", table

@@ -24,12 +24,13 @@ def magnitude_of(text: str) -> float:
 
 
 def print_samples(space: Space, count: int, seed: int) -> None:
-    """Print `count` valid designs, each a YAML document."""
+    """Print `count` valid designs, each a YAML document; of each workload in turn where there are several."""
     generator = np.random.default_rng(seed)
+    plain = [space.of_job(job) for job in space.jobs] or [space]
     found = drawn = 0
     while found < count and drawn < _MOST_DRAWN:
         drawn += 1
-        design, _ = parse_design(space.fill(RandomDraw(generator)).document)
+        design, _ = parse_design(plain[found % len(plain)].fill(RandomDraw(generator)).document)
         if design is not None and not check(design):
             print("---")
             print(dump_document(design.document()), end="")
@@ -40,17 +41,33 @@ def print_samples(space: Space, count: int, seed: int) -> None:
 
 def print_summary(space: Space) -> None:
     """Print objectives, constraints, and the values each hole took in a few hundred draws."""
+    what = "clusters to choose from" if space.jobs else "combinations"
+    print(f"{space.name}: {_size(space)} {what}")
+    print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
+    print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
+    decided = _print_holes(space, frozenset())
+    for job in space.jobs:
+        plain = space.of_job(job)
+        print(f"tuned for {job.name} (weight {job.weight:g}), {_size(plain)} designs:")
+        _print_holes(plain, decided)
+
+
+def _size(space: Space) -> str:
+    count = space.count()
+    return "infinitely many" if math.isinf(count) else f"{count:,.0f}"
+
+
+def _print_holes(space: Space, known: frozenset[str]) -> frozenset[str]:
+    """Print the values that each hole takes, but those of `known`; the paths of all."""
     generator = np.random.default_rng(0)
     seen: dict[str, dict[str, None]] = {}
     for _ in range(300):
         for path, value in space.fill(RandomDraw(generator)).params.items():
             seen.setdefault(path, {})[str(value)] = None
-    count = space.count()
-    size = "infinitely many" if math.isinf(count) else f"{count:,.0f}"
-    print(f"{space.name}: {size} combinations")
-    print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
-    print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
     for path, values in seen.items():
+        if path in known:
+            continue
         shown = sorted(values, key=lambda text: (magnitude_of(text), text))[:_MOST_SHOWN]
         more = f", … ({len(values)} seen)" if len(values) > _MOST_SHOWN else ""
         print(f"  {path}: {', '.join(shown)}{more}")
+    return frozenset(seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 
 from dse.cli.arguments import positive, seed
 
@@ -18,7 +19,9 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse space`."""
     command.add_argument("space", metavar="SPACE", help="YAML space")
-    command.add_argument("--count", action="store_true", help="number of combinations")
+    command.add_argument(
+        "--count", action="store_true", help="number of combinations (of clusters, where one is bought)"
+    )
     command.add_argument("--sample", type=positive, metavar="N", help="N designs drawn at random, as YAML documents")
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of --sample [0]")
     command.add_argument("--schema", action="store_true", help="JSON Schema of spaces, for editors")
@@ -34,8 +37,9 @@ def run(options: argparse.Namespace) -> int:
 
         print(json.dumps(space_schema(), indent=2))
     elif options.count:
-        count = space.count()
-        print("infinite" if math.isinf(count) else f"{count:.0f}")
+        print(_written(space.count()))
+        for job in space.jobs:
+            print(f"{job.name}: {_written(space.of_job(job).count())} designs over these", file=sys.stderr)
     elif options.sample is not None:
         from dse.cli.sample import print_samples
 
@@ -45,3 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
         print_summary(space)
     return 0
+
+
+def _written(count: float) -> str:
+    return "infinite" if math.isinf(count) else f"{count:.0f}"

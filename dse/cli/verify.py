@@ -7,8 +7,12 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dse.cli.arguments import duration, positive
+
+if TYPE_CHECKING:
+    from dse.verify import Verified
 
 EXAMPLES = """examples:
   dse verify runs/transformer1t --budget 300
@@ -38,32 +42,48 @@ def run(options: argparse.Namespace) -> int:
     if not record.front:
         print("nothing to verify: no feasible design", file=sys.stderr)
         return 1
-    rows = []
+    rows: list[Verified] = []
+    total = sum(len(trial.parts) for trial in record.front)
     for row in verify(record, options.budget, options.jobs, options.links):
         rows.append(row)
-        print(f"{len(rows)}/{len(record.front)} trial {row.trial}: {_percent(row.difference)}", file=sys.stderr)
+        print(f"{len(rows)}/{total} {_name(row)}: {_percent(row.difference)}", file=sys.stderr)
     compared = [row for row in rows if row.reference_s is not None]
     fast = ranks([row.fast_s for row in compared])
     reference = ranks([row.reference_s for row in compared if row.reference_s is not None])
-    placed = {row.trial: pair for row, pair in zip(compared, zip(fast, reference, strict=True), strict=True)}
+    placed = {
+        (row.trial, row.workload): pair for row, pair in zip(compared, zip(fast, reference, strict=True), strict=True)
+    }
     if options.json:
-        document = [{**asdict(row), "difference": row.difference, "ranks": placed.get(row.trial)} for row in rows]
+        document = [
+            {**asdict(row), "difference": row.difference, "ranks": placed.get((row.trial, row.workload))}
+            for row in rows
+        ]
         print(json.dumps(document, indent=2))
         return 0
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("trial", "whole", "fast", "reference", "difference", "rank", "reduced"):
         table.add_column(name, justify="left" if name == "reduced" else "right")
     for row in rows:
-        a, b = placed.get(row.trial, ("", ""))
+        a, b = placed.get((row.trial, row.workload), ("", ""))
         times = [human(row.full_s, "s"), human(row.fast_s, "s")]
         times.append("" if row.reference_s is None else human(row.reference_s, "s"))
         rank = f"{a}" if a == b else f"{a} -> {b}"
-        table.add_row(str(row.trial), *times, _percent(row.difference), rank, ", ".join(row.reduced) or "nothing")
+        table.add_row(
+            _name(row).removeprefix("trial "),
+            *times,
+            _percent(row.difference),
+            rank,
+            ", ".join(row.reduced) or "nothing",
+        )
     Console().print(table)
     changed = sum(a != b for a, b in placed.values())
     worst = max((abs(row.difference) for row in rows if row.difference is not None), default=None)
     print(f"{len(compared)} of {len(rows)} compared, largest difference {_percent(worst)}, changes of rank {changed}")
     return 0 if compared else 1
+
+
+def _name(row: Verified) -> str:
+    return f"trial {row.trial} {row.workload}".rstrip()
 
 
 def _percent(difference: float | None) -> str:

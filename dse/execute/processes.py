@@ -13,16 +13,16 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor
 
-_evaluator: Evaluator | None = None
+_evaluator: Evaluate | None = None
 
 CHUNK = 4
 """Designs per call: enough to hide the call, few enough to lose little."""
 
 
-def _prepare(evaluator: Evaluator) -> None:
+def _prepare(evaluator: Evaluate) -> None:
     global _evaluator
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _evaluator = evaluator
@@ -40,7 +40,7 @@ class WorkerDiedError(RuntimeError):
 class Processes(Executor):
     """A pool of worker processes."""
 
-    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
+    def __init__(self, evaluator: Evaluate, jobs: int) -> None:
         self._evaluator, self._jobs = evaluator, jobs
         self._pool = self._start()
 
@@ -50,7 +50,8 @@ class Processes(Executor):
 
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """See `Executor.map`."""
-        chunks = [list(documents[i : i + CHUNK]) for i in range(0, len(documents), CHUNK)]
+        batch = list(documents)
+        chunks = [batch[i : i + CHUNK] for i in range(0, len(batch), CHUNK)]
         futures: list[Future[list[Outcome]]] = [self._pool.submit(_evaluate, chunk) for chunk in chunks]
         for i, chunk in enumerate(chunks):
             try:

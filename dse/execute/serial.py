@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor
 
 
 class Serial(Executor):
     """No workers, no start-up time."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluate) -> None:
         self._evaluator = evaluator
 
     def map(self, documents: Documents) -> Iterator[Outcome]:

@@ -4,6 +4,10 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
+
+Where a cluster is bought for several workloads a member's `design` and `metrics` are those of the first, and
+`workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
+best cluster) stand beside the front.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from typing import Any
 from dse.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.values import to_json
+from dse.report.workloads import member_workloads, purchase_document
 
 
 def pareto_json(record: StudyRecord, summary: Summary) -> str:
@@ -25,7 +30,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
-        "front": [_member(record, trial) for trial in summary.front],
+        "front": [_member(record, summary, trial) for trial in summary.front],
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,
@@ -38,14 +43,17 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "failed": summary.failed,
         "sampler": record.sampler,
         "seed": record.seed,
+        **purchase_document(record, summary),
     }
 
 
-def _member(record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
+def _member(record: StudyRecord, summary: Summary, trial: TrialRecord) -> dict[str, Any]:
+    bought = {"workloads": member_workloads(record, summary, trial)} if trial.workloads else {}
     return {
         "trial": trial.number,
         "values": {objective.name: trial.values[objective.name] for objective in record.objectives},
         "params": trial.params,
         "design": trial.design,
         "metrics": trial.metrics,
+        **bought,
     }

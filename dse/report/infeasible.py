@@ -63,12 +63,12 @@ def _closest(trials: list[TrialRecord]) -> str:
         return ""
     best = min(measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
     misses = " and ".join(f"'{clean(name)}' by {missed:.3g}" for name, missed in _broken(best).items())
-    what = "" if best.design is None else f" ({headline(best.design, _SAID)})"
+    what = "" if best.design is None else f" ({headline(best.decided, _SAID)})"
     return f"The closest is trial {best.number}{what}: it misses {misses}{_memory(best)}."
 
 
 def _memory(trial: TrialRecord) -> str:
-    if trial.metrics is None:
+    if trial.metrics is None or trial.workloads:
         return ""
     outcome = result(trial.metrics)
     if outcome.memory_bytes is None or outcome.memory_bytes.peak <= outcome.memory_capacity_bytes:

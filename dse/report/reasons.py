@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dse.report.units import percent
+from dse.record import TrialRecord
+from dse.report.units import clean, percent
 from dse.report.values import result
 from simcore.result import ExposedCommunication, Result
 
@@ -36,6 +37,18 @@ def reason(metrics: Mapping[str, Any] | None) -> str:
     clauses = [_bound_by(outcome), _memory(outcome), _money(outcome)]
     text = "; ".join(clause for clause in clauses if clause)
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def reasons(trial: TrialRecord) -> str:
+    """`reason` of a trial: of each workload's design, with its name, where a cluster is bought for several."""
+    said = [(name, reason(part.metrics)) for name, part in trial.parts]
+    return " ".join(f"{clean(name)}: {text}" if name else text for name, text in said if text)
+
+
+def bounds_by(trial: TrialRecord) -> str:
+    """`bound_by` of a trial, likewise."""
+    said = [(name, bound_by(part.metrics)) for name, part in trial.parts]
+    return "; ".join(f"{clean(name)}: {text}" if name else text for name, text in said if text)
 
 
 def bound_by(metrics: Mapping[str, Any] | None) -> str:

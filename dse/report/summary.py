@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.regret import WorkloadRegret, regrets
 from dse.report.values import finite
 
 
@@ -40,6 +41,8 @@ class Summary:
     """What the sampler proved of the whole space, if it proves anything."""
     gaps: Mapping[str, float | None]
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
+    regrets: tuple[WorkloadRegret, ...] = ()
+    """Of each workload that a cluster is bought for."""
 
     @property
     def cuts(self) -> int:
@@ -69,6 +72,7 @@ def summarize(record: StudyRecord) -> Summary:
         bounds=bounds,
         proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
+        regrets=regrets(record),
     )
 
 

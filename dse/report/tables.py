@@ -1,9 +1,10 @@
 """`trials.csv`, `trials.parquet`, `pareto.csv`: one row a trial, one column a thing that is known about it.
 
 Columns are: number, state, the objectives, every other metric of `simcore.result.METRICS`, the largest violation and
-one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance. All numbers
-are SI. The objectives of a cut trial are empty: what is known of them are bounds, not values. Nothing in the tables
-depends on when, where, or by how many workers the study ran.
+one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance. Where a cluster
+is bought for several workloads, `NAME: …` has each one's state, objectives, regrets and software. All numbers are SI.
+The objectives of a cut trial are empty: what is known of them are bounds, not values. Nothing in the tables depends on
+when, where, or by how many workers the study ran.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dse.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.values import cell, finite, plain, trial_metrics
+from dse.report.workloads import workload_cells
 from simcore.result import METRICS
 
 if TYPE_CHECKING:
@@ -38,17 +40,21 @@ class Table:
 def trials_table(record: StudyRecord) -> Table:
     """Every trial, in order."""
     names = _Names.of(record)
-    return Table(names.columns, tuple(names.row(trial) for trial in record.trials), names.numbers)
+    workloads = workload_cells(record)
+    columns = tuple(dict.fromkeys(name for cells in workloads.values() for name in cells))
+    rows = tuple({**names.row(trial), **workloads.get(trial.number, {})} for trial in record.trials)
+    return Table((*names.columns, *columns), rows, names.numbers)
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> Table:
     """The members of the front in its order, with `rank` (from 1) and whether each is the knee."""
-    names = _Names.of(record)
+    table = trials_table(record)
+    by_number = {row["number"]: row for row in table.rows}
     rows = tuple(
-        {**names.row(trial), "rank": rank, "knee": trial.number == summary.knee}
+        {**by_number[trial.number], "rank": rank, "knee": trial.number == summary.knee}
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return Table((*names.columns, "rank", "knee"), rows, names.numbers)
+    return Table((*table.columns, "rank", "knee"), rows, table.numbers)
 
 
 def csv_text(table: Table) -> str:

@@ -18,11 +18,12 @@ from rich.text import Text
 from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import Comparison, compare
 from dse.report.infeasible import explain_infeasible
-from dse.report.reasons import reason
+from dse.report.reasons import reasons
 from dse.report.summary import Summary, spread, summarize
-from dse.report.units import MISSING, Scale, clean, label, number, scale
+from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
 from dse.report.words import bound, counts, prices, proof, volume
+from dse.report.workloads import EXPLAINED, own_best, workload_tables
 from simcore.result import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]
@@ -55,7 +56,7 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
     numbers = [trial.number for trial in members]
     knee = frozenset() if summary.knee is None else frozenset({numbers.index(summary.knee)})
     shown = spread(len(members), _LONGEST, knee)
-    compared = compare([trial.design for trial in members])
+    compared = compare([trial.decided for trial in members])
     size = "1 design" if len(members) == 1 else f"{number(len(members))} designs"
     _say(console, f"{clean(record.space)}: {size} on the Pareto front", "bold")
     if compared.common:
@@ -66,10 +67,29 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
         wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
     )
     if summary.knee is not None:
-        why = next(reason(trial.metrics) for trial in members if trial.number == summary.knee)
+        why = next(reasons(trial) for trial in members if trial.number == summary.knee)
         _say(console, f"★ Knee: trial {summary.knee}. {why}")
+    _print_workloads(record, summary, shown, console)
     if len(shown) < len(members):
         _say(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
+
+
+def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int], console: Console) -> None:
+    """What each workload has on the clusters of the front, and which it would have chosen alone."""
+    told = workload_tables(record, summary, software=False)
+    if not told:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table.add_column("trial", justify="right", no_wrap=True)
+    for workload in told:
+        for heading in workload.headings:
+            table.add_column(_text(f"{shorten(workload.title, 20)}\n{heading}", console), justify="right")
+    for index in shown:
+        cells = [cell for workload in told for cell in workload.rows[index]]
+        table.add_row(str(summary.front[index].number), *(_text(cell, console) for cell in cells))
+    console.print(table)
+    for sentence in [EXPLAINED, *own_best(record, summary)]:
+        _say(console, sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 _Steps = tuple[tuple[float, str], ...]
 
 _STEPS: dict[str, _Steps] = {
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
+    "s": ((86400.0, "days"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
     "$": ((1e6, "M$"), (1e3, "k$"), (1.0, "$")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
     "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W")),
     "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")),
+    "J/token": ((1.0, "J/token"), (1e-3, "mJ/token"), (1e-6, "uJ/token")),
+    "$/token": ((1.0, "$/token"), (1e-3, "$/k tokens"), (1e-6, "$/M tokens"), (1e-9, "$/G tokens")),
     "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
     "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),
 }
@@ -32,6 +34,7 @@ _LABELS = {
     "cost.memory": "memory cost",
     "perf_per_cost": "performance per cost",
     "npus": "NPUs",
+    "cost.electricity": "cost of electricity",
 }
 MISSING = "–"
 

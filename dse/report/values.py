@@ -31,7 +31,13 @@ def _part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
 
 
 def trial_metrics(trial: TrialRecord) -> dict[str, float | None]:
-    """Every metric of `METRICS` by name [SI]; all None where the trial was not simulated."""
+    """Every metric of `METRICS` by name [SI]; all None where the trial was not simulated.
+
+    Of a cluster for several workloads those that are the same for all of them.
+    """
+    if trial.workloads:
+        each = [trial_metrics(part) for _, part in trial.parts]
+        return {name: value if all(m[name] == value for m in each) else None for name, value in each[0].items()}
     if trial.metrics is None:
         return dict.fromkeys(METRICS)
     return {name: finite(value) for name, value in metrics(result(trial.metrics)).items()}

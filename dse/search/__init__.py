@@ -1,21 +1,23 @@
 """Which designs to try: one file per way."""
 
+from dse.search.auto import PROVABLE, choose
 from dse.search.base import Proposal, Prover, Sampler
 from dse.space import Space
 
-SMALL = 2000
-"""A space of at most this many combinations is searched exhaustively by `auto`."""
 
+def resolve(name: str, space: Space, engine: str | None = None) -> str:
+    """The sampler that `auto` stands for; any other name as it is.
 
-def resolve(name: str, space: Space, trials: int) -> str:
-    """The sampler that `auto` stands for: exhaustive where the space is small, else NSGA-II."""
-    if name != "auto":
-        return name
-    return "exhaustive" if space.count() <= max(SMALL, trials) else "nsga2"
+    One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
+    """
+    return choose(space, engine) if name == "auto" else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
-    """A sampler by name (one of `dse.settings.SAMPLERS` but `auto`)."""
+    """A sampler by name: one of `dse.settings.SAMPLERS` but `auto`, or `package.module:Class` of an Optuna sampler.
+
+    Raises `InputError` where it cannot be had (see `dse.search.named`) or cannot search the space.
+    """
     if name == "exhaustive":
         from dse.search.exhaustive import Exhaustive
 
@@ -24,9 +26,21 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exact import Exact
 
         return Exact(space, seed)
+    if name == "random":
+        from dse.search.random import Random
+
+        return Random(space, seed)
+    if name == "guided":
+        from dse.search.guided import Guided
+
+        return Guided(space, seed)
+    if ":" in name:
+        from dse.search.named import named
+
+        return named(name, space, seed)
     from dse.search.optuna_sampler import MAKERS
 
     return MAKERS[name](space, seed)
 
 
-__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve"]
+__all__ = ["PROVABLE", "Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.fill import Filled
+from simcore.design import Design
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,15 @@ class Proposal:
 
     filled: Filled
     handle: Any = None
+    design: Design | None = None
+    """The design, where the sampler has it."""
 
 
 class Sampler(ABC):
     """A way to choose which designs to try. Same space, seed and outcomes: same proposals."""
+
+    learns: bool = True
+    """Whether what it proposes depends on what it is told."""
 
     @abstractmethod
     def ask(self) -> Proposal | None:

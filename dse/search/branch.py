@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from dse.constraint import Constraint
 from dse.objective import Objective
+from dse.screen import known_before
 from dse.search.parts import Networks, Part, parsed
 from simcore.bound import bound
 from simcore.bound_many import Family, Iteration, collective_seconds, compute_seconds, metric_bounds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
-from simcore.memory.footprint import footprint
+from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.plan import program_of
 from simcore.problem import dotted
 from simcore.program import Program
-from simcore.result import METRICS
-from simcore.workload import transformer_program
+from simcore.result import METRICS, Memory
 
 Matrix = NDArray[np.float64]
 
@@ -40,8 +41,7 @@ class Node:
     design: Design
     """The job on one of them."""
     program: Program | None
-    peak: float | None
-    """Peak memory [B]."""
+    memory: Memory | None
     live: NDArray[np.bool_]
     compute: float
     """Least time whatever the network [s]."""
@@ -68,23 +68,22 @@ class Brancher:
         """The job on each shape where some design of it can be; the rest is cut."""
         own = parsed({**shapes[0].parts[0].document, **job.document})
         found: list[Node] = []
-        programs: dict[int, tuple[Program | None, float | None]] = {}
+        programs: dict[str, tuple[Program | None, Memory | None]] = {}
         for networks in shapes:
             live = self._sound(own, networks)
             if not live.any():
                 continue
             first = next(family for family, _, where in networks.spans() if live[where].any())
             design = joined(own, first.design)
-            npus = design.cluster.npus
-            if npus not in programs:
-                programs[npus] = _program(design)
-            program, peak = programs[npus]
-            broken = self._broken_constraint(design, peak)
+            if networks.memory_key not in programs:
+                programs[networks.memory_key] = _program(design)
+            program, memory = programs[networks.memory_key]
+            broken = self._broken_constraint(design, memory)
             if broken is not None:
                 self._count(broken, int(live.sum()))
                 continue
             compute = compute_seconds(design, program) if program else 0.0
-            found.append(Node(networks, design, program, peak, live, compute))
+            found.append(Node(networks, design, program, memory, live, compute))
         return found
 
     def relaxed(self, node: Node) -> Matrix:
@@ -112,10 +111,10 @@ class Brancher:
     def _losses(self, node: Node, seconds: Matrix) -> Matrix:
         live = node.live
         cost = {name: values[live] for name, values in node.networks.cost.items()}
-        found = metric_bounds(node.design, node.program, node.peak, seconds[live], cost)
+        found = metric_bounds(node.design, node.program, node.memory, seconds[live], cost)
         out = np.empty((int(live.sum()), len(self.objectives)))
         for column, objective in enumerate(self.objectives):
-            value = found[objective.name]
+            value = found.get(objective.name)
             better = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
             if value is None or objective.direction != better:
                 out[:, column] = -np.inf  # nothing is proven in this direction
@@ -141,7 +140,9 @@ class Brancher:
 
     def _broken_networks(self, networks: Networks, own: Design) -> NDArray[np.bool_]:
         """Networks that break a constraint which looks at nothing else; counted with every job."""
-        constraints = [c for c in self.constraints if c.early and all(map(_of_network, _names(c)))]
+        constraints = [
+            c for c in self.constraints if known_before(c, networks.design) and all(map(_of_network, _names(c)))
+        ]
         mask = np.zeros(len(networks.parts), bool)
         for constraint in constraints:
             known = self._broken.setdefault(networks, {})
@@ -160,13 +161,12 @@ class Brancher:
             mask |= known[constraint.name]
         return mask
 
-    def _broken_constraint(self, design: Design, peak: float | None) -> str | None:
+    def _broken_constraint(self, design: Design, memory: Memory | None) -> str | None:
         """The constraint that the job breaks on all networks of its shape."""
-        capacity = design.cluster.npu.memory.capacity
         known: Mapping[str, float | None] = {
-            "memory.peak": peak,
-            "memory.capacity": capacity,
-            "fits": float(peak is None or peak <= capacity),
+            "memory.peak": None if memory is None else memory.peak,
+            "memory.capacity": capacity(design),
+            "fits": float(memory is None or fits(design, memory)),
             "npus": float(design.cluster.npus),
         }
         for constraint in self.constraints:
@@ -199,11 +199,11 @@ def joined(job: Design, network: Design) -> Design:
     )
 
 
-def _program(design: Design) -> tuple[Program | None, float | None]:
+def _program(design: Design) -> tuple[Program | None, Memory | None]:
     if isinstance(design.workload, CollectiveWorkload):
         return None, None
-    program = transformer_program(design)
-    return program, footprint(design, program).peak
+    program = program_of(design)
+    return program, memory_of(design, program)
 
 
 def _names(constraint: Constraint) -> list[str]:

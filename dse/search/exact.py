@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dse.pareto import front_mask
 from dse.search.base import Proposal, Prover
 from dse.search.branch import Brancher, Matrix, Node
-from dse.search.parts import Networks, Part, Parts, parsed
+from dse.search.parts import Networks, Part, Parts, parsed, proven_kind
 from dse.space import Space
 from simcore.problem import InputError, Problem
 
@@ -62,6 +62,13 @@ class Exact(Prover):
 
     def __init__(self, space: Space, seed: int) -> None:
         del seed
+        if space.jobs:
+            fix = "use another sampler; study.tune_sampler can be exact"
+            raise InputError([Problem(("study", "sampler"), "one workload for exact", f"{len(space.jobs)}", fix)])
+        if not proven_kind(space.template):
+            expected = "a transformer's training or a collective for exact, of whose times bounds are proven"
+            problem = Problem(("study", "sampler"), expected, "another kind of workload", "use another sampler")
+            raise InputError([problem])
         points = space.count()
         if points > MOST:
             found = "a continuous hole" if points == float("inf") else f"{points:.3g}"

@@ -9,15 +9,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import optuna
 
 from dse.search.base import Proposal, Sampler
 from dse.space import Space
+from simcore.problem import InputError, Problem
 
 MOST_CATEGORIES = 100
 """Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
+
+FORGET = 1000
+"""Trials after which a sampler that does not learn starts with an empty memory."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +52,45 @@ class OptunaDraw:
 class OptunaSampler(Sampler):
     """Any sampler of Optuna; `smooth` ones get degrees and shares as weights instead of an index."""
 
-    def __init__(self, space: Space, sampler: Any, smooth: bool) -> None:
+    def __init__(self, space: Space, sampler: Any, smooth: bool, learns: bool = True) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space, self._smooth = space, smooth
-        self._study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
+        self._space, self.smooth, self.learns = space, smooth, learns
+        self.sampler, self._asked = sampler, 0
+        self._study = self._new_study()
+
+    def _new_study(self) -> Any:
+        return optuna.create_study(directions=["minimize"] * len(self._space.objectives), sampler=self.sampler)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself."""
+        self._asked += 1
+        if not self.learns and self._asked % FORGET == 0:
+            self._study = self._new_study()  # its memory is of no use, and a sweep has millions of trials
         trial = self._study.ask()
-        return Proposal(self._space.fill(OptunaDraw(trial, self._smooth)), trial)
+        return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
+        if not self.learns:
+            return
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
         self._study.tell(proposal.handle, losses)
 
+    def learn(self, trial: Any) -> None:
+        """Take in a finished trial (`dse.search.replay.finished`) that this sampler did not propose."""
+        self._study.add_trial(trial)
+
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
+        if not self.learns:
+            return
         self._study.tell(proposal.handle, state=optuna.trial.TrialState.FAIL)
 
 
 def population(space: Space) -> int:
     """Population of the genetic samplers: 20 reach further in a few hundred trials than Optuna's 50."""
     return 20 if len(space.objectives) <= 2 else 40
-
-
-def random(space: Space, seed: int) -> OptunaSampler:
-    """Independent uniform choices."""
-    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False)
 
 
 def nsga2(space: Space, seed: int) -> OptunaSampler:
@@ -100,9 +115,32 @@ def tpe(space: Space, seed: int) -> OptunaSampler:
     return OptunaSampler(space, sampler, smooth=True)
 
 
+def qmc(space: Space, seed: int) -> OptunaSampler:
+    """Scrambled Sobol points (Bergstra, Bengio 2012, section 5); the first trial sets the dimensions they fill."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.QMCSampler(scramble=True, seed=seed, warn_independent_sampling=False)
+    return OptunaSampler(space, sampler, smooth=True)
+
+
+def gp(space: Space, seed: int) -> OptunaSampler:
+    """Gaussian processes with expected hypervolume improvement; needs torch.
+
+    Raises `InputError` where torch is not installed.
+    """
+    if find_spec("torch") is None:
+        fix = "pip install torch, or use guided, which needs nothing more"
+        raise InputError([Problem(("sampler",), "torch, which Optuna's GPSampler needs", "no torch", fix)], "sampler")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.GPSampler(seed=seed, deterministic_objective=True)
+    return OptunaSampler(space, sampler, smooth=True)
+
+
 MAKERS: dict[str, Callable[[Space, int], OptunaSampler]] = {
-    "random": random,
     "nsga2": nsga2,
     "nsga3": nsga3,
     "tpe": tpe,
+    "qmc": qmc,
+    "gp": gp,
 }

@@ -20,12 +20,14 @@ from dse.draw import FixedDraw, Odometer
 from dse.expression import Expression
 from dse.fill import Filled, fill_template
 from dse.hole import Choice, Expr, Product, Split
+from dse.npus import following
 from dse.space import Space
 from simcore.bound_many import Family, linear
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design import Design
 from simcore.load import parse_design
 from simcore.result import Cost
+from simcore.workload_spec import workload_kind
 
 JOB = ("workload", "parallelism")
 
@@ -62,7 +64,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """Networks of one NPU type and one shape (sizes, placement), in families, one after the other."""
+    """Networks of one NPU type, shape (sizes, placement) and price list, in families, one after the other."""
 
     families: tuple[Family, ...]
     linear: tuple[bool, ...]
@@ -87,6 +89,12 @@ class Networks:
     def design(self) -> Design:
         """One of them, with some job."""
         return self.families[0].design
+
+    @cached_property
+    def memory_key(self) -> str:
+        """What a job's Program and its memory depend on."""
+        cluster = self.design.cluster
+        return repr((cluster.npu, cluster.memory, cluster.npus))
 
     def spans(self) -> Iterator[tuple[Family, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
@@ -162,6 +170,8 @@ def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
 
 def separable(template: Mapping[str, Any]) -> bool:
     """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
+    if following(template) is not None:
+        return False  # degrees that multiply to the number of NPUs of the network
     split = template["cluster"].get("bandwidth") if isinstance(template["cluster"], dict) else None
     if isinstance(split, Split) and split.solve:
         return False
@@ -170,6 +180,22 @@ def separable(template: Mapping[str, Any]) -> bool:
             if (str(path[0]) in JOB) != (section in JOB):
                 return False
     return True
+
+
+def proven_kind(template: Mapping[str, Any]) -> bool:
+    """Whether every workload of a space is one that bounds of many networks are proven of: training, or a collective.
+
+    Layer tables, recommenders and serving are not.
+    """
+    workload = template["workload"]
+    alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
+    return all(isinstance(a, dict) and _proven_workload(a) for a in alternatives)
+
+
+def _proven_workload(workload: dict[str, Any]) -> bool:
+    model = workload.get("model")
+    models = model.alternatives if isinstance(model, Choice) else (model,)
+    return all(workload_kind({**workload, "model": each}) in ("transformer", "collective") for each in models)
 
 
 def _expressions(value: Any) -> Iterator[tuple[str | int, ...]]:
@@ -208,6 +234,7 @@ def _family_key(design: Design) -> str:
 
 
 def _shape_key(design: Design) -> str:
-    """What the linear forms of a job's bound depend on."""
+    """What a job's Program, its memory and the linear forms of its bound depend on, and the price list."""
     cluster = design.cluster
-    return repr((cluster.npu, [dimension.size for dimension in cluster.dimensions], cluster.placement))
+    sizes = [dimension.size for dimension in cluster.dimensions]
+    return repr((cluster.npu, cluster.memory, sizes, cluster.placement, design.cost))

@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from simcore.astra.chakra import CommType, Node, NodeType, bool_attribute, collective_node, int_attribute, write_trace
-from simcore.compute import Roofline
+from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.reference.cluster import Cluster
+from simcore.plan import program_of
 from simcore.problem import InputError, Problem
 from simcore.program import Compute, Part, Program, Segment, Start, Waits
 from simcore.quantity import parse
-from simcore.schedule import SCHEDULES
+from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.system.placement import GroupSlice, place, whole
-from simcore.workload import transformer_program
 
 MOST_NODES = 5_000_000
 """Nodes over all traces that are written at most."""
@@ -84,7 +84,7 @@ def differences(design: Design) -> tuple[str, ...]:
         found.append(
             "messages that an NPU sends at the same time do not share its port in ASTRA-sim (unaware back end)"
         )
-    if isinstance(design.workload, TransformerWorkload):
+    if not isinstance(design.workload, CollectiveWorkload):
         if design.parallelism.pipeline > 1 and design.system.chunks > 1:
             found.append("a send between stages is one message in ASTRA-sim, and not split in chunks")
         placement, _ = place(design)
@@ -108,6 +108,22 @@ def _problems(design: Design) -> Iterator[Problem]:
         if design.algorithms[index] not in _ALGORITHMS:
             found = f"'{design.algorithms[index]}'"
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
+
+    if isinstance(design.workload, TransformerWorkload):
+        yield from _exchanges(design)
+
+
+def _exchanges(design: Design) -> Iterator[Problem]:
+    """Exchanges between neighbours of a ring, for which ASTRA-sim has no collective; blocks of weight gradients."""
+    p = design.parallelism
+    if ORDERS[p.schedule].splits:
+        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{p.schedule}'")
+    if p.context > 1 and p.context_communication == "ring":
+        path = ("parallelism", "context_communication")
+        yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")
+    if p.tensor > 1 and p.tensor_overlap:
+        path = ("parallelism", "tensor_overlap")
+        yield Problem(path, "false (ASTRA-sim has no exchange between neighbours)", "true")
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> Path:
@@ -165,9 +181,9 @@ class _Traces:
             self.cluster = Cluster(design, {"all": whole(design)})
             self.ranks: range = range(1)
             return
-        self.program = transformer_program(design)
+        self.program = program_of(design)
         self.cluster = Cluster(design, place(design)[0])
-        self.roofline = Roofline(design.cluster.npu, design.workload.precision)
+        self.times = operator_times(design.cluster.npu, design.workload.precision)
         same = self.program.stages == 1 and all(_whole(slices) for slices in self.cluster.placement.values())
         self.ranks = range(1 if same else design.cluster.npus)
         each = sum(len(s.operators) * s.repeat for part in self.program.parts for s in (*part.forward, *part.backward))
@@ -188,7 +204,7 @@ class _Traces:
         program = self.program
         assert program is not None
         stage = self.cluster.rank(rank, "pipeline")
-        order = SCHEDULES[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
+        order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
         for position, code in enumerate(order.tolist()):
             direction, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
             writer.block(program, stage, chunk, code >> (CHUNK_SHIFT + 1), direction, position == len(order) - 1)
@@ -222,7 +238,7 @@ class _Writer:
 
     def compute(self, operator: Compute) -> None:
         """A compute node of the operator's nanoseconds."""
-        nanoseconds = max(1, round(self.traces.roofline.seconds(operator) * 1e9))
+        nanoseconds = max(1, round(self.traces.times.seconds(operator) * 1e9))
         attributes = (
             bool_attribute("is_cpu_op", False),
             int_attribute("num_ops", nanoseconds),
@@ -278,7 +294,7 @@ class _Writer:
         tag = (microbatch * (program.stages * program.chunks) + origin) * 2 + (target > origin)
         attributes = (
             bool_attribute("is_cpu_op", False),
-            int_attribute("comm_size", round(program.send_bytes)),
+            int_attribute("comm_size", round(program.sent(origin, target - origin))),
             int_attribute("comm_src", source),
             int_attribute("comm_dst", destination),
             int_attribute("comm_tag", tag),

@@ -1,4 +1,4 @@
-"""The catalogue: models, NPUs, fabrics and price lists as YAML data, each number with its source. No code.
+"""The catalogue: models, NPUs, curves, fabrics and price lists as YAML data, each number with its source. No code.
 
 An entry is the mapping that could stand inline in a design document in place of its name; `source` and `sources` say
 where its numbers were read, or *assumed*.
@@ -13,14 +13,19 @@ from typing import Any
 from simcore.document import read_document
 from simcore.problem import nearest
 
-SECTIONS = ("models", "npus", "fabrics", "prices")
+SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves")
 
 
 @cache
 def section(name: str) -> dict[str, dict[str, Any]]:
     """All entries of one of `SECTIONS`, by name."""
     data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
-    return {key: {"name": key, **entry} for key, entry in data.items()}
+    entries = {key: {"name": key, **values} for key, values in data.items()}
+    if name == "npus":
+        for npu in entries.values():
+            if "curve" in npu:
+                npu["curve"] = entry("curves", npu["curve"])
+    return entries
 
 
 def entry(section_name: str, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from simcore.collective.base import Algorithm, Message, Piece, Plan, Step
+from simcore.collective.base import ALL, Algorithm, Message, Piece, Plan, Step
 from simcore.collective.custom import Custom, ListedKind, ListedMessage
 from simcore.collective.direct import Direct
 from simcore.collective.double_binary_tree import DoubleBinaryTree
@@ -23,7 +23,9 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
-    """The messages of `kind` by `name` or its stand-in; a send_recv is one message from the first to the last member.
+    """The messages of `kind` by `name` or its stand-in.
+
+    A send_recv is one message from the first to the last member, a shift one from every member to the next.
 
     Raises `ValueError` for a number of members that the algorithm cannot serve.
     """
@@ -31,7 +33,23 @@ def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
         plan = Plan(1)
         plan.send(0, members - 1, plan.whole(0))
         return plan
+    if kind == "shift":
+        return _shift(members, shape)
     return algorithm_for(name, kind, shape).plan(kind, members, shape)
+
+
+def _shift(members: int, shape: Shape) -> Plan:
+    """Each member sends its buffer to the next one: on a ring half of it each way, on a line all of it each way."""
+    plan = Plan(1, 2 if shape.kind == "ring" and members > 2 else 1)
+    for i in range(members):
+        if shape.kind == "line":
+            for j in (i - 1, i + 1):
+                if 0 <= j < members:
+                    plan.send(i, j, plan.whole(0))
+        else:
+            for part in range(plan.parts):
+                plan.send(i, (i + 1 - 2 * part) % members, [Piece(ALL, 0, part)])
+    return plan
 
 
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast")

@@ -1,20 +1,25 @@
-"""The roofline with an efficiency curve: how long an operator takes on an NPU (Williams et al. 2009).
+"""The roofline: how long an operator takes on an NPU (Williams et al. 2009), by one of two descriptions of the NPU.
 
-A matrix product of F FLOPs and Q bytes takes max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with
-e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its
-bytes. Both terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
+With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.matmul`), of its bytes
+at the share of the memory bandwidth that operators reach, both with the device's own time for a kernel, and of what
+the host takes to launch it. Without one, a product of F FLOPs and Q bytes takes
+max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
+the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
+a faster NPU is never slower.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.compute.base import OperatorTimes
+from simcore.compute.matmul import machine_of, worth
 from simcore.program import Compute
-from simcore.spec import Npu
+from simcore.spec import Curve, Npu
 
 
 @dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
 
     npu: Npu
@@ -23,14 +28,32 @@ class Roofline:
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
         npu = self.npu
+        if npu.curve is not None:
+            return self._on_curve(operator, npu.curve)
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        peak: float = npu.peak[self.precision]  # type: ignore[index]  # checked at the door
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * peak)
+        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
         return max(computing, moving) + npu.overhead
 
+    def _peak(self, kind: str) -> float:
+        """Attention stays in bf16 where linear layers compute in 8 bits."""
+        precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
+        peak: float = self.npu.peak[precision]  # type: ignore[index]  # checked at the door
+        return peak
+
+    def _on_curve(self, operator: Compute, curve: Curve) -> float:
+        longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
+        if operator.flops:
+            if operator.shape is not None:
+                flops = worth(machine_of(self.npu), operator.shape)
+            else:
+                flops = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
+            longest = max(longest, flops / self._peak(operator.kind))
+        return max(longest + curve.kernel, curve.launch)
+
     def least(self, flops: float) -> float:
-        """Proven lower bound: the time of `flops` at the peak [s]."""
-        peak: float = self.npu.peak[self.precision]  # type: ignore[index]  # checked at the door
-        return flops / peak
+        """See `OperatorTimes.least`."""
+        npu = self.npu
+        limit = npu.gemm.limit if npu.curve is None else max(npu.curve.matmul.limit, npu.curve.flash)
+        return flops / (limit * self._peak("gemm"))

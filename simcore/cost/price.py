@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.design import Design, Dimension
+from simcore.once import once
 from simcore.problem import Problem
 from simcore.result import Cost
 from simcore.spec import PriceList
@@ -32,13 +33,25 @@ def unit_price(prices: PriceList, dimension: Dimension) -> float:
     return float(total) * levels + (tier.nic or 0.0)
 
 
+@once
 def cluster_cost(design: Design) -> Cost:
     """Price of the cluster [$]."""
     cluster, prices = design.cluster, design.cost
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     each = 0.0 if prices.free_npus else npu_price(design)
     npu = cluster.npus * each
-    return Cost(network=network, npu=npu, memory=0.0, total=network + npu)
+    memory = cluster.npus * memory_price(design)
+    return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
+
+
+def memory_price(design: Design) -> float:
+    """Price of what one NPU has beyond its own memory, and of its share of the expanded memory [$]."""
+    memory = design.cluster.memory
+    if memory is None:
+        return 0.0
+    own = design.cluster.npu.memory.capacity
+    beyond = (memory.capacity or own) - own
+    return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
 
 
 def npu_price(design: Design) -> float:

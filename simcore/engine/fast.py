@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compute import Roofline
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.compute import operator_times
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
+from simcore.engine.state import NOW, Ints, new_state
 from simcore.program import Category, Program, Start, Waits
-from simcore.schedule import SCHEDULES, Steady
+from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, whole
 
@@ -41,7 +42,7 @@ class Timing:
 class Trace:
     """What a traced run adds: the log's rows (see `pipeline.Log`), and what its numbers mean."""
 
-    rows: queues.Ints
+    rows: Ints
     operators: list[tuple[int, int, int]]
     names: dict[int, str]
     """Names of the compute operators, by index."""
@@ -51,16 +52,16 @@ def time_collective(design: Design) -> Timing:
     """Time of a single collective over all NPUs."""
     workload = design.workload
     assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, {"all": whole(design)}, Roofline(design.cluster.npu, "fp32"))
+    lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
     kind = lowering.collective(workload.collective, "all", workload.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
-    state = queues.new_state(1, dimensions, 1, design.system.chunks)[0]
+    state = new_state(net, 1, 1, 1, design.system.chunks)[0]
     queues.start(net, state, kind, int(Waits.NOW))
     queues.wait(net, state, int(Waits.NOW))
-    total = int(state[queues.NOW])
+    total = int(state[NOW])
     busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
 
@@ -72,74 +73,99 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     is added, and else all are played. A traced run plays all.
     """
     workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
-    lowering = Lowering(design, placement, Roofline(design.cluster.npu, workload.precision))
+    assert not isinstance(workload, CollectiveWorkload)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
-    if (serial := _serial(lowering, programs, program.microbatches)) >= LONGEST:
+    tables = _tables(lowering, programs)
+    if (serial := _serial(lowering, tables, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
-    steady = None if trace else SCHEDULES[program.schedule].steady(program.stages, program.chunks)
+    steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
         least = 2 * steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(lowering, program, programs, played, LOG_ROWS if trace else 0)
+        run = _play(tables, program, design.system.chunks, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
         if not missing or _extended(run, steady, missing):
             break
         played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
     last = int(np.argmax(run.finish))
     dimensions = len(design.cluster.dimensions)
-    busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
+    split = ORDERS[program.schedule].splits
+    issues = block_issues(lowering, programs[last].tolist(), program.microbatches, split)
+    busy, sent = stage_use(lowering, issues, dimensions)
     used = {category: int(run.spent[last, category]) for category in Category}
     timing = Timing(int(run.finish[last]), used, int(run.bubble[last]), last, busy, sent)
     rows = run.log[1 : 1 + run.log[0, 0]] if trace else run.log
-    return timing, Trace(rows, lowering.operators, lowering.names)
+    return timing, Trace(rows, lowering.operators, lowering.names() if trace else {})
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What the compiled loop reads."""
+
+    net: Ints
+    operators: Ints
+    segments: Ints
+    blocks: Ints
+    programs: Ints
+    types: int
+
+
+def _tables(lowering: Lowering, programs: Ints) -> _Tables:
+    return _Tables(
+        lowering.network(),
+        np.array(lowering.operators, np.int64),
+        np.array(lowering.segments, np.int64),
+        np.array(lowering.blocks, np.int64),
+        programs,
+        len(lowering.types),
+    )
 
 
 @dataclass(frozen=True)
 class _Run:
     """What a run of the compiled loop leaves behind [ps]."""
 
-    finish: queues.Ints
-    spent: queues.Ints
-    bubble: queues.Ints
-    done: queues.Ints
-    programs: queues.Ints
-    blocks: queues.Ints
-    log: queues.Ints
+    finish: Ints
+    spent: Ints
+    bubble: Ints
+    done: Ints
+    programs: Ints
+    blocks: Ints
+    log: Ints
 
 
-def _play(lowering: Lowering, program: Program, programs: queues.Ints, microbatches: int, log_rows: int) -> _Run:
-    stages, dimensions = program.stages, len(lowering.design.cluster.dimensions)
+def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log_rows: int) -> _Run:
+    stages = program.stages
     issued, outstanding = _capacity(program, microbatches)
-    states = queues.new_state(stages, dimensions, issued, outstanding * lowering.design.system.chunks)
-    segments, blocks = np.array(lowering.segments, np.int64), np.array(lowering.blocks, np.int64)
+    states = new_state(tables.net, stages, issued, outstanding, chunks)
     width = pipeline.SPENT + len(Category)
-    known_blocks = np.zeros((len(blocks), width), np.int64)
-    done = np.empty((2, stages * program.chunks, microbatches), np.int64)
+    known_blocks = np.zeros((len(tables.blocks), width), np.int64)
+    done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
     spent = np.zeros((stages, len(Category)), np.int64)
     bubble = np.zeros(stages, np.int64)
     log = np.zeros((log_rows, 5), np.int64)
-    missing = pipeline.run(
-        lowering.network(),
+    schedule = ORDERS[program.schedule]
+    pipeline.run(
+        tables.net,
         states,
-        np.array(lowering.operators, np.int64),
-        segments,
-        blocks,
-        np.zeros((len(segments), width), np.int64),
+        tables.operators,
+        tables.segments,
+        tables.blocks,
+        np.zeros((len(tables.segments), width), np.int64),
         known_blocks,
-        np.zeros(len(lowering.types), np.int64),
-        SCHEDULES[program.schedule].order(stages, microbatches, program.chunks),
-        programs,
+        np.zeros(tables.types, np.int64),
+        schedule.order(stages, microbatches, program.chunks),
+        schedule.sequence(stages, microbatches, program.chunks),
+        tables.programs,
         done,
         spent,
         bubble,
         log,
     )
-    if missing:
-        raise RuntimeError(f"pipeline schedule {program.schedule} waits for itself: {missing} blocks never ran")
-    return _Run(states[:, queues.NOW].copy(), spent, bubble, done, programs, known_blocks, log)
+    return _Run(states[:, NOW].copy(), spent, bubble, done, tables.programs, known_blocks, log)
 
 
 def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
@@ -149,14 +175,16 @@ def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
     after those before them, every further period adds just that time, here and to all that follows.
     """
     assert steady is not None
-    end = run.done.shape[2] - steady.cool
-    window = run.done[:, :, end - steady.reach - steady.period : end]
-    apart = window[:, :, steady.period :] - window[:, :, : -steady.period]
+    end = run.done.shape[1] - steady.cool
+    window = run.done[:, end - steady.reach - steady.period : end, 1:-1]
+    apart = window[:, steady.period :] - window[:, : -steady.period]
     period = int(apart[0, 0, 0])
     if not (apart == period).all():
         return False
     later = missing // steady.period * period
-    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD]]].sum(axis=(1, 2))
+    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD, pipeline.WEIGHT_GRADIENTS]]].sum(
+        axis=(1, 2)
+    )
     run.finish[:] += later
     run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
     run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
@@ -177,20 +205,19 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     )
 
 
-def _serial(lowering: Lowering, programs: queues.Ints, microbatches: int) -> float:
+def _serial(lowering: Lowering, tables: _Tables, microbatches: int) -> float:
     """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
-    operators = np.array(lowering.operators, np.int64)
-    code, argument = operators[:, 0], operators[:, 1]
+    code, argument = tables.operators[:, 0], tables.operators[:, 1]
     cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
     collective = (code == pipeline.BLOCKING) | (code == pipeline.START)
     if lowering.types:
         cost[collective] = _serial_types(lowering)[argument[collective]]
     ends = np.concatenate([[0.0], np.cumsum(cost)])
-    first, end, repeat = np.array(lowering.segments, np.int64).T
+    first, end, repeat = tables.segments.T
     segment_ends = np.concatenate([[0.0], np.cumsum((ends[end] - ends[first]) * repeat)])
-    begin, stop = np.array(lowering.blocks, np.int64).T
+    begin, stop = tables.blocks.T
     blocks = segment_ends[stop] - segment_ends[begin]
-    return float((blocks[programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1]).sum())
+    return float((blocks[tables.programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
 
 
 def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
@@ -199,7 +226,11 @@ def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
     """
     starts = [
-        [(operator, segment.repeat) for segment in part.last_backward for operator in segment.operators]
+        [
+            (operator, segment.repeat)
+            for segment in (*part.last_backward, *part.last_weights)
+            for operator in segment.operators
+        ]
         for part in program.parts
     ]
     issued = max(sum(repeat for op, repeat in part if isinstance(op, Start)) for part in starts) + 4
@@ -210,17 +241,31 @@ def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
     return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 
 
-def block_issues(lowering: Lowering, programs: list[list[int]], microbatches: int) -> dict[int, int]:
-    """How often a stage with `programs` `[chunks, 4]` issues each type of collective in the iteration."""
+def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
+    """The blocks of a stage with `programs` `[chunks, 5]`, each with how often it plays it in the iteration."""
+    counts: list[tuple[int, int]] = []
+    for chunk, (forward, backward, last, final, weights) in enumerate(programs):
+        counts += [(forward, microbatches), (backward, microbatches - 1), (weights, microbatches - 1)]
+        if split:
+            counts.append((last, 1))
+        counts.append((final if chunk == 0 else last, 1))
+    return counts
+
+
+def block_issues(
+    lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False
+) -> dict[int, int]:
+    """How often a stage with `programs` `[chunks, 5]` issues each type of collective in the iteration.
+
+    `split`: the schedule splits the backward pass.
+    """
     counts: dict[int, int] = {}
-    for chunk, (forward, backward, last, final) in enumerate(programs):
-        ends = final if chunk == 0 else last
-        for block, times in ((forward, microbatches), (backward, microbatches - 1), (ends, 1)):
-            for segment in range(*lowering.blocks[block]):
-                first, end, repeat = lowering.segments[segment]
-                for code, argument, _ in lowering.operators[first:end]:
-                    if code in (pipeline.START, pipeline.BLOCKING):
-                        counts[argument] = counts.get(argument, 0) + times * repeat
+    for block, times in block_counts(programs, microbatches, split):
+        for segment in range(*lowering.blocks[block]):
+            first, end, repeat = lowering.segments[segment]
+            for code, argument, _ in lowering.operators[first:end]:
+                if code in (pipeline.START, pipeline.BLOCKING):
+                    counts[argument] = counts.get(argument, 0) + times * repeat
     return counts
 
 

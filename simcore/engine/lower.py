@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from simcore.compute import Roofline
+from simcore.compute import OperatorTimes
 from simcore.design import Design
-from simcore.engine import pipeline, queues
+from simcore.engine import pipeline
+from simcore.engine.state import Ints, pack
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Program, Segment, Start, Waits
-from simcore.system.chunks import Chunker, Chunks, apart, picoseconds
+from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.intra_dimension import POLICIES
 from simcore.system.placement import Placement
 
@@ -26,10 +27,9 @@ class Lowering:
 
     design: Design
     placement: Placement
-    compute: Roofline
+    compute: OperatorTimes
     types: list[tuple[str, Chunks]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     _type_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class Lowering:
     _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _lowered: list[tuple[int, tuple[Operator, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.chunker = Chunker(self.design)
@@ -74,14 +75,19 @@ class Lowering:
         known = self._ranges.get(id(segment.operators))
         if known is None:
             first = len(self.operators)
-            for operator in segment.operators:
-                row = self._rows.get(id(operator)) or self._row(operator)
-                if isinstance(operator, Compute):
-                    self.names[len(self.operators)] = operator.name
-                if row is not _NOTHING:
-                    self.operators.append(row)
+            rows = [self._rows.get(id(operator)) or self._row(operator) for operator in segment.operators]
+            self.operators += [row for row in rows if row is not _NOTHING]
+            self._lowered.append((first, segment.operators))
             known = self._ranges[id(segment.operators)] = first, len(self.operators)
         return known
+
+    def names(self) -> dict[int, str]:
+        """Names of the compute operators, by index."""
+        names: dict[int, str] = {}
+        for index, operators in self._lowered:
+            kept = (operator for operator in operators if self._rows[id(operator)] is not _NOTHING)
+            names |= {i: op.name for i, op in enumerate(kept, index) if isinstance(op, Compute)}
+        return names
 
     def _row(self, operator: Operator) -> Row:
         """An operator as numbers; the wait of a blocking collective is part of its start."""
@@ -117,7 +123,7 @@ class Lowering:
         self.blocks.append((first, len(self.segments)))
         return self._block_of[key]
 
-    def network(self) -> queues.Ints:
+    def network(self) -> Ints:
         """The phases of every type of collective, packed."""
         system = self.design.system
         policy = POLICIES[system.intra_dimension]
@@ -132,36 +138,33 @@ class Lowering:
             for group, split in self.types
         ]
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
-        return queues.pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
+        return pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
 
 
-def lower_schedule(lowering: Lowering, program: Program) -> queues.Ints:
-    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
+def lower_schedule(lowering: Lowering, program: Program) -> Ints:
+    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 5]`."""
     p, v = program.stages, program.chunks
-    programs = np.zeros((p, v, 4), np.int64)
-    group = lowering.placement.get("pipeline", ())
-    places = [lowering.chunker.place_of(group, stage) for stage in range(p)]
-    known: dict[Hashable, tuple[int, int, int, int]] = {}
-
-    def hops(stage: int, onward: int) -> tuple[int, ...] | None:
-        if p == 1 or not 0 <= stage + onward < p * v:
-            return None
-        return apart(places[stage % p], places[(stage + onward) % p])
-
-    def send(way: tuple[int, ...] | None) -> int | None:
-        return None if way is None else lowering.message("pipeline", program.send_bytes, way)
-
+    onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
+    programs: list[tuple[int, int, int, int, int]] = []
+    known: dict[Hashable, tuple[int, int, int, int, int]] = {}
     for k in range(p * v):
-        s, chunk = k % p, k // p
-        ahead, back, final = hops(k, 1), hops(k, -1), program.final[s]
+        s = k % p
+        ahead = back = None
+        if p > 1 and k < p * v - 1:
+            ahead = lowering.message("pipeline", program.sent(k, 1), onward[s])
+        if p > 1 and k > 0 and program.trained:
+            back = lowering.message("pipeline", program.sent(k, -1), onward[s - 1])
+        final = program.final[s]
         key = (program.part_of[k], ahead, back, id(final))
         if key not in known:
             part = program.parts[program.part_of[k]]
+            ends, sent = (part.last_weights, None) if part.weights else (part.last_backward, back)
             known[key] = (
-                lowering.block(part.forward, send(ahead)),
-                lowering.block(part.backward, send(back)),
-                lowering.block(part.last_backward, send(back)),
-                lowering.block(part.last_backward, send(back), final),
+                lowering.block(part.forward, ahead),
+                lowering.block(part.backward, back),
+                lowering.block(part.last_backward, back),
+                lowering.block(ends, sent, final),
+                lowering.block(part.weights, None),
             )
-        programs[s, chunk] = known[key]
-    return programs
+        programs.append(known[key])
+    return np.array(programs, np.int64).reshape(v, p, 5).transpose(1, 0, 2).copy()

@@ -12,10 +12,12 @@ and a repeat that leaves in flight just what the repeat before it left. Everythi
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.compiled import compiled, inlined
-from simcore.engine.queues import NOW, OUTSTANDING, Ints, advance, normalized, shift, start, unhindered, wait
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.engine.queues import advance, normalized, shift, start, unhindered, wait
+from simcore.engine.state import NOW, OUTSTANDING, Ints
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
 BLOCKING_CLASS = 0
 
@@ -29,8 +31,9 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
 UNKNOWN, CONSTANT, VARIES = range(3)
 
-# Programs of a stage's blocks, `[stages, chunks, 4]`; FINAL is that of the very last backward, in chunk 0.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL = range(4)
+# Programs of a stage's blocks, `[stages, chunks, 5]`; FINAL is that of the very last block, in chunk 0;
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS = range(5)
 
 # Log, `[capacity, 5]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
 BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
@@ -163,96 +166,76 @@ def run(
     known_blocks: Ints,
     alone: Ints,
     order: Ints,
+    sequence: NDArray[np.int32],
     programs: Ints,
     done: Ints,
     spent: Ints,
     bubble: Ints,
     log: Ints,
-) -> int:
-    """Play an iteration; the number of blocks that could not run for want of input (0: complete).
+) -> None:
+    """Play an iteration.
 
-    `order` `[stages, blocks]` lists each stage's blocks (see `simcore.schedule`). `alone` `[types]` learns how long
-    each type of collective takes where nothing hinders it (0: not yet known). Fills `done` `[2, virtual stages,
-    microbatches]`, the time at which each block has sent, `spent` `[stages, categories]` and `bubble` `[stages]`, the
-    time each stage waited for its input [ps]; the time at which a stage is done is `states[stage, NOW]`.
+    `order` `[stages, blocks]` lists each stage's blocks, `sequence` the stages in an order in which their next block
+    always has its input (see `simcore.schedule`). `alone` `[types]` learns how long each type of collective takes where
+    nothing hinders it (0: not yet known). Fills `done` `[2, microbatches, virtual stages + 2]`, the time at which each
+    block has sent (the first and last column stay 0: what comes from outside the pipeline is there), `spent`
+    `[stages, categories]` and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which a
+    stage is done is `states[stage, NOW]`.
     """
     stages, length = order.shape
-    chunks = programs.shape[1]
-    virtual = stages * chunks
-    microbatches = done.shape[2]
-    done[:] = -1
+    last = done.shape[1] - 1
     times = np.zeros((stages, blocks.shape[0]), np.int64)
     position = np.zeros(stages, np.int64)
-    waiting = np.empty(stages, np.int64)
-    queued = np.ones(stages, np.bool_)
-    waiting[:] = np.arange(stages - 1, -1, -1)
-    depth = stages
-    while depth > 0:
-        depth -= 1
-        s = int(waiting[depth])
-        queued[s] = False
-        now = states[s, NOW]
-        while position[s] < length:
-            code = order[s, position[s]]
-            direction = code & 1
-            chunk = (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
-            microbatch = code >> (CHUNK_SHIFT + 1)
-            stage = chunk * stages + s
-            before = stage - 1 + 2 * direction
-            arrival = done[direction, before, microbatch] if 0 <= before < virtual else 0
-            if arrival < 0:
-                break
-            if arrival > now:
-                bubble[s] += arrival - now
-                now = arrival
-            kind = FORWARD
-            if direction == 1:
-                kind = LAST_BACKWARD if microbatch == microbatches - 1 else BACKWARD
-                if position[s] == length - 1:
-                    kind = FINAL
-            block = programs[s, chunk, kind]
-            begin = now
-            if states[s, OUTSTANDING] == 0 and known_blocks[block, KNOWN] == CONSTANT:
-                sent = now + known_blocks[block, UNTIL_SENT]
-                now += known_blocks[block, DURATION]
-                times[s, block] += 1
+    # A stage's time and whether its network is idle, side by side: its state is pages away.
+    clock = np.zeros(stages, np.int64)
+    idle = np.ones(stages, np.bool_)
+    for s in sequence:
+        at = position[s]
+        code = order[s, at]
+        position[s] = at + 1
+        direction = code & 1
+        chunk = (code >> 1) & (WEIGHTS - 1)
+        weights = (code >> 1) & WEIGHTS > 0
+        microbatch = code >> (CHUNK_SHIFT + 1)
+        stage = chunk * stages + s + 1
+        begin = clock[s]
+        kind = direction * (BACKWARD + (microbatch == last) + (at == length - 1))  # FORWARD is 0
+        if weights:
+            kind = FINAL if at == length - 1 else WEIGHT_GRADIENTS
+        else:
+            begin = max(begin, done[direction, microbatch, stage - 1 + 2 * direction])
+            bubble[s] += begin - clock[s]
+        block = programs[s, chunk, kind]
+        if idle[s] and known_blocks[block, KNOWN] == CONSTANT:
+            sent = begin + known_blocks[block, UNTIL_SENT]
+            clock[s] = begin + known_blocks[block, DURATION]
+            times[s, block] += 1
+        else:
+            if idle[s]:
+                states[s, NOW] = begin
             else:
-                if states[s, OUTSTANDING] == 0:
-                    states[s, NOW] = now
-                else:
-                    advance(net, states[s], now)
-                sent = _play_block(
-                    net,
-                    states[s],
-                    s,
-                    operators,
-                    segments,
-                    blocks,
-                    block,
-                    known_segments,
-                    known_blocks,
-                    alone,
-                    spent[s],
-                    log,
-                )
-                now = states[s, NOW]
-            _note(log, BLOCK_LEVEL, s, code, begin, now)
-            position[s] += 1
-            done[direction, stage, microbatch] = sent
-            after = stage + 1 - 2 * direction
-            if 0 <= after < virtual:
-                other = s + 1 if direction == 0 else s - 1
-                if other == stages:
-                    other = 0
-                elif other < 0:
-                    other = stages - 1
-                if not queued[other] and other != s:
-                    queued[other] = True
-                    waiting[depth] = other
-                    depth += 1
-        states[s, NOW] = now
+                advance(net, states[s], begin)
+            sent = _play_block(
+                net,
+                states[s],
+                s,
+                operators,
+                segments,
+                blocks,
+                block,
+                known_segments,
+                known_blocks,
+                alone,
+                spent[s],
+                log,
+            )
+            clock[s] = states[s, NOW]
+            idle[s] = states[s, OUTSTANDING] == 0
+        _note(log, BLOCK_LEVEL, s, code, begin, clock[s])
+        if not weights:
+            done[direction, microbatch, stage] = sent
     for s in range(stages):
+        states[s, NOW] = clock[s]
         for played in range(blocks.shape[0]):
             if times[s, played] > 0:
                 spent[s] += times[s, played] * known_blocks[played, SPENT:]
-    return int(stages * length - position.sum())

@@ -6,159 +6,186 @@ occupies the dimension for its serialization time, flies for its latency, and ar
 picosecond, arrivals come before the program's own moves, and those before any queue picks its next task; so the
 outcome depends on no processing order.
 
-What does not change (`pack`) and what does (`new_state`) are one flat int64 array each, with a header that says where
-things lie: passing tuples of arrays around costs a compiled loop twenty times its own work in reference counts.
+All chunks of a collective arrive at their first phases together, so those that begin in the same queue stand there as
+one entry, the earliest chunk's, which turns into the next one's when it is served: nothing can come between two.
+
+Its arrays are those of `simcore.engine.state`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simcore.compiled import compiled, inlined
-
-Ints = NDArray[np.int64]
-
-CHUNK_BITS, PHASE_BITS = 20, 8
-MAX_CHUNKS, MAX_PHASES = 1 << CHUNK_BITS, 1 << PHASE_BITS
-ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
-
-# Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
-# in a dimension until they leave it (0: only serialization occupies it); where the tables start.
-DIMENSIONS, ISSUE_WEIGHT, SLOTS, TYPES_AT, CHUNKS_AT, COMPONENTS_AT, NET_HEADER = range(7)
-# Types: first chunk of each. Chunks: where their first phase lies. Components: of each type, the set of dimensions that
-# it shares with no other set. Phases: dimension, times, policy key, whether another phase follows.
-DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
-
-# Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
-# phases; capacity of the heaps; where the tables start; outstanding collectives by component and by class.
-NOW, ISSUED, OUTSTANDING, FLYING, ROOM, BUSY_AT, SERVING_AT, ISSUES_AT, FLIGHT_AT, QUEUES_AT, PENDING = range(11)
-CLASSES = 4
-STATE_HEADER = PENDING + CLASSES
-# Serving, per dimension: end of service (-1: idle), task, where its phase lies, chunks that hold a slot, tasks waiting.
-END, TASK, PHASE, HELD, WAITING, SERVING_SIZE = range(6)
-# Issues, per issued collective: type, class, chunks left.
-TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
-# Flight and queues are heaps of (key, arrival, task, where its phase lies), in flight of (arrival, 0, task, …).
-ENTRY = 4
-
-
-Paths = list[list[tuple[int, int, int, int]]]
-
-
-def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
-    """The network: for each type of collective its paths and which of them each chunk takes.
-
-    A path lists its phases as (dimension, serialization [ps], latency [ps], policy key).
-    """
-    phases: list[tuple[int, ...]] = []
-    chunk_phase: list[int] = []
-    type_chunk = [0]
-    for paths, chosen in types:
-        first = []
-        for path in paths:
-            first.append(len(phases))
-            phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
-        chunk_phase += [first[path] for path in chosen]
-        type_chunk.append(len(chunk_phase))
-    components_at = NET_HEADER + len(type_chunk)
-    chunks_at = components_at + len(types)
-    phases_at = chunks_at + len(chunk_phase)
-    net = np.empty(phases_at + len(phases) * PHASE_SIZE, np.int64)
-    net[:NET_HEADER] = dimensions, issue_weight, slots, NET_HEADER, chunks_at, components_at
-    net[NET_HEADER:components_at] = type_chunk
-    net[components_at:chunks_at] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
-    net[chunks_at:phases_at] = chunk_phase
-    net[chunks_at:phases_at] *= PHASE_SIZE
-    net[chunks_at:phases_at] += phases_at
-    net[phases_at:] = np.array(phases, np.int64).reshape(-1)
-    return net
-
-
-def components(uses: list[set[int]]) -> list[int]:
-    """For each set of dimensions the least dimension of its component: sets that share a dimension are in one."""
-    merged: list[set[int]] = []
-    for use in uses:
-        apart = [group for group in merged if not group & use]
-        merged = [*apart, use.union(*(group for group in merged if group & use))]
-    least = {dimension: min(group) for group in merged for dimension in group}
-    return [least[min(use)] for use in uses]
-
-
-def new_state(stages: int, dimensions: int, issues: int, room: int) -> Ints:
-    """Idle networks at time 0, `[stages, width]`, with room for `issues` collectives and `room` chunks each."""
-    busy_at = STATE_HEADER
-    serving_at = busy_at + dimensions
-    issues_at = serving_at + dimensions * SERVING_SIZE
-    flight_at = issues_at + issues * ISSUE_SIZE
-    queues_at = flight_at + room * ENTRY
-    state = np.empty((stages, queues_at + dimensions * room * ENTRY), np.int64)
-    state[:, :issues_at] = 0
-    state[:, serving_at + END : issues_at : SERVING_SIZE] = -1
-    state[:, ROOM:PENDING] = room, busy_at, serving_at, issues_at, flight_at, queues_at
-    return state
+from simcore.engine.state import (
+    ARRIVAL,
+    BEGINS,
+    BUSY_AT,
+    CHUNK_MASK,
+    CHUNK_SIZE,
+    CHUNKS,
+    CHUNKS_AT,
+    CLASS,
+    COMPONENT,
+    DIMENSION,
+    DIMENSIONS,
+    END_AT,
+    ENTRY_PHASE,
+    ENTRY_SIZE,
+    ENTRY_TASK,
+    FIRST,
+    FLIGHT_AT,
+    FLIGHT_SIZE,
+    FLYING,
+    FOLLOWER,
+    FREE,
+    HEAD,
+    HEADS,
+    HEADS_END,
+    HELD,
+    ISSUE_SHIFT,
+    ISSUE_SIZE,
+    ISSUE_WEIGHT,
+    ISSUED,
+    ISSUES_AT,
+    KEY,
+    LANE_KEY,
+    LANE_ROOM,
+    LANE_SIZE,
+    LANES,
+    LANES_AT,
+    LATENCY,
+    LEFT,
+    LISTED,
+    MORE,
+    NEVER,
+    NEXT,
+    NOW,
+    OUTSTANDING,
+    PENDING,
+    PHASE,
+    PHASE_BITS,
+    PHASE_MASK,
+    PHASE_SIZE,
+    POOL_AT,
+    PREVIOUS,
+    READY,
+    READY_AT,
+    SERIALIZATION,
+    SERVING_AT,
+    SERVING_SIZE,
+    SLOTS,
+    TAIL,
+    TASK,
+    TYPE,
+    TYPE_SIZE,
+    TYPES_AT,
+    USED,
+    Ints,
+)
 
 
 @inlined
-def _push(heap: Ints, base: int, length: int, key: int, arrival: int, task: int, phase: int) -> None:
-    """Add an entry to the heap of `length` entries that starts at `base`."""
-    i = length
+def _take_off(state: Ints, arrival: int, task: int, phase: int) -> None:
+    """Add a chunk to those in flight."""
+    base = state[FLIGHT_AT]
+    i = state[FLYING]
+    state[FLYING] = i + 1
     while i > 0:
         parent = (i - 1) >> 1
-        at = base + ENTRY * parent
-        if heap[at] < key or (
-            heap[at] == key and (heap[at + 1] < arrival or (heap[at + 1] == arrival and heap[at + 2] < task))
-        ):
+        at = base + FLIGHT_SIZE * parent
+        if state[at] <= arrival:
             break
-        here = base + ENTRY * i
-        for column in range(ENTRY):
-            heap[here + column] = heap[at + column]
+        here = base + FLIGHT_SIZE * i
+        for column in range(FLIGHT_SIZE):
+            state[here + column] = state[at + column]
         i = parent
-    here = base + ENTRY * i
-    heap[here], heap[here + 1], heap[here + 2], heap[here + 3] = key, arrival, task, phase
+    here = base + FLIGHT_SIZE * i
+    state[here], state[here + 1], state[here + 2] = arrival, task, phase
 
 
 @inlined
-def _pop(heap: Ints, base: int, length: int) -> tuple[int, int]:
-    """Take the smallest entry out of the heap of `length` entries; its task and phase."""
-    first, its_phase = heap[base + 2], heap[base + 3]
-    last = base + ENTRY * (length - 1)
-    key, arrival, task, phase = heap[last], heap[last + 1], heap[last + 2], heap[last + 3]
+def _land(state: Ints) -> None:
+    """Take the chunk that arrives first out of those in flight."""
+    base = state[FLIGHT_AT]
+    length = state[FLYING] - 1
+    state[FLYING] = length
+    last = base + FLIGHT_SIZE * length
+    arrival, task, phase = state[last], state[last + 1], state[last + 2]
     i = 0
     while True:
         child = 2 * i + 1
-        if child >= length - 1:
+        if child >= length:
             break
-        at = base + ENTRY * child
-        if child + 1 < length - 1:
-            other = at + ENTRY
-            k, t = heap[other], heap[other + 1]
-            if k < heap[at] or (
-                k == heap[at] and (t < heap[at + 1] or (t == heap[at + 1] and heap[other + 2] < heap[at + 2]))
-            ):
-                child += 1
-                at = other
-        if key < heap[at] or (
-            key == heap[at] and (arrival < heap[at + 1] or (arrival == heap[at + 1] and task < heap[at + 2]))
-        ):
+        at = base + FLIGHT_SIZE * child
+        if child + 1 < length and state[at + FLIGHT_SIZE] < state[at]:
+            child += 1
+            at += FLIGHT_SIZE
+        if arrival <= state[at]:
             break
-        here = base + ENTRY * i
-        for column in range(ENTRY):
-            heap[here + column] = heap[at + column]
+        here = base + FLIGHT_SIZE * i
+        for column in range(FLIGHT_SIZE):
+            state[here + column] = state[at + column]
         i = child
-    here = base + ENTRY * i
-    heap[here], heap[here + 1], heap[here + 2], heap[here + 3] = key, arrival, task, phase
-    return int(first), int(its_phase)
+    here = base + FLIGHT_SIZE * i
+    state[here], state[here + 1], state[here + 2] = arrival, task, phase
+
+
+@inlined
+def _list(state: Ints, d: int) -> None:
+    """Note that dimension `d` may be able to pick a task."""
+    listed = state[SERVING_AT] + d * SERVING_SIZE + LISTED
+    if state[listed] == 0:
+        state[listed] = 1
+        state[state[READY_AT] + state[READY]] = d
+        state[READY] += 1
+
+
+@inlined
+def _lane(state: Ints, d: int, key: int) -> int:
+    """Where the lane of `key` in the queue of dimension `d` lies; a new one where there is none."""
+    lanes = state[SERVING_AT] + d * SERVING_SIZE + LANES
+    first = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
+    end = first + state[lanes] * LANE_SIZE
+    lane = first
+    while lane < end and state[lane + LANE_KEY] < key:
+        lane += LANE_SIZE
+    if lane == end or state[lane + LANE_KEY] != key:
+        i = end - 1
+        while i >= lane:
+            state[i + LANE_SIZE] = state[i]
+            i -= 1
+        state[lane + LANE_KEY] = key
+        state[lane + TAIL] = -1
+        state[lanes] += 1
+    return int(lane)
 
 
 @inlined
 def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
+    """A task arrives at its dimension."""
     d = net[phase + DIMENSION]
-    serving = state[SERVING_AT] + d * SERVING_SIZE
-    base = state[QUEUES_AT] + d * state[ROOM] * ENTRY
-    key = net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT)
-    _push(state, base, state[serving + WAITING], key, state[NOW], task, phase)
-    state[serving + WAITING] += 1
+    lane = _lane(state, d, net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT))
+    entry = state[FREE]
+    if entry >= 0:
+        state[FREE] = state[entry + NEXT]
+    else:
+        entry = state[POOL_AT] + state[USED] * ENTRY_SIZE
+        state[USED] += 1
+    now = state[NOW]
+    state[entry + ARRIVAL], state[entry + ENTRY_TASK], state[entry + ENTRY_PHASE] = now, task, phase
+    after, before = state[lane + TAIL], -1
+    while after >= 0 and state[after + ARRIVAL] == now and state[after + ENTRY_TASK] > task:
+        before = after
+        after = state[after + PREVIOUS]
+    state[entry + NEXT], state[entry + PREVIOUS] = before, after
+    if before >= 0:
+        state[before + PREVIOUS] = entry
+    else:
+        state[lane + TAIL] = entry
+    if after >= 0:
+        state[after + NEXT] = entry
+    else:
+        state[lane + HEAD] = entry
+    _list(state, d)
 
 
 @compiled
@@ -167,45 +194,69 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
     issue = state[ISSUED]
-    first = net[net[TYPES_AT] + kind]
-    chunks = net[net[TYPES_AT] + kind + 1] - first
+    its = net[TYPES_AT] + kind * TYPE_SIZE
+    chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
     state[OUTSTANDING] += 1
-    state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] += 1
+    state[state[BUSY_AT] + net[its + COMPONENT]] += 1
     state[PENDING + group] += 1
     row = state[ISSUES_AT] + issue * ISSUE_SIZE
     state[row + TYPE] = kind
     state[row + CLASS] = group
-    state[row + LEFT] = chunks
-    for chunk in range(chunks):
-        _enqueue(net, state, net[net[CHUNKS_AT] + first + chunk], (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+    state[row + LEFT] = net[its + CHUNKS]
+    for head in range(net[its + HEADS], net[its + HEADS_END]):
+        chunk = net[head]
+        begins = net[chunks_at + chunk * CHUNK_SIZE + BEGINS]
+        _enqueue(net, state, begins, (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
 
 
 @inlined
-def _serve(net: Ints, state: Ints) -> None:
-    """Let every idle dimension pick its next task."""
-    for d in range(net[DIMENSIONS]):
+def _pick(net: Ints, state: Ints, d: int) -> None:
+    """Dimension `d` begins to serve the next task of its queue."""
+    serving = state[SERVING_AT] + d * SERVING_SIZE
+    lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
+    entry = state[lane + HEAD]
+    task, phase = state[entry + ENTRY_TASK], state[entry + ENTRY_PHASE]
+    follower = -1
+    if task & PHASE_MASK == 0:
+        kind = state[state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE + TYPE]
+        chunks_at = net[CHUNKS_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + FIRST] * CHUNK_SIZE
+        chunk = (task >> PHASE_BITS) & CHUNK_MASK
+        follower = net[chunks_at + chunk * CHUNK_SIZE + FOLLOWER]
+        if follower >= 0:
+            state[entry + ENTRY_TASK] = task + ((follower - chunk) << PHASE_BITS)
+            state[entry + ENTRY_PHASE] = net[chunks_at + follower * CHUNK_SIZE + BEGINS]
+    if follower < 0:
+        following = state[entry + NEXT]
+        state[entry + NEXT] = state[FREE]
+        state[FREE] = entry
+        if following >= 0:
+            state[lane + HEAD] = following
+            state[following + PREVIOUS] = -1
+        else:
+            state[serving + LANES] -= 1
+            for i in range(lane, lane + state[serving + LANES] * LANE_SIZE):
+                state[i] = state[i + LANE_SIZE]
+    state[state[END_AT] + d] = state[NOW] + net[phase + SERIALIZATION]
+    state[serving + TASK] = task
+    state[serving + PHASE] = phase
+    state[serving + HELD] += 1
+
+
+@inlined
+def _serve(net: Ints, state: Ints) -> int:
+    """Let every idle dimension pick its next task; the time of the next event."""
+    for i in range(state[READY]):
+        d = state[state[READY_AT] + i]
         serving = state[SERVING_AT] + d * SERVING_SIZE
-        waiting = state[serving + WAITING]
-        if state[serving + END] >= 0 or waiting == 0:
-            continue
-        if net[SLOTS] > 0 and state[serving + HELD] >= net[SLOTS]:
-            continue
-        task, phase = _pop(state, state[QUEUES_AT] + d * state[ROOM] * ENTRY, waiting)
-        state[serving + WAITING] = waiting - 1
-        state[serving + END] = state[NOW] + net[phase + SERIALIZATION]
-        state[serving + TASK] = task
-        state[serving + PHASE] = phase
-        state[serving + HELD] += 1
-
-
-@inlined
-def _next_event(net: Ints, state: Ints) -> int:
-    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else -1
-    for d in range(net[DIMENSIONS]):
-        end = state[state[SERVING_AT] + d * SERVING_SIZE + END]
-        if end >= 0 and (time < 0 or end < time):
-            time = end
+        state[serving + LISTED] = 0
+        free = net[SLOTS] == 0 or state[serving + HELD] < net[SLOTS]
+        if state[state[END_AT] + d] == NEVER and state[serving + LANES] > 0 and free:
+            _pick(net, state, d)
+    state[READY] = 0
+    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else NEVER
+    for at in range(state[END_AT], state[END_AT] + net[DIMENSIONS]):
+        time = min(time, state[at])
     return int(time)
 
 
@@ -213,6 +264,8 @@ def _next_event(net: Ints, state: Ints) -> int:
 def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     """A chunk has left a phase: on to the next one, or done."""
     state[state[SERVING_AT] + net[phase + DIMENSION] * SERVING_SIZE + HELD] -= 1
+    if net[SLOTS] > 0:
+        _list(state, net[phase + DIMENSION])
     if net[phase + MORE]:
         _enqueue(net, state, phase + PHASE_SIZE, task + 1)
         return
@@ -220,7 +273,7 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
         state[OUTSTANDING] -= 1
-        state[state[BUSY_AT] + net[net[COMPONENTS_AT] + state[row + TYPE]]] -= 1
+        state[state[BUSY_AT] + net[net[TYPES_AT] + state[row + TYPE] * TYPE_SIZE + COMPONENT]] -= 1
         state[PENDING + state[row + CLASS]] -= 1
 
 
@@ -228,17 +281,16 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
 def _happen(net: Ints, state: Ints, time: int) -> None:
     """Everything that happens at `time`: services that end, then chunks that arrive."""
     state[NOW] = time
-    flight = state[FLIGHT_AT]
     for d in range(net[DIMENSIONS]):
-        serving = state[SERVING_AT] + d * SERVING_SIZE
-        if state[serving + END] == time:
+        if state[state[END_AT] + d] == time:
+            serving = state[SERVING_AT] + d * SERVING_SIZE
             phase = state[serving + PHASE]
-            state[serving + END] = -1
-            _push(state, flight, state[FLYING], time + net[phase + LATENCY], 0, state[serving + TASK], phase)
-            state[FLYING] += 1
-    while state[FLYING] > 0 and state[flight] == time:
-        task, phase = _pop(state, flight, state[FLYING])
-        state[FLYING] -= 1
+            state[state[END_AT] + d] = NEVER
+            _list(state, d)
+            _take_off(state, time + net[phase + LATENCY], state[serving + TASK], phase)
+    while state[FLYING] > 0 and state[state[FLIGHT_AT]] == time:
+        task, phase = state[state[FLIGHT_AT] + 1], state[state[FLIGHT_AT] + 2]
+        _land(state)
         _arrive(net, state, task, phase)
 
 
@@ -249,8 +301,7 @@ def advance(net: Ints, state: Ints, until: int) -> None:
         if state[OUTSTANDING] == 0:
             state[NOW] = until
             return
-        _serve(net, state)
-        time = _next_event(net, state)
+        time = _serve(net, state)
         if time > until:
             state[NOW] = until
             return
@@ -261,14 +312,13 @@ def advance(net: Ints, state: Ints, until: int) -> None:
 def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
-        _serve(net, state)
-        _happen(net, state, _next_event(net, state))
+        _happen(net, state, _serve(net, state))
 
 
 @inlined
 def unhindered(net: Ints, state: Ints, kind: int) -> bool:
     """Whether nothing outstanding shares a dimension, directly or through others, with a collective of type `kind`."""
-    return bool(state[state[BUSY_AT] + net[net[COMPONENTS_AT] + kind]] == 0)
+    return bool(state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] == 0)
 
 
 @compiled
@@ -282,28 +332,36 @@ def normalized(net: Ints, state: Ints, out: Ints) -> int:
     n = 0
     for d in range(net[DIMENSIONS]):
         serving = state[SERVING_AT] + d * SERVING_SIZE
-        busy = state[serving + END] >= 0
-        out[n] = state[serving + END] - now if busy else -1
+        end = state[state[END_AT] + d]
+        busy = end != NEVER
+        out[n] = end - now if busy else -1
         out[n + 1] = state[serving + TASK] - (latest << ISSUE_SHIFT) if busy else 0
         out[n + 2] = state[serving + HELD]
-        out[n + 3] = state[serving + WAITING]
+        out[n + 3] = state[serving + LANES]
         n += 4
         if busy:
             oldest = min(oldest, state[serving + TASK] >> ISSUE_SHIFT)
-    for heap in range(net[DIMENSIONS] + 1):
-        base, length, column = state[FLIGHT_AT], state[FLYING], 0
-        if heap > 0:
-            base = state[QUEUES_AT] + (heap - 1) * state[ROOM] * ENTRY
-            length, column = state[state[SERVING_AT] + (heap - 1) * SERVING_SIZE + WAITING], 1
-        for i in range(length):
-            entry = base + i * ENTRY
-            out[n] = state[entry] - (net[ISSUE_WEIGHT] * latest if heap > 0 else 0)
-            out[n + 1] = state[entry + 1]
-            out[n + column] -= now
-            out[n + 2] = state[entry + 2] - (latest << ISSUE_SHIFT)
-            out[n + 3] = state[entry + 3]
-            n += ENTRY
-            oldest = min(oldest, state[entry + 2] >> ISSUE_SHIFT)
+        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
+        for _ in range(state[serving + LANES]):
+            out[n] = state[lane + LANE_KEY] - net[ISSUE_WEIGHT] * latest
+            out[n + 1] = NEVER  # no arrival: here begins a lane
+            n += 2
+            entry = state[lane + HEAD]
+            while entry >= 0:
+                out[n] = state[entry + ARRIVAL] - now
+                out[n + 1] = state[entry + ENTRY_TASK] - (latest << ISSUE_SHIFT)
+                out[n + 2] = state[entry + ENTRY_PHASE]
+                n += 3
+                oldest = min(oldest, state[entry + ENTRY_TASK] >> ISSUE_SHIFT)
+                entry = state[entry + NEXT]
+            lane += LANE_SIZE
+    for i in range(state[FLYING]):
+        at = state[FLIGHT_AT] + i * FLIGHT_SIZE
+        out[n] = state[at] - now
+        out[n + 1] = state[at + 1] - (latest << ISSUE_SHIFT)
+        out[n + 2] = state[at + 2]
+        n += 3
+        oldest = min(oldest, state[at + 1] >> ISSUE_SHIFT)
     for issue in range(oldest, latest):
         row = state[ISSUES_AT] + issue * ISSUE_SIZE
         for column in range(ISSUE_SIZE):
@@ -317,11 +375,14 @@ def shift(net: Ints, state: Ints, by: int) -> None:
     """Move everything that is in flight `by` [ps] into the future."""
     state[NOW] += by
     for d in range(net[DIMENSIONS]):
-        serving = state[SERVING_AT] + d * SERVING_SIZE
-        if state[serving + END] >= 0:
-            state[serving + END] += by
-        base = state[QUEUES_AT] + d * state[ROOM] * ENTRY
-        for i in range(state[serving + WAITING]):
-            state[base + i * ENTRY + 1] += by
+        if state[state[END_AT] + d] != NEVER:
+            state[state[END_AT] + d] += by
+        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
+        for _ in range(state[state[SERVING_AT] + d * SERVING_SIZE + LANES]):
+            entry = state[lane + HEAD]
+            while entry >= 0:
+                state[entry + ARRIVAL] += by
+                entry = state[entry + NEXT]
+            lane += LANE_SIZE
     for i in range(state[FLYING]):
-        state[state[FLIGHT_AT] + i * ENTRY] += by
+        state[state[FLIGHT_AT] + i * FLIGHT_SIZE] += by

@@ -2,19 +2,22 @@
 
 Model states of P parameters per NPU of the tensor-pipeline shard, data parallel d (Rajbhandari et al. 2020, Figure 1),
 fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
+Parameters of all but routed experts are sharded over data x context, those of experts over data x context / expert.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
+from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.spec import BYTES
-from simcore.workload.transformer import MASTER_BYTES
+from simcore.workload.data_parallel import MASTER_BYTES
+from simcore.workload_spec import InferenceWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +38,41 @@ def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gra
     )
 
 
+def weight_bytes(precision: str) -> int:
+    """Bytes of a weight: 8-bit ones are held twice, by rows and by columns, as products in 8 bits read them."""
+    return 2 if precision == "fp8" else BYTES[precision]
+
+
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
     parts: list[Part] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
-    parameters = sum(part.parameters for part in parts)
-    weight, gradient = BYTES[workload.precision], BYTES[workload.gradient_precision]
-    states = model_states(parameters, design.data, p.zero, weight, gradient)
+    experts = sum(part.expert_parameters for part in parts)
+    own = sum(part.parameters for part in parts) - experts
+    weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
+    dense = model_states(own, design.copies, p.zero, weight, gradient)
+    routed = model_states(experts, design.copies // p.expert, p.zero, weight, gradient)
+    states = States(*(a + b for a, b in zip(astuple(dense), astuple(routed), strict=True)))
     flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
     activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
     working = max(part.working for part in parts)
+    weights = states.weights + sum(part.resident for part in parts)
     return Memory(
-        weights=states.weights,
+        weights=weights,
         gradients=states.gradients,
         optimizer=states.optimizer,
         activations=activations,
-        peak=states.weights + states.gradients + states.optimizer + activations + working,
+        peak=weights + states.gradients + states.optimizer + activations + working,
     )
 
 
 def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
+    if not program.trained:
+        return serving_memory(program, BYTES[design.workload.precision])  # type: ignore[union-attr]
     return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
 
 

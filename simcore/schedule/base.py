@@ -3,13 +3,69 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.compiled import compiled
+
 CHUNK_SHIFT = 12
 """Bits of a block's code that hold its chunk."""
+
+
+WEIGHTS = 1 << CHUNK_SHIFT - 1
+"""Bit of a block's chunk that says that it computes weight gradients alone (direction 1): it needs no input and sends
+nothing."""
+
+
+@compiled
+def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
+    """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
+    stages, length = order.shape
+    virtual = stages * chunks
+    ready = np.zeros((2, microbatches, virtual + 2), np.bool_)
+    ready[0, :, 0] = True
+    ready[1, :, virtual + 1] = True
+    position = np.zeros(stages, np.int64)
+    queued = np.ones(stages, np.bool_)
+    waiting = np.arange(stages - 1, -1, -1)
+    depth = stages
+    ran = 0
+    while depth > 0:
+        depth -= 1
+        s = waiting[depth]
+        queued[s] = False
+        while position[s] < length:
+            code = order[s, position[s]]
+            direction = code & 1
+            stage = ((code >> 1) & (WEIGHTS - 1)) * stages + s + 1
+            microbatch = code >> (CHUNK_SHIFT + 1)
+            if (code >> 1) & WEIGHTS == 0:
+                if not ready[direction, microbatch, stage - 1 + 2 * direction]:
+                    break
+                ready[direction, microbatch, stage] = True
+            position[s] += 1
+            sequence[ran] = s
+            ran += 1
+            other = (s + 1 - 2 * direction) % stages
+            if not queued[other] and other != s:
+                queued[other] = True
+                waiting[depth] = other
+                depth += 1
+    return ran
+
+
+@lru_cache(maxsize=64)
+def _sequence(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
+    order = schedule.order(stages, microbatches, chunks)
+    sequence = np.empty(order.size, np.int32)
+    ran = _follow(order, microbatches, chunks, sequence)
+    if ran < order.size:
+        raise ValueError(f"pipeline schedule {schedule} waits for itself: {order.size - ran} blocks never run")
+    sequence.flags.writeable = False
+    return sequence
 
 
 class Steady(NamedTuple):
@@ -29,12 +85,23 @@ class Steady(NamedTuple):
 class PipelineSchedule(ABC):
     """A way to order the blocks of `microbatches` microbatches on `stages` stages of `chunks` model chunks each."""
 
+    splits = False
+    """Whether backward blocks compute input gradients alone, and weight gradients come in blocks of their own."""
+
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
-        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]`.
+        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]` (with `WEIGHTS`: 3 x).
 
         A block is coded as (microbatch << CHUNK_SHIFT | chunk) << 1 | direction, direction 0 forward and 1 backward.
+        Where a schedule `splits` the backward pass, chunks with the bit `WEIGHTS` are blocks of weight gradients.
         """
+
+    def sequence(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
+        """The stages in an order in which the next block of each always has its input, `[blocks of all stages]`.
+
+        Raises `ValueError` where the schedule's order waits for itself.
+        """
+        return _sequence(self, stages, microbatches, chunks)
 
     @abstractmethod
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:

@@ -3,8 +3,9 @@
 A collective is split into equal chunks; a chunk passes one phase per dimension of its group (an all-reduce up to two):
 reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather backwards; all_gather (input s)
 outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension; broadcast outermost first;
-send_recv from the first member to the last one, innermost first. A phase occupies its dimension
-for the sum of bytes / bandwidth of its steps; its chunk is ready for the next after the steps' latencies.
+send_recv from the first member to the last one, innermost first; shift from every member to the next. A phase
+occupies its dimension for the sum of bytes / bandwidth of its steps; its chunk is ready for the next after the steps'
+latencies.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from simcore.algorithm_spec import CUSTOM
 from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage, algorithm_for
 from simcore.design import Design, Dimension
-from simcore.network import Block, Listed, Send, Slice, block
+from simcore.network import Block, Listed, Send, Shift, Slice, block
 from simcore.network.listed import listed_cost
 from simcore.problem import InputError, Problem
 from simcore.system.inter_dimension import INTER_DIMENSION
@@ -74,6 +77,9 @@ def phase_cost(algorithm: str | Custom, topology: Block, kind: str, part: Slice,
     """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
     if in_network and kind == "all_reduce":
         return PhaseCost(1.0, 2, 1.0)
+    if kind == "shift":
+        once = topology.step(Shift(1), part)
+        return PhaseCost(once.load, once.hops, 1.0)
     load, hops = 0.0, 0
     for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
         pattern = step.pattern
@@ -164,6 +170,8 @@ class Chunker:
         chunk = size / chunks
         if kind == "send_recv":
             return self.send(group, tuple(where.part.members - 1 for where in group), size)
+        if kind == "shift":
+            return Chunks([[self._shift(group, chunk)]], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
@@ -176,6 +184,11 @@ class Chunker:
         plan = policy.orders(sizes, rates, chunks)
         paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
         return Chunks(paths, plan.chosen)
+
+    def _shift(self, group: Sequence[GroupSlice], size: float) -> Phase:
+        """Every member of a group passes a chunk on to the next one of a ring: all wait for the slowest dimension."""
+        phases = [self.phase("shift", where, size, size) for where in group]
+        return max(phases, key=lambda phase: (phase.serialization + phase.latency, phase.dimension))
 
     def _around_all(self, kind: str, group: Sequence[GroupSlice], size: float) -> Phase:
         """One ring over all members of a group, in both directions at once, whatever dimensions lie between neighbours.
@@ -248,6 +261,14 @@ class Chunker:
     def hops(self, group: Sequence[GroupSlice], origin: int, target: int) -> tuple[int, ...]:
         """How far apart two members of a group are in each of its dimensions, in members."""
         return apart(self.place_of(group, origin), self.place_of(group, target))
+
+    def steps_on(self, group: Sequence[GroupSlice], members: int) -> list[tuple[int, ...]]:
+        """How far each of the first `members` of a group is from the next one; the last one's next is the first."""
+        places = np.zeros((members, len(group)), np.int64)
+        left = np.arange(members)
+        for column, where in enumerate(group):
+            left, places[:, column] = np.divmod(left, where.part.members)
+        return [tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist()]
 
     def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         """Phases of the chunks of a message between members that are `hops` apart.

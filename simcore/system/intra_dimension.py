@@ -20,8 +20,13 @@ class Policy:
     issue_weight: int = 0
 
 
+_KNOWN_AS = {"data_context": "data", "expert_data": "data"}
+"""Groups over which gradients are reduced count as data parallel."""
+
+
 def _rank(system: System, group: str, size: int) -> int:
     listed: tuple[str, ...] = system.priority
+    group = _KNOWN_AS.get(group, group)
     return listed.index(group) if group in listed else len(listed)
 
 

@@ -7,11 +7,14 @@ that does not fit into what is left of a dimension, and does not fill it, is a p
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from simcore.design import Design
 from simcore.network import Slice
+from simcore.once import once
 from simcore.problem import Problem
+from simcore.workload_spec import RecommenderWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class GroupSlice:
 Placement = dict[str, tuple[GroupSlice, ...]]
 
 
+@once
 def place(design: Design) -> tuple[Placement, list[Problem]]:
     """The slices of every group, and the problems that keep the degrees from filling the dimensions."""
     p = design.parallelism
@@ -48,7 +52,64 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
             left //= members
             stride *= members
         slices[group] = tuple(taken)
+    if isinstance(design.workload, RecommenderWorkload):
+        slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
+    if not problems and design.data:
+        problems += _derived(design, slices)
     return slices, problems
+
+
+def _derived(design: Design, slices: Placement) -> list[Problem]:
+    """Add the groups that reuse the ranks of data and context: `data_context`, `expert`, `expert_data`.
+
+    Expert parallelism takes the innermost NPUs of data x context.
+    """
+    p = design.parallelism
+    if p.context == 1 and p.expert == 1:
+        return []
+    order = [group for group in design.cluster.placement if group in ("context", "data")]
+    joined = _joined([where for group in order for where in slices[group]])
+    twice = {where.dimension for where in joined if [w.dimension for w in joined].count(where.dimension) > 1}
+    if twice:
+        return [
+            Problem(
+                ("cluster", "placement"),
+                f"context and data side by side where both are on cluster.dimensions[{min(twice)}]",
+                ", ".join(design.cluster.placement),
+                "write them next to each other: gradients are reduced over both",
+                rule="context beside data",
+            )
+        ]
+    slices["data_context"] = joined
+    if design.copies % p.expert:
+        return []  # said by the check of the degrees themselves
+    inner, outer, left = [], [], p.expert
+    for where in joined:
+        part = where.part
+        taken = math.gcd(left, part.members)
+        if left > 1 and taken < min(left, part.members):
+            return [_uneven("expert", p.expert, left, where.dimension, part.size, part.members)]
+        left //= taken
+        if taken > 1:
+            inner.append(GroupSlice(where.dimension, Slice(part.size, taken, part.stride)))
+        if taken < part.members:
+            outer.append(GroupSlice(where.dimension, Slice(part.size, part.members // taken, part.stride * taken)))
+    slices["expert"], slices["expert_data"] = tuple(inner), tuple(outer)
+    return []
+
+
+def _joined(slices: list[GroupSlice]) -> tuple[GroupSlice, ...]:
+    """Slices of one dimension that follow each other without a gap as one."""
+    out: list[GroupSlice] = []
+    for where in slices:
+        part = where.part
+        if out and out[-1].dimension == where.dimension:
+            before = out[-1].part
+            if before.stride * before.members == part.stride:
+                out[-1] = GroupSlice(where.dimension, Slice(part.size, before.members * part.members, before.stride))
+                continue
+        out.append(where)
+    return tuple(out)
 
 
 def _uneven(group: str, degree: int, left: int, dimension: int, size: int, room: int) -> Problem:

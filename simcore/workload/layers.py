@@ -1,21 +1,32 @@
-"""The operators of a transformer layer, of the embedding and of the head, on one NPU, for one microbatch.
+"""Sizes that operators share on one NPU for one microbatch, and the operators of the embedding and of the head.
 
-A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. Per layer and sequence this sums to
-24 s h^2 + 4 s^2 h FLOPs forward for an ungated MLP with full attention heads (Narayanan et al. 2021, appendix), and
-twice that backward. Activations kept are those of Korthikanti et al. 2022 (arXiv 2205.05198), equations 2-4.
+A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. With 8-bit precision, as Transformer Engine does
+it, the inputs of linear layers' products are 8 bits wide; what leaves a product, residuals, norms, attention itself and
+what tensor, context and pipeline parallelism send stay bf16.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from simcore.design import Parallelism, TransformerWorkload
-from simcore.program import Compute, Operator, blocking
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
 from simcore.spec import BYTES, Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
+
+COPY = "-copy"
+"""Ending of the name of what a collective does in memory."""
+COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
+"""Bytes that NCCL moves in an NPU's memory per byte of a collective's whole buffer.
+
+From its all-reduce times at large sizes: on 2 and on 8 A100 they are 2 (n-1)/n S / (294 GB/s) + S / (595 GB/s), that
+is NVLink at its full rate and 2.5 S through memory; on 8 B200 the same 2.5 S. An all-to-all reads and writes once.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,9 @@ class Shapes:
 
     workload: TransformerWorkload
     parallelism: Parallelism
+    traced: bool = False
+    """Whether to count what only a calibrated curve can price: collectives that pass over their buffers in memory, and
+    weight gradients added up over microbatches."""
 
     @cached_property
     def model(self) -> Transformer:
@@ -32,13 +46,23 @@ class Shapes:
 
     @cached_property
     def width(self) -> int:
-        """Bytes of one activation or weight."""
+        """Bytes of one activation."""
+        return max(2, self.operand)
+
+    @cached_property
+    def operand(self) -> int:
+        """Bytes of one number that enters the product of a linear layer."""
         return BYTES[self.workload.precision]
 
     @cached_property
+    def sequence(self) -> int:
+        """Tokens of a sequence that an NPU of the context group has."""
+        return self.workload.sequence // self.parallelism.context
+
+    @cached_property
     def tokens(self) -> int:
-        """Tokens of a microbatch."""
-        return self.parallelism.microbatch * self.workload.sequence
+        """Tokens of a microbatch that an NPU of the context group has."""
+        return self.parallelism.microbatch * self.sequence
 
     @cached_property
     def shared(self) -> int:
@@ -58,11 +82,35 @@ class Shapes:
 
     def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
         """`batch` products [m,k]x[k,n]."""
-        return Compute(name, "gemm", 2.0 * batch * m * n * k, self.width * batch * (m * k + k * n + m * n))
+        traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
+        return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))
 
-    def moves(self, name: str, count: float) -> Compute:
-        """An operator that reads and writes `count` numbers in all."""
-        return Compute(name, "memory", 0.0, count * self.width)
+    def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
+        back = None if backward is None else backward * self.width
+        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
+
+    def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """A collective of `size` [B] over `members` that its stage waits for."""
+        return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
+
+    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """What a collective reads and writes in the memory of an NPU of a group of `members`."""
+        if not self.traced:
+            return ()
+        whole = size * members if kind == "all_gather" else size
+        return (Compute(kind + COPY, "memory", 0.0, COPIED[kind] * whole, GROUP_CATEGORY[group]),)
+
+    @property
+    def splits(self) -> bool:
+        """Whether linear layers are cut into pieces, each beside one exchange of the tensor group."""
+        p = self.parallelism
+        return p.tensor_overlap and p.sequence_parallel and p.tensor > 1
+
+    @property
+    def exchanged(self) -> float:
+        """Bytes of the hidden states that an exchange of the tensor group carries: one NPU's tokens."""
+        return self.hidden_bytes / self.parallelism.tensor
 
     # Collectives at the edge between the tensor-parallel and the sequence-parallel region.
 
@@ -70,84 +118,132 @@ class Shapes:
         """Before a column-parallel product: sequence parallelism gathers the tokens."""
         if self.parallelism.tensor == 1 or not self.parallelism.sequence_parallel:
             return ()
-        return blocking("all_gather", "tensor", self.hidden_bytes / self.parallelism.tensor)
+        t = self.parallelism.tensor
+        return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
 
     def reduce(self) -> tuple[Operator, ...]:
         """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
-        if self.parallelism.tensor == 1:
+        t = self.parallelism.tensor
+        return () if t == 1 else self.blocking(self._reduction, "tensor", self.hidden_bytes, t)
+
+    def reduce_beside(self) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's input."""
+        t = self.parallelism.tensor
+        if t == 1:
             return ()
-        kind = "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
-        return blocking(kind, "tensor", self.hidden_bytes)
+        starting = Start(self._reduction, "tensor", self.hidden_bytes, Waits.OVERLAP)
+        return (*self.copy(self._reduction, "tensor", self.hidden_bytes, t), starting)
+
+    @property
+    def _reduction(self) -> str:
+        return "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
 
 
-def attention_core(shapes: Shapes) -> tuple[Operator, ...]:
-    """Scores, softmax with mask and dropout, weighted values: what selective recomputation repeats."""
-    model, b = shapes.model, shapes.parallelism.microbatch
-    s, heads = shapes.workload.sequence, shapes.model.heads / shapes.parallelism.tensor
-    d = model.hidden / model.heads
-    return (
-        shapes.gemm("scores", s, s, d, b * heads),
-        shapes.moves("softmax", 5.0 * b * heads * s * s),
-        shapes.gemm("attention", s, d, s, b * heads),
-    )
+class Piece(NamedTuple):
+    """A piece of a layer: what it does forward, and what undoes it backward."""
+
+    forward: tuple[Operator, ...]
+    backward: tuple[Operator, ...]
 
 
-def layer_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """One transformer layer, forward."""
-    model, t, tokens = shapes.model, shapes.parallelism.tensor, shapes.tokens
-    h, f = model.hidden, model.ffn
-    norm = shapes.moves("norm", 2.0 * tokens * h / shapes.shared)
-    residual = shapes.moves("dropout-residual", 4.0 * tokens * h / shapes.shared)
-    return (
-        norm,
-        *shapes.gather(),
-        shapes.gemm("qkv", tokens, (h + 2 * model.kv_width) / t, h),
-        *attention_core(shapes),
-        shapes.gemm("projection", tokens, h, h / t),
-        *shapes.reduce(),
-        residual,
-        norm,
-        *shapes.gather(),
-        shapes.gemm("mlp-in", tokens, (2 if model.gated else 1) * f / t, h),
-        shapes.moves("activation", (3.0 if model.gated else 2.0) * tokens * f / t),
-        shapes.gemm("mlp-out", tokens, h, f / t),
-        *shapes.reduce(),
-        residual,
-    )
+def computed(*operators: Compute, shapes: Shapes | None = None) -> Piece:
+    """A piece that only computes; `shapes` as `backwards` has it."""
+    return Piece(operators, backwards(operators, shapes))
 
 
-def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """The backward pass of `operators`: in reverse, gradients of inputs and of weights, twice the FLOPs and bytes."""
-    return tuple(
-        Compute(op.name + "-backward", op.kind, 2 * op.flops, 2 * op.bytes, op.category)
-        for op in reversed(operators)
-        if isinstance(op, Compute)
-    )
+def forwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The pieces one after the other."""
+    return tuple(operator for piece in pieces for operator in piece.forward)
 
 
-def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
-    """One layer, backward, with what is recomputed first.
+def backwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The backward pass of all pieces, the last one first."""
+    return tuple(operator for piece in reversed(pieces) for operator in piece.backward)
 
-    The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
-    the output gradient was gathered).
+
+FLASH_BACKWARD = 2.5
+"""FLOPs of a flash kernel's backward over its forward: five products for two (Dao 2023, arXiv 2307.08691)."""
+
+
+def backwards(
+    operators: Sequence[Operator], shapes: Shapes | None = None, beside: tuple[Operator, ...] = ()
+) -> tuple[Operator, ...]:
+    """The backward pass of `operators`, in reverse.
+
+    A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
+    [k,m]x[m,n]. `beside` starts once the gradient of the input of the first of them, the column-parallel one, is there,
+    and runs beside that of its weights. With `shapes` the products have weights, whose gradients are added up over
+    microbatches. A flash kernel computes its scores once more.
     """
-    forward = layer_forward(shapes)
-    again: tuple[Operator, ...] = ()
-    if shapes.parallelism.recompute == "full":
-        again = forward
-    elif shapes.parallelism.recompute == "selective":
-        again = attention_core(shapes)
-    halves = _halves(forward)
-    backward: tuple[Operator, ...] = ()
-    for half in reversed(halves):
-        backward += (*shapes.gather(), *backwards(half), *shapes.reduce())
-    return again + backward
+    first = next((i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape), -1)
+    back: list[Operator] = []
+    for i in range(len(operators) - 1, -1, -1):
+        op = operators[i]
+        if isinstance(op, Compute) and not op.name.endswith(COPY):
+            own = _twice(op) if op.shape is None else _products(op, shapes)
+            if i == first and beside:
+                own = (own[0], *beside, *own[1:], Wait(Waits.OVERLAP, Category.TENSOR))
+            back += own
+    return tuple(back)
 
 
-def _halves(forward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-    """Attention and MLP: the layer splits before its second norm."""
-    second = [i for i, op in enumerate(forward) if isinstance(op, Compute) and op.name == "norm"][1]
-    return forward[:second], forward[second:]
+def _twice(op: Compute) -> tuple[Operator, ...]:
+    flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
+    moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
+    return (op._replace(name=op.name + "-backward", flops=flops, bytes=moved),)
+
+
+def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
+    """The two products of a backward pass, and the sum of weight gradients.
+
+    Megatron-core adds to its fp32 gradients inside the product (4 bytes read and 4 written where it would write 2);
+    else another kernel reads both and writes their sum.
+    """
+    assert op.shape is not None
+    batch, m, n, k = op.shape
+    weights = batch * k * n
+    inputs = op._replace(name=op.name + "-input-gradient", shape=(batch, m, k, n))
+    own = op._replace(name=op.name + "-weight-gradient", shape=(batch, k, n, m))
+    if shapes is None or not shapes.traced:
+        return inputs, own
+    if shapes.workload.gradient_precision == "fp32":
+        return inputs, own._replace(bytes=own.bytes + 6.0 * weights)
+    return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * weights * shapes.width)
+
+
+def received(shapes: Shapes) -> tuple[Operator, ...]:
+    """Gather what the stage before sent: each NPU of the tensor group passes on its share of the hidden states.
+
+    Scatter/gather of Narayanan et al. 2021 (arXiv 2104.04473, section 4.1); with sequence parallelism the share is
+    all that an NPU needs.
+    """
+    t = shapes.parallelism.tensor
+    if t == 1 or shapes.parallelism.sequence_parallel:
+        return ()
+    return shapes.blocking("all_gather", "tensor", shapes.hidden_bytes / t, t)
+
+
+CORE_PRODUCTS = ("scores", "attention")
+"""Products of two activations: they have no weights."""
+
+
+def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """A backward pass as input gradients (with all that is sent and recomputed) and weight gradients.
+
+    Each product of a linear layer computes both, of the same FLOPs and bytes.
+    """
+    inputs: list[Operator] = []
+    weights: list[Operator] = []
+    for operator in backward:
+        if isinstance(operator, Compute) and operator.kind == "gemm" and operator.name.endswith("-backward"):
+            name = operator.name.removesuffix("-backward")
+            if name not in CORE_PRODUCTS:
+                half = operator._replace(flops=operator.flops / 2, bytes=operator.bytes / 2)
+                inputs.append(half._replace(name=f"{name}-input-gradient"))
+                weights.append(half._replace(name=f"{name}-weight-gradient"))
+                continue
+        inputs.append(operator)
+    return tuple(inputs), tuple(weights)
 
 
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
@@ -161,50 +257,25 @@ def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
 
 
 def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Final norm, logits over the vocabulary, cross-entropy."""
+    """Final norm, logits over the vocabulary, cross-entropy.
+
+    The cross-entropy goes over the logits in fp32: to fp32, maximum, difference, exponential, sum, quotient; back one
+    product and the cast. The fused one reads and writes them once for the sum, and once for the gradient.
+    """
     share = shapes.vocabulary / shapes.parallelism.tensor
+    kept = shapes.tokens * shapes.model.hidden / shapes.shared
+    passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
     return (
-        shapes.moves("norm", 2.0 * shapes.tokens * shapes.model.hidden / shapes.shared),
+        shapes.moves("norm", 2.0 * kept, 5.0 * kept),
         *shapes.gather(),
         shapes.gemm("logits", shapes.tokens, share, shapes.model.hidden),
-        shapes.moves("cross-entropy", 4.0 * shapes.tokens * share),
+        shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),
     )
 
 
 def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return (*backwards(head_forward(shapes)), *shapes.reduce())
-
-
-def layer_activations(shapes: Shapes) -> float:
-    """Bytes that a layer keeps of one microbatch, per NPU.
-
-    For fp16, h the hidden size, a heads, t tensor parallel: s b h (10 + 24/t + 5 a s/(h t)), all of it / t with
-    sequence parallelism; selective recomputation drops the last term; full keeps 2 s b h, the layer's input. The terms
-    are taken apart here so that grouped-query attention and gated or wider MLPs count what they keep.
-    """
-    model, p, s = shapes.model, shapes.parallelism, shapes.workload.sequence
-    h, t, w = model.hidden, p.tensor, shapes.width
-    if p.recompute == "full":
-        return shapes.hidden_bytes / shapes.shared
-    learned = 1.0 if model.bias else 0.0  # dropout masks, of one byte, come with the biased (GPT) layer
-    outside = (4 * w + 2 * learned) * h / shapes.shared  # two norms' inputs, inputs of two products, two masks
-    attention = w * (2 * h + 2 * model.kv_width)  # queries, keys, values, and the input of the projection
-    mlp = (
-        w * (3 if model.gated else 2) * model.ffn
-    )  # input of the activation (two when gated) and of the second product
-    kept = shapes.tokens * (outside + (attention + mlp) / t)
-    core = 0.0 if p.recompute == "selective" else p.microbatch * s * s * model.heads * (2 * w + 1) / t
-    return kept + core
-
-
-def layer_parameters(shapes: Shapes) -> float:
-    """Parameters of a layer per NPU of the tensor group: (12 h^2 + 13 h) / t for an ungated MLP of width 4h."""
-    model = shapes.model
-    h, f, kv = model.hidden, model.ffn, model.kv_width
-    matrices = 2 * h * h + 2 * h * kv + (3 if model.gated else 2) * h * f
-    vectors = (2 * h + 2 * kv + f + h + 4 * h) if model.bias else 2 * h
-    return (matrices + vectors) / shapes.parallelism.tensor
+    return backwards(head_forward(shapes), shapes, shapes.reduce_beside())
 
 
 def embedding_parameters(shapes: Shapes) -> float:

@@ -1,68 +1,43 @@
-"""A transformer's training iteration as a Program: layers over pipeline stages, gradients in buckets, ZeRO.
+"""A transformer's training iteration as a Program: layers over pipeline stages, embedding and head at the ends.
 
-Layers are spread evenly over the virtual stages (the first ones take one more where they do not divide). The first
-virtual stage has the embedding, the last one the head. ZeRO (Rajbhandari et al. 2020): from stage 1 gradients are
-reduce-scattered and the updated parameters gathered; stage 3 gathers each layer's parameters in every forward and
-backward, one layer ahead.
+The first virtual stage has the embedding, the last one the head. What data parallelism adds is in
+`simcore.workload.data_parallel`, what is kept in `simcore.workload.activations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import groupby
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 from simcore.design import Design, TransformerWorkload
-from simcore.program import (
-    Category,
-    Compute,
-    Operator,
-    Part,
-    Program,
-    Segment,
-    Start,
-    Wait,
-    Waits,
-)
-from simcore.spec import BYTES
-from simcore.workload import layers
+from simcore.once import once
+from simcore.program import Operator, Part, Program, Segment
+from simcore.schedule import SCHEDULES
+from simcore.workload import activations, layers
+from simcore.workload.counts import forward_flops
+from simcore.workload.data_parallel import Amount, DataParallel, Unit
+from simcore.workload.layer import LayerKind, layer_backward, layer_forward, layer_parameters
 from simcore.workload.layers import Shapes
+from simcore.workload.stages import Runs, stage_runs
 
-MASTER_BYTES = 12
-"""fp32 master copy, momentum and variance of a parameter (Adam)."""
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """A run of `repeat` equal pieces of a part, each with `parameters` per NPU."""
-
-    name: str
-    operators: tuple[Operator, ...]
-    parameters: float
-    repeat: int = 1
+WORKSPACE = 32 * 2**20
+"""Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
+Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
-def part_layers(total: int, virtual_stages: int) -> list[int]:
-    """Layers of each virtual stage."""
-    base, more = divmod(total, virtual_stages)
-    return [base + (stage < more) for stage in range(virtual_stages)]
-
-
+@once
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = design.workload, design.parallelism
     assert isinstance(workload, TransformerWorkload)
-    shapes = Shapes(workload, p)
     virtual = p.pipeline * p.interleave
-    counts = part_layers(workload.model.layers, virtual)
-    kinds = [(count, k == 0, k == virtual - 1) for k, count in enumerate(counts)]
+    kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))
-    builder = _Builder(design, shapes)
+    builder = _Builder(design, Shapes(workload, p, traced=design.cluster.npu.curve is not None))
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
-    held = [sum(parts[part_of[k]].parameters for k in range(s, virtual, p.pipeline)) for s in range(p.pipeline)]
-    finals = {parameters: builder.final(parameters) for parameters in set(held)}
+    held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
+    final = cache(builder.data.final)
     return Program(
         parts=parts,
         part_of=part_of,
@@ -70,22 +45,16 @@ def transformer_program(design: Design) -> Program:
         chunks=p.interleave,
         microbatches=design.microbatches,
         schedule=p.schedule,
-        send_bytes=shapes.hidden_bytes / shapes.shared,
-        final=tuple(finals[parameters] for parameters in held),
-        model_flops=3 * forward_flops(workload),
+        send_bytes=builder.shapes.hidden_bytes / p.tensor,
+        final=tuple(final(amount) for amount in held),
+        model_flops=3 * forward_flops(workload, p.flash_attention),
         tokens=workload.global_batch * workload.sequence,
     )
 
 
-def forward_flops(workload: TransformerWorkload) -> float:
-    """FLOPs of one forward pass of the global batch, over all NPUs.
-
-    Per layer and token 2 x matrices + 4 s h, that is 24 h^2 + 4 s h for the GPT layer; 2 h V per token for the head.
-    """
-    model, s = workload.model, workload.sequence
-    h, f, kv = model.hidden, model.ffn, model.kv_width
-    matrices = 2 * h * h + 2 * h * kv + (3 if model.gated else 2) * h * f
-    return workload.global_batch * s * (model.layers * (2.0 * matrices + 4.0 * s * h) + 2.0 * h * model.vocabulary)
+def _held(parts: list[Part]) -> Amount:
+    experts = sum(part.expert_parameters for part in parts)
+    return Amount(sum(part.parameters for part in parts) - experts, experts)
 
 
 @dataclass(frozen=True)
@@ -94,116 +63,144 @@ class _Builder:
     shapes: Shapes
 
     @cached_property
-    def _layer(self) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-        """Forward and backward of a layer, one object for all parts."""
-        return layers.layer_forward(self.shapes), layers.layer_backward(self.shapes)
+    def data(self) -> DataParallel:
+        """What data parallelism adds."""
+        return DataParallel(self.design)
 
-    def part(self, count: int, first: bool, last: bool) -> Part:
-        """The part with `count` layers, the embedding if `first`, the head if `last`."""
+    @cached_property
+    def _layers(self) -> dict[LayerKind, tuple[tuple[Operator, ...], tuple[Operator, ...], Amount]]:
+        return {}
+
+    def _layer(self, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...], Amount]:
+        """Forward, backward and parameters of a layer, one object for all parts."""
+        if kind not in self._layers:
+            forward, backward = layer_forward(self.shapes, kind), layer_backward(self.shapes, kind)
+            self._layers[kind] = forward, backward, Amount(*layer_parameters(self.shapes, kind))
+        return self._layers[kind]
+
+    def part(self, runs: Runs, first: bool, last: bool) -> Part:
+        """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
         shapes = self.shapes
-        layer = layers.layer_parameters(shapes)
-        head = layers.head_parameters(shapes, shares_embedding=first)
-        embedding = layers.embedding_parameters(shapes)
-        forward = [_Unit("layer", self._layer[0], layer, count)] if count else []
-        backward = [_Unit("layer", self._layer[1], layer, count)] if count else []
+        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
+        embedding = Amount(layers.embedding_parameters(shapes))
+        forward: list[Unit] = []
+        backward: list[Unit] = []
+        for kind, count in runs:
+            ahead, back, parameters = self._layer(kind)
+            forward.append(Unit("layer", ahead, parameters, count))
+            backward.insert(0, Unit("layer", back, parameters, count))
         if first:
-            forward.insert(0, _Unit("embedding", layers.embedding_forward(shapes), embedding))
-            backward.append(_Unit("embedding", layers.embedding_backward(shapes), embedding))
+            forward.insert(0, Unit("embedding", layers.embedding_forward(shapes), embedding))
+            backward.append(Unit("embedding", layers.embedding_backward(shapes), embedding))
         if last:
-            forward.append(_Unit("head", layers.head_forward(shapes), head))
-            backward.insert(0, _Unit("head", layers.head_backward(shapes), head))
-        reducing = self._reducing(backward)
+            forward.append(Unit("head", layers.head_forward(shapes), head))
+            backward.insert(0, Unit("head", layers.head_backward(shapes), head))
+        if gathering := layers.received(shapes):
+            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
+            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+        experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
+        usual, last_one, weights, last_weights = self._backward(backward)
         return Part(
-            forward=self._gathering(forward),
-            backward=self._gathering(backward),
-            last_backward=self._gathering(reducing),
-            parameters=count * layer + first * embedding + last * head,
-            activations=count * layers.layer_activations(shapes) + self._edges(last),
-            working=self._working(last),
+            forward=self.data.gathering(forward),
+            backward=usual,
+            last_backward=last_one,
+            weights=weights,
+            last_weights=last_weights,
+            parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
+            activations=self._kept(runs) + self._edges(last),
+            working=self._working(runs, first, last),
+            expert_parameters=experts,
         )
 
+    def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
+        """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
+        data = self.data
+        if not SCHEDULES[self.design.parallelism.schedule].splits:
+            return data.gathering(units), data.gathering(data.reducing(units)), (), ()
+        halves = [layers.split_backward(unit.operators) for unit in units]
+        inputs = data.gathering([replace(unit, operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        weights = [replace(unit, operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
+
+    def _kept(self, runs: Runs) -> float:
+        return sum(count * activations.layer_activations(self.shapes, kind) for kind, count in runs)
+
     def _edges(self, last: bool) -> float:
-        """Bytes kept at the edge of a part: the logits in fp32 and the final norm's input on the last one."""
+        """Bytes kept at the edge of a part: the logits and the final norm's input and output on the last one.
+
+        A fused loss overwrites the 16-bit logits with their gradient; else it keeps a copy of them in fp32.
+        """
         if not last:
             return 0.0
-        logits = 4.0 * self.shapes.tokens * self.shapes.vocabulary / self.shapes.parallelism.tensor
-        return logits + self.shapes.hidden_bytes / self.shapes.shared
-
-    def _working(self, last: bool) -> float:
-        """Bytes in use for a while: one layer's activations where they are recomputed, gradients of the logits."""
         shapes, p = self.shapes, self.shapes.parallelism
-        unsaved = Shapes(shapes.workload, p.model_copy(update={"recompute": "none"}))
-        layer = layers.layer_activations(unsaved) if p.recompute == "full" else 0.0
-        if p.recompute == "selective":
-            layer = layers.layer_activations(unsaved) - layers.layer_activations(shapes)
-        gathered = 2 * shapes.width * layers.layer_parameters(shapes) if p.zero == 3 else 0.0
-        logits = 4.0 * shapes.tokens * shapes.vocabulary / p.tensor if last else 0.0
-        return max(layer, logits) + gathered + 2 * shapes.hidden_bytes
+        logits = shapes.tokens * shapes.vocabulary / p.tensor
+        logits *= shapes.width if p.cross_entropy_fusion else activations.FP32
+        return logits + 2 * shapes.hidden_bytes / shapes.shared
 
-    def _gradient_bytes(self, parameters: float) -> float:
-        workload = self.design.workload
-        assert isinstance(workload, TransformerWorkload)
-        return parameters * BYTES[workload.gradient_precision]
+    def _working(self, runs: Runs, first: bool, last: bool) -> float:
+        """Bytes in use for a while, at the moment when most are, beyond what all microbatches in flight keep.
 
-    def _reduce(self, parameters: float) -> Start:
-        kind = "reduce_scatter" if self.design.parallelism.zero else "all_reduce"
-        return Start(kind, "data", self._gradient_bytes(parameters), Waits.GRADIENTS)
-
-    def _reducing(self, units: Sequence[_Unit]) -> list[_Unit]:
-        """The last microbatch's backward: once a bucket is full, the next unit starts with its reduction.
-
-        That a reduction stands at the start of the following unit, and not at the end of its own, changes nothing in
-        time, and lets a run of equal layers meet an idle network again where the reduction is faster than the layer.
+        The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
+        that of the layers is gone as well.
         """
-        if self.design.data == 1:
-            return list(units)
-        least = self.design.parallelism.bucket
-        pieces: list[tuple[int, float]] = []
-        waiting = 0.0
-        for index, unit in enumerate(units):
-            for _ in range(unit.repeat):
-                full = waiting if self._gradient_bytes(waiting) >= least else 0.0
-                pieces.append((index, full))
-                waiting += unit.parameters - full
-        out = []
-        for (index, full), run in groupby(pieces):
-            starting = (self._reduce(full),) if full else ()
-            unit = units[index]
-            out.append(_Unit(unit.name, starting + unit.operators, unit.parameters, len(list(run))))
-        return [*out, _Unit("gradients", (self._reduce(waiting),), 0.0)]
+        moments = [self._layer_moment(kind) - self._edges(last) for kind, _ in runs]
+        if last:
+            moments.append(self._head_moment())
+        if first:
+            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
+        return (
+            max(moments, default=0.0)
+            + self._placeholders(runs)
+            + self._gathered(runs)
+            + self._sent()
+            + self._workspaces
+        )
 
-    def _gathering(self, units: Sequence[_Unit]) -> tuple[Segment, ...]:
-        """Segments of the units; ZeRO-3 gathers each piece's parameters while the piece before it runs."""
-        if self.design.parallelism.zero < 3 or self.design.data == 1:
-            return tuple(Segment(unit.name, unit.operators, unit.repeat) for unit in units if unit.operators)
-        pieces = [unit for unit in units if unit.parameters]
-        segments = [Segment("gather", (self._gather(pieces[0].parameters),))] if pieces else []
-        arrived = Wait(Waits.PREFETCH, Category.DATA)
-        for i, unit in enumerate(units):
-            following = next((later.parameters for later in units[i + 1 :] if later.parameters), 0.0)
-            if not unit.parameters:
-                segments.append(Segment(unit.name, unit.operators, unit.repeat))
-                continue
-            if unit.repeat > 1:
-                ahead = (arrived, self._gather(unit.parameters), *unit.operators)
-                segments.append(Segment(unit.name, ahead, unit.repeat - 1))
-            ending = (self._gather(following),) if following else ()
-            segments.append(Segment(unit.name, (arrived, *ending, *unit.operators)))
-        return tuple(segments)
+    def _layer_moment(self, kind: LayerKind) -> float:
+        """Gradients inside a layer, and what is recomputed of it."""
+        plain = LayerKind(kind.experts)
+        again = activations.layer_activations(self.shapes, plain) - activations.layer_activations(self.shapes, kind)
+        return activations.layer_transient(self.shapes, kind) + again
 
-    def _gather(self, parameters: float) -> Start:
-        shard = parameters * self.shapes.width / self.design.data
-        return Start("all_gather", "data", shard, Waits.PREFETCH)
+    def _head_moment(self) -> float:
+        """Tokens gathered for the output matrix and their gradient; that of fp32 logits in 16 bits; its weights'."""
+        shapes, p = self.shapes, self.shapes.parallelism
+        gathered = shapes.hidden_bytes * (2 if shapes.shared > 1 else 1)
+        share = shapes.tokens * shapes.vocabulary / p.tensor
+        logits = 0.0 if p.cross_entropy_fusion else share * shapes.width
+        return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
 
-    def final(self, parameters: float) -> tuple[Segment, ...]:
-        """Wait for the gradients, step the optimizer, gather the parameters that ZeRO-1 and 2 updated in shards."""
-        workload, zero = self.design.workload, self.design.parallelism.zero
-        assert isinstance(workload, TransformerWorkload)
-        own = parameters / (self.design.data if zero else 1)
-        traffic = own * (BYTES[workload.gradient_precision] + 2 * MASTER_BYTES + self.shapes.width)
-        operators: list[Operator] = [Wait(Waits.GRADIENTS, Category.DATA)]
-        operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))
-        if zero in (1, 2) and self.design.data > 1:
-            operators.append(Start("all_gather", "data", own * self.shapes.width, Waits.NOW))
-            operators.append(Wait(Waits.NOW, Category.DATA))
-        return (Segment("optimizer", tuple(operators)),)
+    def _table(self, parameters: float) -> float:
+        """The 16-bit gradient of an embedding or output matrix, before it is added to the fp32 one."""
+        return parameters * self.shapes.width if self._fp32_gradients else 0.0
+
+    @property
+    def _fp32_gradients(self) -> bool:
+        return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
+
+    def _placeholders(self, runs: Runs) -> float:
+        """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
+
+        Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
+        """
+        if not self._fp32_gradients:
+            return 0.0
+        found = frozenset[tuple[float, float]]().union(
+            *(activations.weight_shapes(self.shapes, kind) for kind, _ in runs)
+        )
+        return sum(rows * columns for rows, columns in found) * self.shapes.width
+
+    def _gathered(self, runs: Runs) -> float:
+        """Whole parameters of two layers under ZeRO-3: the one at work and the next."""
+        if self.design.parallelism.zero < 3:
+            return 0.0
+        largest = max((self._layer(kind)[2].total for kind, _ in runs), default=0.0)
+        return 2 * self.shapes.operand * largest
+
+    @property
+    def _workspaces(self) -> int:
+        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
+
+    def _sent(self) -> float:
+        """Hidden states received from and sent to the neighbouring stages."""
+        return 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0

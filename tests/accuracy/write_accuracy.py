@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 
 import astra_cases  # noqa: E402  # the measured cases live with their tests
+from measured_section import measured_section  # noqa: E402  # beside this file
 
 from simcore import astra  # noqa: E402
 from simcore.load import design_from  # noqa: E402
@@ -27,6 +28,7 @@ from simcore.system.inter_dimension.themis import Themis  # noqa: E402
 
 TARGET = ROOT / "docs" / "accuracy.md"
 KEPT = "<!-- long run -->"
+CALIBRATION = "<!-- calibration -->"
 
 TOPOLOGIES: dict[str, tuple[list[int], list[float], list[float], str]] = {
     "2D-SW_SW": ([16, 64], [150, 100], [700, 1700], "SS"),
@@ -46,15 +48,22 @@ PUBLISHED = {"Baseline": 56.31, "Themis+FIFO": 87.67, "Themis+SCF": 95.14}
 SIZES = range(100, 1001, 50)
 
 
+def _kept(marker: str) -> str:
+    """What stands between two markers, which is recorded by hand."""
+    parts = TARGET.read_text(encoding="utf-8").split(marker) if TARGET.exists() else []
+    return parts[1] if len(parts) == 3 else "\n\nNot run yet.\n\n"
+
+
 def main() -> None:
     """Write the document."""
-    kept = TARGET.read_text(encoding="utf-8").split(KEPT)[1] if TARGET.exists() else "\n\nNot run yet.\n\n"
     parts = [
         "# Accuracy\n\nWritten by `python tests/accuracy/write_accuracy.py`.\n",
         *astra_section(),
         *themis_section(),
         *link_section(),
-        f"## Two engines, long run\n\n{KEPT}{kept}{KEPT}\n",
+        *measured_section(),
+        f"## Calibration\n\n{CALIBRATION}{_kept(CALIBRATION)}{CALIBRATION}\n",
+        f"## Two engines, long run\n\n{KEPT}{_kept(KEPT)}{KEPT}\n",
     ]
     TARGET.write_text("\n".join(parts), encoding="utf-8")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import simcore
 from dse.draw import RandomDraw
-from dse.evaluate import bounds_before
+from dse.screen import bounds_before
 from dse.space import Space, load_space
 from simcore.design import Design
 from simcore.load import parse_design

@@ -142,7 +142,18 @@ def test_the_schema_is_one(schema: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("name", ["small.yaml", "gpt3.yaml", "transformer1t.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "small.yaml",
+        "gpt3.yaml",
+        "transformer1t.yaml",
+        "resnet.yaml",
+        "dlrm.yaml",
+        "serving.yaml",
+        "expanded_memory.yaml",
+    ],
+)
 def test_the_schema_accepts_the_spaces_that_are_shipped(schema: dict[str, Any], name: str) -> None:
     path = Path(__file__).parents[2] / "spaces" / name
     jsonschema.validate(yaml.safe_load(path.read_text()), schema)

@@ -176,18 +176,23 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     npus = math.prod(sizes)
     tensor = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus % d == 0]))
     pipeline = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus // tensor % d == 0]))
-    data = npus // (tensor * pipeline)
+    context = draw(st.sampled_from([d for d in (1, 1, 2, 4) if npus // (tensor * pipeline) % d == 0]))
+    data = npus // (tensor * pipeline * context)
     interleave = draw(st.sampled_from([1, 2])) if 1 < pipeline <= 4 else 1
-    gpipe = interleave == 1 and draw(st.booleans())
+    schedule = draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])) if interleave == 1 else "1f1b"
     microbatch = draw(st.sampled_from([1, 2]))
     rounds = draw(st.integers(1, 3))
     microbatches = rounds * pipeline if interleave > 1 else draw(st.integers(1, 8))
     dimensions, algorithms = draw(networks(sizes))
-    gated = draw(st.booleans())
+    gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
+    placement.insert(placement.index("data"), "context")
+    moe = {"experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 128, "dense_layers": 1}
     return design_from(
         {
             "workload": {
                 "model": {
+                    **({"mixture_of_experts": moe} if experts else {}),
                     **model(layers=draw(st.sampled_from([8, 16])), heads=16),
                     "gated": gated,
                     "bias": not gated,
@@ -202,12 +207,18 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "tensor": tensor,
                 "pipeline": pipeline,
                 "data": data,
+                "context": context,
+                "expert": draw(st.sampled_from([e for e in (1, 2, 4, 8) if data * context % e == 0])) if experts else 1,
+                "flash_attention": draw(st.booleans()),
+                "context_overlap": draw(st.booleans()),
+                "tensor_overlap": sequence_parallel and draw(st.booleans()),
+                "data_overlap": draw(st.sampled_from([True, True, False])),
                 "zero": draw(st.sampled_from(zero)),
                 "microbatch": microbatch,
-                "schedule": "gpipe" if gpipe else "1f1b",
+                "schedule": schedule,
                 "interleave": interleave,
                 "recompute": draw(st.sampled_from(["none", "selective", "full"])),
-                "sequence_parallel": draw(st.booleans()),
+                "sequence_parallel": sequence_parallel,
                 "bucket": draw(st.sampled_from(["1 kB", "5 MB", "25 MB"])),
             },
             "cluster": {
@@ -216,7 +227,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                     overhead=draw(st.sampled_from(["0 s", "1 us", "4 us"])),
                 ),
                 "dimensions": dimensions,
-                "placement": list(draw(st.permutations(["tensor", "context", "data", "pipeline"]))),
+                "placement": placement,
             },
             "system": draw(systems(algorithms, plain=plain)),
             "cost": "libra",
@@ -250,7 +261,10 @@ def serves_in_order(design: Design) -> bool:
         return True
     placement, _ = place(design)
     taken = {group: {where.dimension for where in slices} for group, slices in placement.items()}
-    data, others = taken["data"], (taken["tensor"], taken["pipeline"])
+    data = taken["data"] | taken["context"]  # gradients are reduced over both, experts' over some of them
+    others = [dimensions for group, dimensions in taken.items() if group not in ("data", "data_context", "expert_data")]
+    if design.parallelism.context == design.parallelism.expert == 1:
+        others.remove(taken["context"])
     if len(data) <= 1:
         return all(len(other) <= 1 or not other & data for other in others)
     return design.parallelism.zero in (1, 2) and not any(other & data for other in others)

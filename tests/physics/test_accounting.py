@@ -95,7 +95,7 @@ def test_the_result_document_has_the_keys_of_the_contract(design: Design) -> Non
     assert set(document["cost"]) == {"network", "npu", "memory", "total"}
     assert all(set(use) == {"dimension", "bytes_per_npu", "busy_s", "utilization"} for use in document["network"])
     if document["memory_bytes"] is not None:
-        assert set(document["memory_bytes"]) == {"weights", "gradients", "optimizer", "activations", "peak"}
+        assert set(document["memory_bytes"]) >= {"weights", "gradients", "optimizer", "activations", "peak"}
 
 
 @given(designs())

@@ -13,7 +13,7 @@ from simcore.design import Design, TransformerWorkload
 from simcore.load import design_from
 from simcore.result import METRICS, metrics
 from simcore.simulate import simulate
-from simcore.workload.transformer import forward_flops
+from simcore.workload.counts import forward_flops
 
 ROUNDING = 1e-9  # durations are rounded to picoseconds, energies and rates are sums of floats
 

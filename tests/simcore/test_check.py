@@ -191,6 +191,101 @@ def test_each_rule_says_what_is_expected_and_found(document: dict[str, Any], mes
     assert str(only(document)) == message
 
 
+MOE = {"experts": 6, "top_k": 2, "feed_forward": 256}
+LATENT = {"kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            training({"context": 8}, [NODE], workload={**workload(), "sequence_length": 100}),
+            "parallelism.context: expected a degree that divides the sequence length (100), got 8; "
+            "choose a divisor of 100",
+        ),
+        (
+            training(
+                {"context": 4, "tensor": 2, "sequence_parallel": True},
+                [NODE],
+                workload={**workload(), "sequence_length": 100},
+            ),
+            "parallelism.tensor: expected a degree that divides the tokens of an NPU of the context group, 100 / 4 "
+            "(25), got 2; choose a divisor of 25",
+        ),
+        (
+            training({"context": 8, "context_communication": "all_to_all"}, [NODE], workload=workload(kv_heads=4)),
+            "parallelism.context: expected tensor x context that divides the key-value heads (4) with "
+            "context_communication all_to_all, got 1 x 8 = 8; use fewer, or context_communication ring",
+        ),
+        (
+            training({"expert": 2}, [NODE]),
+            "parallelism.expert: expected 1 for a model without experts, got 2; use a model with mixture_of_experts",
+        ),
+        (
+            training({"expert": 4}, [NODE], workload=workload(mixture_of_experts=MOE)),
+            "parallelism.expert: expected a degree that divides the experts (6), got 4; choose a divisor of 6",
+        ),
+        (
+            training({"expert": 3}, [NODE], workload=workload(mixture_of_experts=MOE)),
+            "parallelism.expert: expected a degree that divides data x context (8 x 1), whose NPUs it uses, got 3; "
+            "choose a divisor of 8",
+        ),
+        (
+            training(
+                {"expert": 6, "data": 6},
+                [dimension(size=3), dimension(size=2)],
+                workload={**workload(mixture_of_experts={**MOE, "top_k": 7}), "global_batch": 6},
+            ),
+            "workload.model.mixture_of_experts.top_k: expected at most the 6 experts, got 7",
+        ),
+        (
+            training({}, [NODE], workload=workload(mixture_of_experts={**MOE, "dense_layers": 9})),
+            "workload.model.mixture_of_experts.dense_layers: expected at most the 8 layers, got 9",
+        ),
+        (
+            training({"tensor": 8}, [NODE], workload=workload(mixture_of_experts={**MOE, "feed_forward": 100})),
+            "parallelism.tensor: expected a degree that divides the width of an expert (100), got 8; "
+            "choose a divisor of 100",
+        ),
+        (
+            training({}, [NODE], workload=workload(latent_attention=LATENT, kv_heads=4)),
+            "workload.model.kv_heads: expected nothing beside latent_attention, got 4; leave it out",
+        ),
+        (
+            training({"first_stage_layers": 2}, [NODE]),
+            "parallelism.first_stage_layers: expected nothing without pipeline parallelism, got 2; leave it out",
+        ),
+        (
+            training({"pipeline": 4, "first_stage_layers": 7}, [NODE]),
+            "parallelism.first_stage_layers: expected what leaves at least 3 of 8 layers to the other stages, "
+            "got 1 left; choose other numbers of layers",
+        ),
+        (
+            training({"pipeline": 2, "first_stage_layers": 2, "last_stage_layers": 2}, [NODE]),
+            "parallelism.first_stage_layers: expected what leaves 0 of 8 layers to the other stages, got 4 left; "
+            "choose other numbers of layers",
+        ),
+        (
+            training({"recompute_layers": 2}, [NODE]),
+            "parallelism.recompute_layers: expected nothing unless recompute is full, got 2; use recompute: full",
+        ),
+        (
+            training({"tensor": 2, "tensor_overlap": True}, [NODE]),
+            "parallelism.tensor_overlap: expected false without sequence_parallel, whose gathers and reduce-scatters "
+            "it overlaps, got true; use sequence_parallel: true",
+        ),
+        (
+            training({"context": 2, "data": 2, "pipeline": 2}, [NODE])
+            | {"cluster": {"npu": npu(), "dimensions": [NODE], "placement": ["tensor", "context", "pipeline", "data"]}},
+            "cluster.placement: expected context and data side by side where both are on cluster.dimensions[0], "
+            "got tensor, context, pipeline, data; write them next to each other: gradients are reduced over both",
+        ),
+    ],
+)
+def test_each_rule_of_context_experts_and_stages_says_what_is_expected(document: dict[str, Any], message: str) -> None:
+    assert str(only(document)) == message
+
+
 @pytest.mark.parametrize("kv_heads", [3, 16])
 def test_key_value_heads_divide_the_heads(kv_heads: int) -> None:
     places = [dotted(problem.path) for problem in broken(training({}, [NODE], workload=workload(kv_heads=kv_heads)))]

@@ -56,13 +56,22 @@ def bars(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
     """
     front = summary.front
     knee = frozenset(index for index, trial in enumerate(front) if trial.number == summary.knee)
-    phrases = compare([trial.design for trial in front]).phrases if told else ((),) * len(front)
-    chosen = [index for index in spread(len(front), MOST_BARS, knee) if front[index].metrics is not None]
-    return [(front[index], _row(front[index], phrases[index], index in knee)) for index in chosen]
+    phrases = compare([trial.decided for trial in front]).phrases if told else ((),) * len(front)
+    return [
+        (part, _row(part, (name, *phrases[index]) if name else phrases[index], index in knee))
+        for index in spread(len(front), MOST_BARS, knee)
+        for name, part in front[index].parts
+        if part.metrics is not None
+    ]
 
 
 def _row(trial: TrialRecord, phrases: Sequence[str], knee: bool) -> str:
     return plot_text(f"{'★ ' if knee else ''}#{trial.number} {shorten(', '.join(phrases), 52)}")
+
+
+def designs(summary: Summary) -> int:
+    """Number of designs of the front: one for each workload of each member."""
+    return sum(len(trial.parts) for trial in summary.front)
 
 
 def rows_layout(count: int, title: str) -> dict[str, Any]:

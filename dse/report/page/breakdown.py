@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.report.page.base import Chart, bars, plot_text, rows_layout, shown_note
+from dse.report.page.base import Chart, bars, designs, plot_text, rows_layout, shown_note
 from dse.report.reasons import breakdown
 from dse.report.summary import Summary
 from dse.report.units import human, percent, scale
@@ -43,9 +43,7 @@ def time_chart(summary: Summary) -> Chart | None:
             pattern = {"shape": _PATTERNS.get(name, "/"), "size": 6, "solidity": 0.3, "fillmode": "overlay"}
             pattern |= {"fgcolor": "@surface", "fgopacity": 0.5}
             data.append({**bar, "marker": {**bar["marker"], "pattern": pattern}})
-    note = "Exposed communication is the time an NPU waits for it; hatched. " + shown_note(
-        len(shown), len(summary.front)
-    )
+    note = "Exposed communication is the time an NPU waits for it; hatched. " + shown_note(len(shown), designs(summary))
     layout = rows_layout(len(shown), f"time of one iteration [{unit.unit}]")
     return Chart("time", "Where the time goes", note.strip(), data, layout, _legend(data))
 
@@ -78,7 +76,7 @@ def network_chart(summary: Summary) -> Chart | None:
     }
     layout = rows_layout(len(shown), "share of the bandwidth used, innermost dimension first")
     layout["xaxis"] |= {"type": "category", "showgrid": False}
-    return Chart("network", "Use of the network", shown_note(len(shown), len(summary.front)), [trace], layout)
+    return Chart("network", "Use of the network", shown_note(len(shown), designs(summary)), [trace], layout)
 
 
 def _legend(data: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -111,9 +109,7 @@ def cost_chart(summary: Summary) -> Chart | None:
             texts = [f"{title} {human(v, '$')}, {share}" for v, share in zip(values, shares, strict=True)]
             data.append(_bar(title, colour, [row for _, row in shown], [v / unit.factor for v in values], texts))
     layout = rows_layout(len(shown), f"price of the cluster [{unit.unit}]")
-    return Chart(
-        "cost", "Where the money goes", shown_note(len(shown), len(summary.front)), data, layout, _legend(data)
-    )
+    return Chart("cost", "Where the money goes", shown_note(len(shown), designs(summary)), data, layout, _legend(data))
 
 
 def _bar(name: str, colour: str, rows: list[str], values: list[float], texts: list[str]) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def _hover(objectives: Sequence[Objective], trial: TrialRecord) -> str:
     state = f"cut by {trial.cut_by}: bounds" if trial.state == "cut" else trial.state
     broken = [f"misses {name} by {missed:.3g}" for name, missed in trial.violations.items() if missed > 0]
     lines = [", ".join(values), *broken[:3]]
-    told = headline(trial.design) if trial.design is not None else ""
+    told = headline(trial.decided) if trial.design is not None else ""
     words, wrapped = told.split(", "), [""]
     for word in words:
         if len(wrapped[-1]) + len(word) > 58:

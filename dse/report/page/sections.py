@@ -18,6 +18,7 @@ from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
 from dse.report.values import plain
 from dse.report.words import counts, is_assumed
+from dse.report.workloads import EXPLAINED, own_best, workload_tables
 
 
 def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iterator[str]:
@@ -31,6 +32,7 @@ def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iter
     yield drawn.get("pareto", "")
     if summary.front:
         yield _front(record, summary)
+        yield _workloads(record, summary)
     yield drawn.get("time", "")
     halves = drawn.get("network", "") + drawn.get("cost", "")
     yield f'<div class="halves">{halves}</div>' if halves else ""
@@ -85,7 +87,7 @@ def _chip(chart: str, name: str, colour: str) -> str:
 
 
 def _front(record: StudyRecord, summary: Summary) -> str:
-    compared = compare([trial.design for trial in summary.front])
+    compared = compare([trial.decided for trial in summary.front])
     title = "The designs of the front" if len(record.objectives) > 1 else "The best design"
     who = "The design" if len(summary.front) == 1 else "All designs"
     common = f"<p class='common'><b>{who}:</b> {esc(compared.common)}.</p>" if compared.common else ""
@@ -93,10 +95,34 @@ def _front(record: StudyRecord, summary: Summary) -> str:
     return f"<section><h2>{title}</h2>{common}<div class='scroll'>{table}</div></section>"
 
 
+def _workloads(record: StudyRecord, summary: Summary) -> str:
+    """Each workload on the clusters of the front: its software there, and its regret."""
+    told = workload_tables(record, summary, software=True)
+    if not told:
+        return ""
+    sentences = "".join(f"<p>{esc(sentence)}</p>" for sentence in own_best(record, summary))
+    blocks = []
+    for workload in told:
+        head = "".join(f"<th>{esc(heading)}</th>" for heading in ("trial", *workload.headings))
+        rows = "".join(
+            f"<tr><td class='n'><a href='#design-{trial.number}'>#{trial.number}</a></td>"
+            + "".join(
+                f"<td class='{'n' if column < 3 else 'what'}'>{esc(text)}</td>" for column, text in enumerate(row)
+            )
+            + "</tr>"
+            for trial, row in zip(summary.front, workload.rows, strict=True)
+        )
+        common = f"<p class='common'><b>On all clusters:</b> {esc(workload.common)}.</p>" if workload.common else ""
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        blocks.append(f"<h3>{esc(workload.title)}</h3>{common}<div class='scroll'>{table}</div>")
+    note = f"<p class='note'>{esc(EXPLAINED)}</p>"
+    return f"<section><h2>Workloads and their regret</h2>{note}{sentences}{''.join(blocks)}</section>"
+
+
 def _designs(summary: Summary) -> str:
     if not summary.front:
         return ""
-    phrases = compare([trial.design for trial in summary.front]).phrases
+    phrases = compare([trial.decided for trial in summary.front]).phrases
     pairs = zip(summary.front, phrases, strict=True)
     blocks = "".join(_design(trial, told, trial.number == summary.knee) for trial, told in pairs)
     note = "<p class='note'>Each document is complete: saved to a file, it can be simulated again as it is.</p>"
@@ -106,12 +132,18 @@ def _designs(summary: Summary) -> str:
 def _design(trial: TrialRecord, told: Sequence[str], knee: bool) -> str:
     star = " <span class='star' title='knee'>★</span>" if knee else ""
     title = f"<b>#{trial.number}</b>{star} {esc(', '.join(told))}"
+    body = "".join(_document(name, part) for name, part in trial.parts)
+    return f"<details id='design-{trial.number}'><summary>{title}</summary>{body}</details>"
+
+
+def _document(name: str, trial: TrialRecord) -> str:
+    """One design document, of the workload `name` where there are several."""
+    heading = f"<h3>{esc(name)}</h3>" if name else ""
     why = f"<p>{esc(reason(trial.metrics))}</p>" if trial.metrics is not None else ""
     whole = f"<p class='note'>{esc(headline(trial.design))}</p>"
     text = html.escape(document_yaml(trial)) if trial.design is not None else "unknown"
     copy = "<button type='button' class='copy'>Copy</button>"
-    code = f"<div class='code'>{copy}<pre>{text}</pre></div>"
-    return f"<details id='design-{trial.number}'><summary>{title}</summary>{why}{whole}{code}</details>"
+    return f"{heading}{why}{whole}<div class='code'>{copy}<pre>{text}</pre></div>"
 
 
 class _Dumper(yaml.SafeDumper):

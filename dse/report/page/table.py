@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import Comparison
 from dse.report.page.base import esc
-from dse.report.reasons import bound_by
+from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
 from dse.report.units import MISSING, label, scale
 from dse.report.values import trial_metrics
@@ -86,5 +86,5 @@ def _differing(compared: Comparison) -> list[_Column]:
 
 
 def _reasons(front: Sequence[TrialRecord]) -> _Column:
-    texts = [bound_by(trial.metrics) for trial in front]
+    texts = [bounds_by(trial) for trial in front]
     return _Column("time goes to", "", [esc(text) for text in texts], texts, "what")

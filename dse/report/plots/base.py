@@ -121,7 +121,7 @@ def legend(
         return
     trial = summary.front[index]
     values = [human(trial.values[o.name], o.unit, o.name) for o in record.objectives]
-    phrases = compare([member.design for member in summary.front]).phrases[index]
+    phrases = compare([member.decided for member in summary.front]).phrases[index]
     lines = [f"Knee: trial {trial.number}", *values, *phrases]
     text = "\n".join(shorten(line, 30) for line in lines[:12])
     below = place[1] - (0.2 + 0.225 * len(handles)) / figure.get_figheight()

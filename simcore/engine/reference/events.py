@@ -14,10 +14,10 @@ from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design import CollectiveWorkload, Design
 from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
+from simcore.plan import program_of
 from simcore.program import Compute, Program, Segment, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place, whole
-from simcore.workload import transformer_program
 
 
 def estimate_events(design: Design, links: bool = False) -> int:
@@ -26,7 +26,7 @@ def estimate_events(design: Design, links: bool = False) -> int:
     if isinstance(workload, CollectiveWorkload):
         counter = _Counter(design, {"all": whole(design)}, links)
         return round(design.cluster.npus * counter.collective(workload.collective, "all", workload.size))
-    program = transformer_program(design)
+    program = program_of(design)
     counter = _Counter(design, place(design)[0], links)
     each_stage = [counter.stage(program, stage) for stage in range(program.stages)]
     return round(design.cluster.npus // program.stages * sum(each_stage))
@@ -79,6 +79,8 @@ class _Counter:
             return links
         if kind.startswith(FLAT):
             return 4 * links * self.design.cluster.npus
+        if kind == "shift":
+            return links * (2 if shape.kind != "star" else 1)
         algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
         return links * sum(_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
@@ -86,8 +88,11 @@ class _Counter:
         if program.stages == 1:
             return 0.0
         hops = (1,) * len(self.placement["pipeline"])
-        split = self.chunker.send(self.placement["pipeline"], hops, program.send_bytes)
-        return 2 * program.microbatches * program.chunks * self._events("pipeline", split)
+        virtual = len(program.part_of)
+        sizes = [program.sent(k, 1) for k in range(virtual)] if program.sends else [program.send_bytes]
+        splits = (self.chunker.send(self.placement["pipeline"], hops, size) for size in sizes)
+        each = sum(self._events("pipeline", split) for split in splits) / len(sizes)
+        return 2 * program.microbatches * program.chunks * each
 
 
 def _crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> float:
@@ -120,6 +125,8 @@ def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
             (part.forward, program.microbatches),
             (part.backward, program.microbatches - 1),
             (part.last_backward, 1),
+            (part.weights, program.microbatches - 1),
+            (part.last_weights, 1),
         ):
             yield from ((segment, times * segment.repeat) for segment in segments)
     yield from ((segment, segment.repeat) for segment in program.final[stage])

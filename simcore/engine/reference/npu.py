@@ -12,12 +12,12 @@ from typing import Any
 
 import simpy
 
-from simcore.compute import Roofline
+from simcore.compute import OperatorTimes
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import picoseconds
 
 Process = Generator[simpy.Event, Any, None]
@@ -30,7 +30,7 @@ class Job:
     env: simpy.Environment
     cluster: Cluster
     program: Program
-    compute: Roofline
+    compute: OperatorTimes
     transport: Transport
     inputs: dict[tuple[int, int, int, int], simpy.Event] = field(default_factory=dict)
     durations: dict[Compute, int] = field(default_factory=dict)
@@ -64,17 +64,21 @@ class Npu:
         program = self.job.program
         for position, code in enumerate(self.order):
             microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
-            chunk, direction = divmod(rest, 2)
+            coded, direction = divmod(rest, 2)
+            chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             segments = part.forward
             if direction:
                 segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
-            if position == len(self.order) - 1:
+            if direction and position == len(self.order) - 1:
                 segments = part.last_backward
-            yield from self._receive(direction, chunk, microbatch)
-            yield from self._run(segments)
-            yield from self._send(direction, chunk, microbatch)
-            if position == len(self.order) - 1:
+            if weights:
+                yield from self._run(part.last_weights if microbatch == program.microbatches - 1 else part.weights)
+            else:
+                yield from self._receive(direction, chunk, microbatch)
+                yield from self._run(segments)
+                yield from self._send(direction, chunk, microbatch)
+            if direction and position == len(self.order) - 1:
                 yield from self._run(program.final[self.stage])
         self.finish = now(self.env)
 
@@ -82,7 +86,7 @@ class Npu:
         """Wait for the input; the two ends of the pipeline have theirs."""
         stage = chunk * self.job.program.stages + self.stage
         source = 0 if direction == 0 else len(self.job.program.part_of) - 1
-        if stage != source:
+        if stage != source and self.job.program.stages > 1:
             begin = now(self.env)
             yield self.job.input(self.number, direction, stage, microbatch)
             self.bubble += now(self.env) - begin
@@ -94,7 +98,8 @@ class Npu:
         if not 0 <= after < len(self.job.program.part_of) or stages == 1:
             return
         begin = now(self.env)
-        yield self.job.transport.message(self.number, "pipeline", after % stages, self.job.program.send_bytes)
+        size = self.job.program.sent(chunk * stages + self.stage, after - chunk * stages - self.stage)
+        yield self.job.transport.message(self.number, "pipeline", after % stages, size)
         self.spent[Category.PIPELINE] += now(self.env) - begin
         receiver = self.job.cluster.moved(self.number, "pipeline", after % stages)
         self.job.input(receiver, direction, after, microbatch).succeed()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import simpy
 
-from simcore.compute import Roofline
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.compute import operator_times
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing
 from simcore.engine.reference.cluster import Cluster, slowdowns
 from simcore.engine.reference.link_level import LinkLevel
@@ -13,7 +13,7 @@ from simcore.engine.reference.npu import Job, Npu
 from simcore.engine.reference.phase_level import PhaseLevel
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Program
-from simcore.schedule import SCHEDULES
+from simcore.schedule import ORDERS
 from simcore.system.placement import Placement, whole
 
 
@@ -42,11 +42,13 @@ def time_program(design: Design, program: Program, placement: Placement, links: 
     Raises `RuntimeError` where the pipeline schedule waits for itself.
     """
     workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
+    assert not isinstance(workload, CollectiveWorkload)
     env = simpy.Environment()
     cluster = Cluster(design, placement)
-    job = Job(env, cluster, program, Roofline(design.cluster.npu, workload.precision), _transport(env, cluster, links))
-    order = SCHEDULES[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
+    job = Job(
+        env, cluster, program, operator_times(design.cluster.npu, workload.precision), _transport(env, cluster, links)
+    )
+    order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
     npus = [
         Npu(job, number, slowdown, order[cluster.rank(number, "pipeline")])
         for number, slowdown in enumerate(slowdowns(design))

@@ -110,11 +110,59 @@ def collectives(draw: st.DrawFn) -> Design:
 
 
 @st.composite
-def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4, zero: int = 3) -> Design:
+def shapes_of_models(draw: st.DrawFn, layers: int) -> Document:
+    """What a model may have beyond the plain GPT layer: grouped queries, gates, latent attention, experts."""
+    shape: Document = {}
+    if draw(st.booleans()):
+        shape |= {"gated": True, "bias": False, "position": "rotary"}
+    attention = draw(st.sampled_from(["plain", "plain", "grouped", "latent"]))
+    if attention == "grouped":
+        shape["kv_heads"] = 4
+    if attention == "latent":
+        ranks = {"kv_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16}
+        shape["latent_attention"] = ranks | draw(st.sampled_from([{}, {"q_lora_rank": 40}]))
+    if draw(st.booleans()):
+        shape["mixture_of_experts"] = {
+            "experts": draw(st.sampled_from([4, 8, 12])),
+            "top_k": draw(st.integers(1, 3)),
+            "feed_forward": 32,
+            "shared_feed_forward": draw(st.sampled_from([0, 64])),
+            "dense_layers": draw(st.integers(0, min(2, layers))),
+            "capacity_factor": draw(st.sampled_from([0.5, 1.0, 1.25])),
+        }
+    return shape
+
+
+def switches(draw: st.DrawFn, sequence_parallel: bool, recompute: str) -> Document:
+    """The switches of a design's execution."""
+    return {
+        "flash_attention": draw(st.booleans()),
+        "cross_entropy_fusion": draw(st.booleans()),
+        "context_communication": draw(st.sampled_from(["ring", "all_to_all"])),
+        "context_overlap": draw(st.booleans()),
+        "tensor_overlap": sequence_parallel and draw(st.booleans()),
+        "data_overlap": draw(st.sampled_from([True, True, False])),
+        **({"recompute_layers": draw(st.integers(1, 3))} if recompute == "full" and draw(st.booleans()) else {}),
+    }
+
+
+def uneven_stages(draw: st.DrawFn, pipeline: int, interleave: int) -> Document:
+    """Numbers of layers of the first and the last stage."""
+    if pipeline == 1 or draw(st.integers(0, 2)):
+        return {}
+    chosen = draw(st.sampled_from([["first"], ["last"], ["first", "last"]]))
+    return {f"{which}_stage_layers": interleave * draw(st.integers(1, 2)) for which in chosen}
+
+
+@st.composite
+def trainings(
+    draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4, zero: int = 3, context: int = 1
+) -> Design:
     """A training iteration with degrees up to those given."""
     t = draw(st.sampled_from([degree for degree in (1, 2, 4) if degree <= tensor]))
     p = draw(st.integers(1, pipeline))
     d = draw(st.integers(1, data))
+    c = draw(st.sampled_from([degree for degree in (1, 2, 4) if degree <= context]))
     interleave = draw(st.sampled_from([1, 1, 2, 3])) if p > 1 else 1
     microbatches = draw(st.sampled_from([1, 2, 3, 4, 7, 16]))
     if interleave > 1:
@@ -122,18 +170,25 @@ def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4
     layers = p * interleave * draw(st.sampled_from([1, 2, 3, 9]))
     if interleave == 1:
         layers += draw(st.integers(0, 2))
+    sequence_parallel, recompute = draw(st.booleans()), draw(st.sampled_from(["none", "selective", "full"]))
+    shape = draw(shapes_of_models(layers))
+    experts = [e for e in range(1, c * d + 1) if c * d % e == 0] if "mixture_of_experts" in shape else [1]
     parallelism = {
         "tensor": t,
         "pipeline": p,
         "data": d,
+        "context": c,
+        "expert": draw(st.sampled_from(experts)),
         "zero": draw(st.integers(0, zero)),
-        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe"])),
+        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])),
         "interleave": interleave,
-        "recompute": draw(st.sampled_from(["none", "selective", "full"])),
-        "sequence_parallel": draw(st.booleans()),
+        "recompute": recompute,
+        "sequence_parallel": sequence_parallel,
         "bucket": draw(st.sampled_from(["1 B", "50 KB", "200 KB", "25 MB"])),
+        **switches(draw, sequence_parallel, recompute),
+        **uneven_stages(draw, p, interleave),
     }
-    model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500}
+    model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500, **shape}
     return design(
         flattened(
             {
@@ -145,7 +200,7 @@ def trainings(draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4
                 "parallelism": parallelism,
                 "cluster": {
                     "npu": npu(draw(st.sampled_from(["0 s", "100 ns", "4 us"]))),
-                    "dimensions": draw(dimensions(t * p * d)),
+                    "dimensions": draw(dimensions(t * c * p * d)),
                     "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
                 },
                 "system": draw(systems(4)),
@@ -177,5 +232,6 @@ FAMILIES = {
     "data parallel": trainings(tensor=1, pipeline=1, data=6),
     "tensor and data parallel": trainings(tensor=4, pipeline=1, data=4),
     "pipeline": trainings(tensor=1, pipeline=4, data=2),
-    "everything": trainings(),
+    "context and expert parallel": trainings(tensor=2, pipeline=2, data=4, context=4),
+    "everything": trainings(context=2),
 }

@@ -81,7 +81,9 @@ def test_the_groups_fill_every_dimension_exactly(found: Design) -> None:
     placement, problems = place(found)
     assert problems == []
     for index, dim in enumerate(found.cluster.dimensions):
-        parts = [taken.part for taken_by in placement.values() for taken in taken_by if taken.dimension == index]
+        parts = [
+            taken.part for group in found.cluster.placement for taken in placement[group] if taken.dimension == index
+        ]
         offsets = [[member * part.stride for member in range(part.members)] for part in parts]
         assert sorted(sum(choice) for choice in product(*offsets)) == list(range(dim.size))
         assert all(part.size == dim.size for part in parts)

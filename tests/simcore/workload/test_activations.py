@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from simcore.design import TransformerWorkload
 from simcore.load import design_from
-from simcore.workload.layers import Shapes, layer_activations
+from simcore.workload.activations import layer_activations
+from simcore.workload.layers import Shapes
 
 
 def kept(h: int, a: int, s: int, b: int, parallelism: dict[str, Any]) -> float:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from simcore.design import Design, TransformerWorkload
 from simcore.load import design_from
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.workload import layers, transformer_program
+from simcore.workload import layer, transformer_program
+from simcore.workload.counts import forward_flops
 from simcore.workload.layers import Shapes
-from simcore.workload.transformer import forward_flops, part_layers
+from simcore.workload.stages import part_layers
 
 
 def shapes(design: Design) -> Shapes:
@@ -43,7 +44,7 @@ def test_a_layer_has_12_h_squared_plus_13_h_parameters(shape: tuple[int, int, in
     width, heads, _, _ = shape
     h = 8 * width * heads
     design = one_npu(model=model(hidden=h, heads=heads), global_batch=1)
-    assert layers.layer_parameters(shapes(design)) == 12 * h**2 + 13 * h
+    assert sum(layer.layer_parameters(shapes(design))) == 12 * h**2 + 13 * h
 
 
 @given(SHAPE)
@@ -53,26 +54,26 @@ def test_a_layer_forward_is_24_b_s_h_squared_plus_4_b_s_squared_h_flops(shape: t
     sizes = model(hidden=h, heads=heads, sequence_length=s)
     design = one_npu({"microbatch": b}, model=sizes, global_batch=b)
     expected = 24 * b * s * h**2 + 4 * b * s**2 * h
-    assert flops(layers.layer_forward(shapes(design))) == pytest.approx(expected, rel=1e-12)
-    assert flops(layers.layer_backward(shapes(design))) == pytest.approx(2 * expected, rel=1e-12)
+    assert flops(layer.layer_forward(shapes(design))) == pytest.approx(expected, rel=1e-12)
+    assert flops(layer.layer_backward(shapes(design))) == pytest.approx(2 * expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("tensor", [1, 2, 4, 8])
 @pytest.mark.parametrize("sequence_parallel", [False, True])
 def test_tensor_parallelism_splits_the_flops_of_a_layer_evenly(tensor: int, sequence_parallel: bool) -> None:
-    whole = flops(layers.layer_forward(shapes(one_npu())))
+    whole = flops(layer.layer_forward(shapes(one_npu())))
     design = one_npu({"tensor": tensor, "sequence_parallel": sequence_parallel}, npus=8)
-    assert flops(layers.layer_forward(shapes(design))) == pytest.approx(whole / tensor, rel=1e-12)
+    assert flops(layer.layer_forward(shapes(design))) == pytest.approx(whole / tensor, rel=1e-12)
 
 
 def test_full_recomputation_adds_one_forward_and_selective_the_attention_core() -> None:
     none, selective, full = (shapes(one_npu({"recompute": recompute})) for recompute in ("none", "selective", "full"))
-    forward = flops(layers.layer_forward(none))
-    assert flops(layers.layer_backward(full)) == pytest.approx(flops(layers.layer_backward(none)) + forward)
+    forward = flops(layer.layer_forward(none))
+    assert flops(layer.layer_backward(full)) == pytest.approx(flops(layer.layer_backward(none)) + forward)
     b, s, h = 1, 128, 512
-    added = flops(layers.layer_backward(selective)) - flops(layers.layer_backward(none))
+    added = flops(layer.layer_backward(selective)) - flops(layer.layer_backward(none))
     assert added == pytest.approx(4 * b * s**2 * h)
-    assert layers.layer_forward(full) == layers.layer_forward(none)
+    assert layer.layer_forward(full) == layer.layer_forward(none)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_gated_layers_and_grouped_queries_count_their_own_matrices() -> None:
     sizes = model(hidden=h, feed_forward=f, heads=8, kv_heads=2, gated=True, bias=False, position="rotary")
     design = one_npu(model=sizes)
     matrices = 2 * h * h + 2 * h * kv + 3 * h * f
-    assert layers.layer_parameters(shapes(design)) == matrices + 2 * h
+    assert sum(layer.layer_parameters(shapes(design))) == matrices + 2 * h
     b, s = 1, 128
-    assert flops(layers.layer_forward(shapes(design))) == pytest.approx(2 * b * s * matrices + 4 * b * s * s * h)
+    assert flops(layer.layer_forward(shapes(design))) == pytest.approx(2 * b * s * matrices + 4 * b * s * s * h)
 
 
 @given(st.integers(1, 200), st.integers(1, 200))
@@ -162,9 +163,9 @@ def test_layers_are_spread_evenly_over_the_stages(total: int, stages: int) -> No
 )
 def test_a_layer_reduces_its_partial_sums_twice(parallelism: dict[str, Any], kinds: list[str]) -> None:
     design = one_npu(parallelism, npus=2)
-    started = [op for op in layers.layer_forward(shapes(design)) if isinstance(op, Start)]
+    started = [op for op in layer.layer_forward(shapes(design)) if isinstance(op, Start)]
     assert [op.kind for op in started] == kinds
-    assert len([op for op in layers.layer_backward(shapes(design)) if isinstance(op, Start)]) == len(kinds)
+    assert len([op for op in layer.layer_backward(shapes(design)) if isinstance(op, Start)]) == len(kinds)
     full = 128 * 512 * 2
     for op in started:
         assert op.size == (full / 2 if op.kind == "all_gather" else full)

@@ -1,0 +1,182 @@
+"""From a candidate cluster to its outcome: the software of every workload tuned on it, and one value per objective.
+
+    cluster ─▶ constraints on the cluster alone ─▶ for each workload: tune ─▶ weighted or worst
+                        │ broken: cut, nothing is tuned
+
+A constraint holds for a cluster where it holds for every workload; its violation is the worst one. A workload that no
+software runs (nothing fits) makes the cluster one that is cut, with proven bounds as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dse.buy.aggregate import SHARED, Aggregate, aggregate
+from dse.buy.jobs import Job, is_software
+from dse.buy.tune import Tuned, Tuner
+from dse.constraint import Constraint
+from dse.draw import FixedDraw
+from dse.evaluate import VALID, Outcome
+from dse.fill import Filled
+from dse.objective import Direction, Objective
+from dse.record import State, TunedRecord
+from dse.screen import known_before
+from dse.space import Space
+from simcore.bound import bound
+from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.running import racks
+from simcore.design import CollectiveWorkload, Design
+from simcore.load import parse_design
+from simcore.memory.expanded import capacity
+from simcore.problem import dotted
+from simcore.result import METRICS, Result
+
+_STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")
+"""The state of a cluster is the first of these that one of its workloads is in."""
+
+
+def tuned_for(space: Space) -> Objective:
+    """What software is tuned for: the metric that the study names, else the first objective that it can change."""
+    name = space.settings.tune
+    own = [objective for objective in space.objectives if objective.name not in SHARED]
+    if name is None and own:
+        return own[0]
+    name = name or "iteration_time"
+    listed = next((objective for objective in space.objectives if objective.name == name), None)
+    direction: Direction = "minimize" if METRICS[name].better == "lower" else "maximize"
+    return listed or Objective(name, direction, METRICS[name].unit)
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """Evaluates candidate clusters of a space with jobs."""
+
+    space: Space
+    tuner: Tuner
+    how: Aggregate
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one candidate: the decided sections, with the holes of software in them."""
+        key = self.space.key(Filled(document))
+        tuned = [self._tuned(job, document) for job in self.space.jobs]
+        outcomes = [entry.outcome for entry in tuned]
+        states = {outcome.state for outcome in outcomes}
+        state: State = next(s for s in _STATES if s in states)
+        records = tuple(_record(job, entry) for job, entry in zip(self.space.jobs, tuned, strict=True))
+        first = outcomes[0]
+        values: dict[str, float] = {}
+        if state != "failed":
+            weights = [job.weight for job in self.space.jobs]
+            values = aggregate(self.how, self.space.objectives, weights, [outcome.values for outcome in outcomes])
+        return Outcome(
+            key,
+            state,
+            values,
+            _worst([outcome.violations for outcome in outcomes]),
+            first.design,
+            first.metrics,
+            self._said([outcome.cut_by for outcome in outcomes]),
+            self._said([outcome.error for outcome in outcomes]),
+            records,
+        )
+
+    @property
+    def engine(self) -> str | Callable[[Design], Result]:
+        """See `Evaluate.engine`."""
+        return self.tuner.evaluator.engine
+
+    def prepare(self) -> None:
+        """See `Evaluate.prepare`."""
+        self.tuner.evaluator.prepare()
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """See `Evaluate.failed`."""
+        unknown = {VALID: 0.0} | {constraint.name: 1.0 for constraint in self.space.constraints}
+        return Outcome(self.space.key(Filled(document)), "failed", {}, unknown, dict(document), error=text)
+
+    def _said(self, texts: Sequence[str | None]) -> str | None:
+        """What is said of the workloads, each with its name where there are several."""
+        several = len(self.space.jobs) > 1
+        pairs = zip(self.space.jobs, texts, strict=True)
+        said = [f"{job.name}: {text}" if several else text for job, text in pairs if text]
+        return "; ".join(said) or None
+
+    def _tuned(self, job: Job, document: Mapping[str, Any]) -> Tuned:
+        space = replace(self.space.of_job(job), template={**document, **job.template}, objectives=(self.tuner.tune,))
+        first, problems = parse_design(space.fill(FixedDraw()).document)
+        if first is None:
+            raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
+        entry = self._ruled_out(first) or self.tuner(space, job, document, first)
+        if entry.outcome.state != "cut":
+            return entry
+        # Its own bounds are those of one software; what the cluster is told with must hold for all of them.
+        values = cluster_bounds(first, self.space.objectives)
+        return replace(entry, outcome=replace(entry.outcome, values=values))
+
+    def _ruled_out(self, design: Design) -> Tuned | None:
+        """What becomes of a cluster that breaks a constraint whatever runs on it; None where it breaks none."""
+        constraints = [c for c in self.space.constraints if _of_cluster(c) and known_before(c, design)]
+        if not constraints or price_problems(design):
+            return None
+        known, document = cluster_metrics(design), design.document()
+        violations = {constraint.name: constraint.violation(known, document) for constraint in constraints}
+        broken = [name for name, violation in violations.items() if violation > 0]
+        if not broken:
+            return None
+        every = {VALID: 0.0} | {c.name: violations.get(c.name, 0.0) for c in self.space.constraints}
+        return Tuned(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0]), {})
+
+
+def _record(job: Job, entry: Tuned) -> TunedRecord:
+    outcome = entry.outcome
+    return TunedRecord(
+        job.name,
+        outcome.state,
+        outcome.values,
+        entry.params,
+        outcome.violations,
+        outcome.design,
+        outcome.metrics,
+        outcome.cut_by,
+        outcome.error,
+    )
+
+
+def _worst(violations: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(each[name] for each in violations) for name in violations[0]}
+
+
+def _of_cluster(constraint: Constraint) -> bool:
+    """Whether a constraint speaks of the cluster's hardware and its price alone."""
+    return all(
+        dotted(path) in SHARED or (path[0] == "cluster" and not is_software(path))
+        for path in constraint.expression.paths
+    )
+
+
+def cluster_metrics(design: Design) -> dict[str, float | None]:
+    """The metrics that a cluster has whatever runs on it."""
+    cost = cluster_cost(design)
+    return {
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "npus": float(design.cluster.npus),
+        "memory.capacity": capacity(design),
+        "racks": float(racks(design)),
+    }
+
+
+def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str, float]:
+    """What no software of the design's workload can beat on its cluster; 0 where nothing is proven."""
+    proven: dict[str, float | None] = {}
+    if not isinstance(design.workload, CollectiveWorkload):
+        document = design.document()
+        whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
+        proven = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
+    if not price_problems(design):
+        proven = {**proven, **cluster_metrics(design)}
+    return {objective.name: proven.get(objective.name) or 0.0 for objective in objectives}

@@ -1,0 +1,166 @@
+"""The software that a workload could run with on clusters of one shape, with a bound that holds on all of them.
+
+Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
+on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
+`simcore.bound` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one is
+better, whatever the metric.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.constraint import Constraint
+from dse.hole import Expr
+from dse.objective import Objective
+from dse.screen import bounds_before
+from dse.space import Space
+from simcore.algorithm_spec import Algorithm
+from simcore.bound import bound
+from simcore.check import check
+from simcore.design import Cluster, Design
+from simcore.load import parse_design
+from simcore.quantity import SI
+from simcore.result import METRICS
+from simcore.spec import PriceList, TierPrices
+
+_IDEAL_BANDWIDTH = 1e21
+_OF_SOFTWARE = ("workload", "parallelism", "system")
+_SHAPELESS = ("bandwidth", "latency", "efficiency", "nics", "nic_bandwidth")
+"""Keys of a dimension that matter neither to validity nor to memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to run a workload: everything of a design that is not decided."""
+
+    number: int
+    """Its place in the enumeration."""
+    params: Mapping[str, Any]
+    design: Design
+    """On the first cluster of the shape that was met."""
+    ideal: float
+    """Bound of the loss that is tuned, on the ideal cluster."""
+
+    def on(self, cluster: Cluster, cost: PriceList) -> Design:
+        """The same software on a cluster of the same shape."""
+        own = self.design.cluster
+        algorithms = [dimension.collective for dimension in own.dimensions]
+        return _with(self.design, _tuned(cluster, own.placement, algorithms), cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """All of one workload on one shape: candidates that are valid and fit, the best bound first."""
+
+    candidates: tuple[Candidate, ...]
+    by_params: Mapping[str, Candidate]
+    closest: Candidate
+    """Where there are none: the one that is least in the way of one."""
+    count: int
+
+
+def shape(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+    """Identity of what the validity of software depends on; the whole document where there are expressions."""
+    cluster = document.get("cluster")
+    if _has_expressions((document, job)) or not isinstance(cluster, Mapping):
+        return repr(document)
+    listed = cluster.get("dimensions")
+    if isinstance(listed, list):
+        bare = [{key: value for key, value in dimension.items() if key not in _SHAPELESS} for dimension in listed]
+        cluster = {**cluster, "dimensions": bare}
+    return repr({**document, "cluster": cluster})
+
+
+def enumerate_software(space: Space, tune: Objective) -> Software:
+    """The software of the plain space of one workload on one cluster."""
+    constraints = [constraint for constraint in space.constraints if _of_software(constraint)]
+    found: list[Candidate] = []
+    closest: tuple[float, Candidate] | None = None
+    count = 0
+    for number, filled in enumerate(space.enumerate()):
+        count += 1
+        design, problems = parse_design(filled.document)
+        if design is None:
+            raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
+        violation = _violation(design, constraints)
+        if violation <= 0:
+            found.append(Candidate(number, filled.params, design, ideal_loss(design, tune)))
+        elif not found and (closest is None or violation < closest[0]):
+            closest = violation, Candidate(number, filled.params, design, float("-inf"))
+    ordered = tuple(sorted(found, key=lambda candidate: (candidate.ideal, candidate.number)))
+    nearest = ordered[0] if ordered else closest[1] if closest else None
+    assert nearest is not None  # an enumeration has at least one member
+    return Software(ordered, {params_key(c.params): c for c in ordered}, nearest, count)
+
+
+def params_key(params: Mapping[str, Any]) -> str:
+    """Identity of the values of holes."""
+    return json.dumps(params, sort_keys=True, default=str)
+
+
+def loss_bound(design: Design, tune: Objective) -> float:
+    """Proven bound of the loss that is tuned; minus infinity where none is known."""
+    value = bound(design).get(tune.name)
+    proven = METRICS[tune.name].better == ("lower" if tune.sign > 0 else "higher")
+    return float("-inf") if value is None or not proven else tune.sign * value
+
+
+def ideal_loss(design: Design, tune: Objective) -> float:
+    """`loss_bound` on a network of the same shape that costs nothing and has no delay."""
+    dimensions = tuple(
+        d.model_copy(update={"bandwidth": _IDEAL_BANDWIDTH, "latency": 0.0, "efficiency": 1.0})
+        for d in design.cluster.dimensions
+    )
+    cluster = design.cluster.model_copy(update={"dimensions": dimensions})
+    free = TierPrices(link=SI(0.0), switch=SI(0.0), nic=SI(0.0))
+    cost = design.cost.model_copy(update={"network": dict.fromkeys(design.cost.network, free)})
+    return loss_bound(_with(design, cluster, cost), tune)
+
+
+def _with(design: Design, cluster: Cluster, cost: PriceList) -> Design:
+    """A design on another cluster; a new object, because a copy would keep what was computed from the old one."""
+    return Design.model_construct(
+        workload=design.workload, parallelism=design.parallelism, cluster=cluster, system=design.system, cost=cost
+    )
+
+
+def _tuned(cluster: Cluster, placement: Any, algorithms: Sequence[Algorithm | None]) -> Cluster:
+    dimensions = tuple(
+        dimension if dimension.collective == algorithm else dimension.model_copy(update={"collective": algorithm})
+        for dimension, algorithm in zip(cluster.dimensions, algorithms, strict=True)
+    )
+    return cluster.model_copy(update={"dimensions": dimensions, "placement": placement})
+
+
+def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
+    """How far a design is from being one that fits; 0 where it is."""
+    problems = check(design)
+    if problems:
+        return 1.0 + sum(problem.violation for problem in problems)
+    if not constraints:
+        return 0.0
+    before = bounds_before(design)
+    document = design.document()
+    return max(0.0, *(constraint.violation(before, document) for constraint in constraints))
+
+
+def _of_software(constraint: Constraint) -> bool:
+    """Whether a constraint speaks of memory and of software alone."""
+    known = ("memory.peak", "memory.capacity", "fits", "npus", "racks")
+    names = [".".join(map(str, path)) for path in constraint.expression.paths]
+    roots = {str(path[0]) for path in constraint.expression.paths}
+    return all(name in known for name in names) or roots <= {*_OF_SOFTWARE}
+
+
+def _has_expressions(template: Any) -> bool:
+    if isinstance(template, Expr):
+        return True
+    if isinstance(template, Mapping):
+        return any(_has_expressions(inner) for inner in template.values())
+    if isinstance(template, list | tuple):
+        return any(_has_expressions(inner) for inner in template)
+    return _has_expressions(getattr(template, "alternatives", ()))

@@ -1,0 +1,48 @@
+"""A regressor without physics on the same rows, so that a curve has something to be better than."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dse.calibrate.fit import Floats, Sample
+from dse.calibrate.folds import folds
+from simcore.design import TransformerWorkload
+from simcore.problem import InputError, Problem
+
+
+def regressed(chosen: Sequence[Sample], kind: str) -> Floats:
+    """Times of all rows, each by gradient-boosted trees fitted without its job, hidden size or device [s].
+
+    Raises `InputError` where scikit-learn is not installed.
+    """
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ImportError:
+        fix = "pip install 'dse[calibrate]', or leave --baseline out"
+        raise InputError([Problem((), "scikit-learn, for --baseline", "none installed", fix)], "calibration") from None
+    features = np.array([_features(sample) for sample in chosen])
+    times = np.log([sample.row.seconds for sample in chosen])
+    predicted = np.full(len(chosen), np.nan)
+    for group in folds(chosen, kind):
+        out = np.zeros(len(chosen), bool)
+        out[list(group.rows)] = True
+        model = HistGradientBoostingRegressor(min_samples_leaf=5, random_state=0)
+        predicted[out] = np.exp(model.fit(features[~out], times[~out]).predict(features[out]))
+    return predicted
+
+
+def _features(sample: Sample) -> list[float]:
+    """Logarithms of all sizes of a row."""
+    design = sample.design
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    model, npu = workload.model, design.cluster.npu
+    sizes = (
+        model.hidden, model.layers, model.heads, model.ffn, workload.sequence, workload.global_batch,
+        design.cluster.npus, p.tensor, p.pipeline, design.data, p.context, p.expert, p.microbatch, p.interleave,
+        npu.peak[workload.precision], npu.memory.bandwidth,
+    )  # fmt: skip
+    kinds = (("none", "selective", "full").index(p.recompute), p.sequence_parallel)
+    return [*np.log(np.array(sizes, float)), *(float(kind) for kind in kinds)]

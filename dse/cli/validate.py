@@ -1,0 +1,93 @@
+"""Prediction against measured iterations: error per row, MAPE, pairwise order of a job's designs, regret."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dse.validate import Accuracy, Prediction
+
+EXAMPLES = """examples:
+  dse validate measured.csv
+  dse validate measured.csv --json | jq .mape
+
+columns: device fabric layers seq npus global_batch microbatch tensor pipeline data interleave recompute zero
+measured_s, and hidden heads vocab, or model; optional: case software context expert sequence_parallel
+precision gradient_precision measured_memory_gib
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse validate`."""
+    command.add_argument("table", metavar="TABLE.csv", type=Path, help="measured iterations, one a row")
+    command.add_argument("--device", metavar="D", help="predict for this NPU of the catalogue instead of the table's")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse validate`."""
+    from dse.measured import read_measured
+    from dse.validate import accuracy, predict
+
+    predictions = list(predict(read_measured(options.table, device=options.device)))
+    figures = accuracy(predictions)
+    if options.json:
+        print(json.dumps(document(predictions, figures), indent=2, allow_nan=False))
+    else:
+        _print(predictions, figures)
+    return 0
+
+
+def document(predictions: list[Prediction], figures: Accuracy) -> dict[str, Any]:
+    """The JSON form: errors and regret in percent, order as a share."""
+    return {
+        "rows": len(predictions),
+        "mape": 100 * figures.mape,
+        "median_ape": 100 * figures.median,
+        "max_ape": 100 * figures.worst,
+        "pairwise_order": figures.pairwise_order,
+        "regret_mean": 100 * figures.regret_mean,
+        "memory_mape": None if figures.memory_mape is None else 100 * figures.memory_mape,
+        "per_row": [
+            {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
+            for p in predictions
+        ],
+    }
+
+
+def _print(predictions: list[Prediction], figures: Accuracy) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.report.units import human
+
+    with_memory = figures.memory_mape is not None
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("case")
+    for name in ("measured", "predicted", "error", *(("memory", "predicted", "error") if with_memory else ())):
+        table.add_column(name, justify="right")
+    for p in predictions:
+        cells = [p.case, human(p.measured, "s"), human(p.predicted, "s"), f"{100 * p.error:+.1f} %"]
+        if with_memory:
+            cells += ["", "", ""] if p.memory_error is None else _memory(p)
+        table.add_row(*cells)
+    Console().print(table)
+    order = "no pairs" if figures.pairwise_order is None else f"{figures.pairwise_order:.3f}"
+    print(
+        f"{len(predictions)} rows: MAPE {100 * figures.mape:.2f} %, median {100 * figures.median:.2f} %, "
+        f"worst {100 * figures.worst:.1f} %; pairwise order {order}; "
+        f"regret {100 * figures.regret_mean:.2f} % (worst {100 * figures.regret_worst:.1f} %)"
+        + (f"; memory MAPE {100 * figures.memory_mape:.2f} %" if figures.memory_mape is not None else "")
+    )
+
+
+def _memory(p: Prediction) -> list[str]:
+    from dse.report.units import human
+
+    assert p.measured_memory is not None
+    assert p.predicted_memory is not None
+    assert p.memory_error is not None
+    return [human(p.measured_memory, "B"), human(p.predicted_memory, "B"), f"{100 * p.memory_error:+.1f} %"]

@@ -1,0 +1,158 @@
+"""A cluster that is bought for several workloads, as reports tell it: each one's software, its value, its regret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.record import Purchase, StudyRecord, TrialRecord
+from dse.report.describe import compare, headline
+from dse.report.regret import regrets
+from dse.report.summary import Summary
+from dse.report.units import MISSING, clean, human, label, percent, scale
+from dse.report.values import finite, plain, trial_metrics
+
+EXPLAINED = (
+    "Regret: how much worse than on the workload's own best cluster; at its price: than on the best one that costs no "
+    "more. Both are against the clusters of this study."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadTable:
+    """One workload over the members of the front: headings and a row of texts for each."""
+
+    title: str
+    common: str
+    """What its software shares on all of them."""
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def workload_tables(record: StudyRecord, summary: Summary, software: bool) -> list[WorkloadTable]:
+    """A table for each workload; `software` adds a column for each thing in which its software differs."""
+    purchase = record.purchase
+    if purchase is None:
+        return []
+    return [_table(purchase, summary, index, software) for index in range(len(purchase.names))]
+
+
+def _table(purchase: Purchase, summary: Summary, index: int, software: bool) -> WorkloadTable:
+    regret, tune = summary.regrets[index], purchase.tune
+    parts = [trial.parts[index][1] for trial in summary.front]
+    compared = compare([_software(part, purchase) for part in parts])
+    values = [finite(trial_metrics(part)[tune.name]) for part in parts]
+    unit = scale(tune.unit, values, tune.name)
+    rows = []
+    for trial, value, told in zip(summary.front, values, compared.rows, strict=True):
+        loss = regret.losses.get(trial.number)
+        lost = (MISSING, MISSING) if loss is None else (percent(loss.regret), percent(loss.at_price))
+        rows.append((unit.number(value), *lost, *(told if software else ())))
+    heading = f"{label(tune.name)} [{unit.unit}]" if unit.unit else label(tune.name)
+    columns = compared.columns if software else ()
+    return WorkloadTable(
+        purchase.names[index], compared.common, (heading, "regret", "at its price", *columns), tuple(rows)
+    )
+
+
+def _software(trial: TrialRecord, purchase: Purchase) -> Mapping[str, Any] | None:
+    """The sections of a design that are tuned."""
+    if trial.design is None:
+        return None
+    kept = {section: content for section, content in trial.design.items() if section not in purchase.sections}
+    placement = trial.design["cluster"].get("placement")
+    return kept | ({"cluster": {"placement": placement}} if placement else {})
+
+
+def own_best(record: StudyRecord, summary: Summary) -> list[str]:
+    """A sentence for each workload: the cluster it would have chosen alone, and what that costs the others."""
+    purchase = record.purchase
+    if purchase is None:
+        return []
+    trials = {trial.number: trial for trial in record.trials}
+    sentences = []
+    for regret in summary.regrets:
+        if regret.best is None:
+            sentences.append(f"{clean(regret.name)} alone: no cluster runs it.")
+            continue
+        trial = trials[regret.best]
+        value = human(regret.value, purchase.tune.unit, purchase.tune.name)
+        price = human(trial_metrics(trial.parts[0][1])["cost.total"], "$")
+        cluster = headline(trial.decided, ("NPUs", "topology", "bandwidth"))
+        text = f"{clean(regret.name)} alone would choose trial {trial.number} ({cluster}): {value} for {price}"
+        sentences.append(f"{text}{_others(trial, regret.name, summary)}.")
+    return sentences
+
+
+def _others(trial: TrialRecord, name: str, summary: Summary) -> str:
+    said = []
+    for other in summary.regrets:
+        if other.name != name:
+            loss = other.losses.get(trial.number)
+            said.append(
+                f"{clean(other.name)} {'cannot run there' if loss is None else f'loses {percent(loss.regret)}'}"
+            )
+    return f"; there {', '.join(said)}" if said else ""
+
+
+def member_workloads(record: StudyRecord, summary: Summary, trial: TrialRecord) -> list[dict[str, Any]]:
+    """The workloads of a member of the front for `pareto.json`: complete designs, results, and regrets."""
+    purchase = record.purchase
+    if purchase is None:
+        return []
+    out = []
+    for workload, weight, regret in zip(trial.workloads, purchase.weights, summary.regrets, strict=True):
+        loss = regret.losses.get(trial.number)
+        lost = None if loss is None else {"own_best": loss.regret, "at_price": loss.at_price}
+        out.append(
+            {
+                "name": workload.name,
+                "weight": weight,
+                "values": workload.values,
+                "regret": lost,
+                "best_at_price": None if loss is None else loss.best_at_price,
+                "params": workload.params,
+                "design": workload.design,
+                "metrics": workload.metrics,
+            }
+        )
+    return out
+
+
+def workload_cells(record: StudyRecord) -> dict[int, dict[str, Any]]:
+    """The cells of every trial that speak of one workload: trial -> column -> value."""
+    purchase = record.purchase
+    if purchase is None:
+        return {}
+    cells: dict[int, dict[str, Any]] = {}
+    everything = regrets(record)
+    for trial in record.trials:
+        row = cells[trial.number] = {}
+        for workload, regret in zip(trial.workloads, everything, strict=True):
+            loss = regret.losses.get(trial.number)
+            found: dict[str, Any] = {"state": workload.state}
+            if workload.state in ("feasible", "infeasible"):
+                found |= {name: finite(value) for name, value in workload.values.items()}
+            if loss is not None:
+                found |= {"regret": finite(loss.regret), "regret at price": finite(loss.at_price)}
+            found |= {"cut_by": workload.cut_by, **{path: plain(value) for path, value in workload.params.items()}}
+            row |= {f"{workload.name}: {name}": value for name, value in found.items() if value is not None}
+    return cells
+
+
+def purchase_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
+    """What `pareto.json` says of the purchase as a whole; empty where nothing was bought."""
+    purchase = record.purchase
+    if purchase is None:
+        return {}
+    own: Sequence[dict[str, Any]] = [
+        {"name": regret.name, "weight": regret.weight, "trial": regret.best, "value": regret.value}
+        for regret in summary.regrets
+    ]
+    return {
+        "decided": list(purchase.sections),
+        "tuned_for": purchase.tune.name,
+        "aggregate": purchase.aggregate,
+        "own_best": list(own),
+    }

@@ -1,0 +1,132 @@
+"""Candidates of the guided sampler: designs looked at without simulating them.
+
+A candidate is filled, checked, its memory and cost computed, and, where it passes, its proven bounds. None of this is a
+trial: a trial is a design that is proposed to the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.constraint import KNOWN_BEFORE
+from dse.fill import Filled
+from dse.screen import Screened
+from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moves
+from dse.search.surrogate import Encoder
+from dse.space import Space
+from simcore.design import Design
+from simcore.estimate import estimate
+from simcore.load import parse_design
+
+BOUND, MISSED = "bound of iteration_time", "largest violation"
+OF_TIME = {"iteration_time": 1, "throughput": -1, "perf_per_cost": -1}
+"""Metrics that are proportional to a power of the iteration time, the rest being equal."""
+
+
+@dataclass(eq=False, slots=True)
+class Candidate:
+    """A design that could be proposed, and what is known of it."""
+
+    genes: Genes
+    filled: Filled
+    design: Design
+    violation: float
+    """0 where it may be simulated."""
+    features: dict[int, float]
+    known: dict[str, float | None]
+    """Metrics by name, exact where they do not depend on time, else estimates; and `BOUND`, `MISSED` at these."""
+    losses: NDArray[np.float64] | None = None
+    """What simulation found, to be minimised."""
+    late: float = 0.0
+    """Largest violation of a constraint on results."""
+    moves: list[Genes] | None = None
+    """Small moves that have not been made yet."""
+
+
+@dataclass
+class Candidates:
+    """Makes candidates of a space, each design once."""
+
+    space: Space
+    generator: np.random.Generator
+    seen: set[str] = field(default_factory=set)
+    """Keys of all designs looked at."""
+    ruled_out: int = 0
+    encoder: Encoder = field(default_factory=Encoder)
+
+    def __post_init__(self) -> None:
+        self._products = composite_holes(self.space.template)
+        self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
+
+    def made(self, given: Genes) -> Candidate | None:
+        """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
+        draw = GeneDraw(self.generator, given)
+        return self.of(self.space.fill(draw), draw.genes)
+
+    def of(self, filled: Filled, genes: Genes) -> Candidate | None:
+        """The candidate of a filled document; None where it was seen before."""
+        design, problems = parse_design(filled.document)
+        if design is None:
+            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+        if design.key in self.seen:
+            return None
+        self.seen.add(design.key)
+        screened = Screened(design, self.space.constraints)
+        violation = screened.violation
+        known: dict[str, float | None] = {}
+        if violation > 0:
+            self.ruled_out += 1
+        else:
+            known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
+            known[MISSED] = self._missed(known, screened.document)
+        return Candidate(genes, filled, design, violation, self.encoder.encode(filled.params), known)
+
+    def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
+        judged = [c for c in self._late if all(known.get(name) is not None for name in c.metrics)]
+        return max((c.violation(known, document) for c in judged), default=-1.0)
+
+    def random(self) -> Candidate | None:
+        """A candidate drawn at random."""
+        return self.made({})
+
+    def move(self, candidate: Candidate) -> Genes | None:
+        """The next of the designs one small move away, in random order; None after the last."""
+        if candidate.moves is None:
+            found = moves(candidate.genes, self._products, self.generator)
+            candidate.moves = [found[i] for i in self.generator.permutation(len(found))]
+        return candidate.moves.pop() if candidate.moves else None
+
+    def offspring(self, one: Genes, other: Genes) -> Candidate | None:
+        """A mixture of two parents, moved a step or two."""
+        genes = crossed(one, other, self.generator)
+        for _ in range(int(self.generator.integers(3))):
+            found = moves(genes, self._products, self.generator)
+            if found:
+                genes = found[int(self.generator.integers(len(found)))]
+        return self.made(genes)
+
+
+def _estimates(design: Design) -> dict[str, float | None]:
+    """The bounds of a design, those that follow from the iteration time moved to the estimate of that.
+
+    Power is that of NPUs which compute for the same seconds of a longer time.
+    """
+    bounds, seconds = estimate(design)
+    proven, idle, joules = bounds["iteration_time"], bounds["power"], bounds["energy"]
+    out = {**bounds, BOUND: proven}
+    if seconds is None or not proven:
+        return out
+    for name, power in OF_TIME.items():
+        value = bounds.get(name)
+        out[name] = None if value is None else value * (seconds / proven) ** power
+    if idle is not None and joules is not None:
+        drawn = idle + (joules / proven - idle) * proven / seconds
+        out |= {"power": drawn, "energy": drawn * seconds}
+    return out

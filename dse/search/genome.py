@@ -1,0 +1,189 @@
+"""A filled space as genes, and the designs one small move away from it.
+
+A gene is what a live hole drew, by the name it draws under; filling the same genes again gives the same design. Moves
+change one hole by one step: a number to its neighbour, a name to any other, a prime factor from one degree to another,
+a unit of bandwidth from one dimension to another. Where a move opens a branch of the space, the holes of that branch
+are drawn anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from dse.draw import random_below
+from dse.hole import Choice, Product, Split, apportion, composition, composition_index, compositions, divisors
+
+MOST_ALTERNATIVES = 16
+"""Of a hole with more unordered alternatives, so many are drawn for its moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gene:
+    """What one hole drew: an index of `[0, high]` (`step` of an ordered hole, `name` of another), or a real number."""
+
+    kind: Literal["step", "name", "real"]
+    value: float
+    low: float
+    high: float
+    log: bool = False
+
+
+Genes = dict[str, Gene]
+
+
+@dataclass
+class GeneDraw:
+    """Fills a space from `given` genes, and at random where they say nothing; `genes` are those that were used."""
+
+    generator: np.random.Generator
+    given: Mapping[str, Gene] = field(default_factory=dict)
+    genes: Genes = field(default_factory=dict)
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        if count == 1:
+            return 0
+        known = self.given.get(name)
+        value = min(int(known.value), count - 1) if known else self._like(name, count)
+        self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1)
+        return value
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return low + self.index(name, high - low + 1, True)
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        known = self.given.get(name)
+        if known:
+            value = min(max(known.value, low), high)
+        else:
+            share = float(self.generator.random())
+            value = math.exp(math.log(low) + share * math.log(high / low)) if log else low + share * (high - low)
+            value = min(max(value, low), high)
+        self.genes[name] = Gene("real", value, low, high, log)
+        return value
+
+    def _like(self, name: str, count: int) -> int:
+        """A random index; of a split that was given for another budget, the same shares of this one."""
+        hole, mark, _ = name.partition("#")
+        for other, gene in self.given.items() if mark else ():
+            if other.startswith(f"{hole}#") and _parts(other) == _parts(name):
+                shares = composition(_units(other), _parts(other), int(gene.value))
+                return composition_index(apportion(_units(name), [float(share) for share in shares]))
+        return random_below(self.generator, count)
+
+
+def _units(name: str) -> int:
+    return int(name.partition("#")[2].split("/")[0])
+
+
+def _parts(name: str) -> int:
+    return int(name.partition("#")[2].split("/")[1])
+
+
+def composite_holes(template: Any, name: str = "") -> dict[str, Product]:
+    """The `product` holes of a template, by the names they draw under (see `dse.fill`)."""
+    found: dict[str, Product] = {}
+    if isinstance(template, dict):
+        for key, inner in template.items():
+            inside = f"{name}.{key}" if name else str(key)
+            if isinstance(inner, Product):
+                found[inside] = inner
+            elif not isinstance(inner, Split):
+                found |= composite_holes(inner, inside)
+    elif isinstance(template, list):
+        for i, inner in enumerate(template):
+            found |= composite_holes(inner, f"{name}[{i}]")
+    elif isinstance(template, Choice):
+        for i, inner in enumerate(template.alternatives):
+            found |= composite_holes(inner, f"{name}={i}")
+    return found
+
+
+def moves(genes: Genes, products: Mapping[str, Product], generator: np.random.Generator) -> list[Genes]:
+    """The genes of every design one small move away."""
+    return [
+        {**genes, name: replace(gene, value=value)}
+        for name, gene in genes.items()
+        for value in _values(name, gene, products, generator)
+    ]
+
+
+def _values(name: str, gene: Gene, products: Mapping[str, Product], generator: np.random.Generator) -> Iterator[float]:
+    """Values of a gene one small move away."""
+    if gene.kind == "real":
+        yield from _nudged(gene, generator)
+    elif name in products:
+        yield from factor_moves(products[name], int(gene.value))
+    elif "#" in name:
+        yield from share_moves(_units(name), _parts(name), int(gene.value))
+    elif gene.kind == "step":
+        reach = {1, max(1, round(gene.high / 8)), max(1, round(gene.high / 64))}
+        yield from sorted({v for d in reach for v in (gene.value - d, gene.value + d) if 0 <= v <= gene.high})
+    elif gene.high < MOST_ALTERNATIVES:
+        yield from (value for value in range(int(gene.high) + 1) if value != gene.value)
+    else:
+        yield from (random_below(generator, int(gene.high) + 1) for _ in range(MOST_ALTERNATIVES))
+
+
+def _nudged(gene: Gene, generator: np.random.Generator) -> Iterator[float]:
+    low, high, value = (math.log(x) if gene.log else x for x in (gene.low, gene.high, gene.value))
+    for reach in (0.2, 0.05, 0.01):
+        for side in (-1, 1):
+            moved = value + side * reach * (high - low) * (0.5 + generator.random())
+            moved = min(max(moved, low), high)
+            yield min(max(math.exp(moved), gene.low), gene.high) if gene.log else moved
+
+
+def factor_moves(hole: Product, index: int) -> list[int]:
+    """Factorisations with one factor moved from one degree to another, or two degrees swapped."""
+    degrees, places = hole.factorisations[index], {f: i for i, f in enumerate(hole.factorisations)}
+    found = []
+    for i, give in enumerate(degrees):
+        for j in range(len(degrees)):
+            if i == j:
+                continue
+            for factor in _prime_factors(give):
+                moved = list(degrees)
+                moved[i], moved[j] = give // factor, degrees[j] * factor
+                found.append(tuple(moved))
+            if i < j:
+                moved = list(degrees)
+                moved[i], moved[j] = degrees[j], give
+                found.append(tuple(moved))
+    return [places[other] for other in dict.fromkeys(found) if other in places and other != degrees]
+
+
+def _prime_factors(number: int) -> list[int]:
+    return [d for d in divisors(number)[1:] if all(d % p for p in divisors(d)[1:-1])]
+
+
+def share_moves(units: int, parts: int, index: int) -> list[int]:
+    """Splits with some units moved from one part to another: one, or half of what it can give."""
+    shares = composition(units, parts, index)
+    found = []
+    for i, give in enumerate(shares):
+        for amount in sorted({1, (give - 1) // 2} - {0}):
+            for j in range(parts):
+                if i != j and give > amount:
+                    moved = list(shares)
+                    moved[i], moved[j] = give - amount, shares[j] + amount
+                    found.append(composition_index(moved))
+    return [other for other in dict.fromkeys(found) if other < compositions(units, parts)]
+
+
+def crossed(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:
+    """A mixture: each hole from either of two parents."""
+    names = list(dict.fromkeys([*one, *other]))
+    coins = generator.random(len(names)) < 0.5
+    return {
+        name: (one if name in one and (coin or name not in other) else other)[name]
+        for name, coin in zip(names, coins, strict=True)
+    }

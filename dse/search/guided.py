@@ -1,0 +1,161 @@
+"""Guided: screen many candidates by what is cheap and proven, simulate those that promise most.
+
+    candidates ─▶ valid? memory, cost, constraints on inputs? ─▶ proven bounds ─▶ surrogate ─▶ batch ─▶ trials
+        ▲               (what fails is ruled out, no trial)                          ▲            │
+        └──── one small move from the front, mixtures of good designs, random ───────┴── tell ◀───┘
+
+A candidate's promise is how far the front would have to give way for it: the additive epsilon indicator of its
+predicted values against the front (Zitzler et al. 2003), in logarithms and in widths of the front. A batch is chosen
+greedily, each choice counted as if it were on the front (the kriging believer of Ginsbourger et al. 2010), every third
+one optimistically, by two standard deviations. The work for one proposal is bounded: the number of candidates, the
+pool, and the points of the surrogate are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from dse.search.base import Proposal, Sampler
+from dse.search.candidates import Candidate, Candidates
+from dse.search.promise import Judge
+from dse.space import Space
+
+SMALL = 2000
+"""A space of at most this many combinations is screened whole."""
+SEEDS = 256
+"""Random candidates with bounds before the first trial."""
+ROUNDS, ROUND = 20, 96
+"""Most rounds of small moves over the estimates before the first trial, and candidates of each."""
+IDLE = 4
+"""Rounds in a row that change nothing about the best, after which the first trial starts."""
+POOL = 1024
+"""Candidates that are kept for later."""
+PARENTS = 24
+"""Designs around which a generation looks."""
+STEP = 48
+"""Candidates of a step of a generation; the next step looks around what was found to promise most."""
+TRIES = 6
+"""Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
+
+
+def effort(told: int) -> float:
+    """Candidates with bounds per trial: many while trials are few, so that thousands of trials stay quick."""
+    return 8.0 if told < 320 else 3.0 if told < 1000 else 1.0
+
+
+class Guided(Sampler):
+    """See the module. Proposes each design once; ends where the space has no other that may be simulated."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._space = space
+        self._generator = np.random.default_rng(seed)
+        self._candidates = Candidates(space, self._generator)
+        self._judge = Judge(space, self._candidates.encoder, seed)
+        self._pool: list[Candidate] = []
+        self._forbidden: list[Candidate] = []
+        self._queue: deque[Candidate] = deque()
+        self._asked = 0
+        self._whole = space.count() <= SMALL
+
+    @property
+    def ruled_out(self) -> int:
+        """Designs that were looked at and never proposed, because memory or a constraint on inputs forbids them."""
+        return self._candidates.ruled_out
+
+    def ask(self) -> Proposal | None:
+        """See `Sampler.ask`."""
+        if not self._queue:
+            self._seed() if not self._asked else self._widen()
+            self._queue.extend(self._generation())
+        if not self._queue:
+            return None
+        self._asked += 1
+        chosen = self._queue.popleft()
+        return Proposal(chosen.filled, chosen, chosen.design)
+
+    def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.tell`."""
+        self._judge.tell(proposal.handle, losses, violations)
+
+    def reject(self, proposal: Proposal) -> None:
+        """A design that fails is not proposed again, and teaches nothing."""
+
+    def _generation(self) -> list[Candidate]:
+        """The next proposals; what is forbidden only where nothing else was found, the nearest to allowed first."""
+        count = self._space.settings.batch
+        if self._pool:
+            ranked = self._judge.ranked(self._pool, count)
+            self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
+            return ranked[:count]
+        if self._judge.simulated and self._whole:
+            return []
+        self._forbidden.sort(key=lambda candidate: candidate.violation)
+        chosen, self._forbidden = self._forbidden[:count], self._forbidden[count : count + POOL]
+        return chosen
+
+    def _keep(self, candidate: Candidate | None) -> int:
+        """Add a candidate to those that may be proposed; how many that is."""
+        if candidate is None:
+            return 0
+        (self._pool if candidate.violation <= 0 else self._forbidden).append(candidate)
+        return int(candidate.violation <= 0)
+
+    def _seed(self) -> None:
+        """The candidates before the first trial: all of a small space, else random ones and what lies around the best.
+
+        Without outcomes the bounds stand for the values, so the front that is looked around is that of the bounds.
+        """
+        if self._whole:
+            for filled in self._space.enumerate():
+                self._keep(self._candidates.of(filled, {}))
+            return
+        self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
+        idle, known = 0, None
+        for _ in range(ROUNDS):
+            best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
+            idle = idle + 1 if known == {*best[:8]} else 0
+            known = {*best[:8]}
+            if idle == IDLE:
+                break
+            if len(best) < PARENTS:
+                best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
+            self._look(ROUND, self._around(best))
+
+    def _widen(self) -> None:
+        """More candidates: around the front, mixtures of what is good, and random ones."""
+        if self._whole:
+            return
+        count = round(self._space.settings.batch * effort(self._asked))
+        self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
+        steps = max(1, count // STEP)
+        for _ in range(steps):
+            best = self._judge.best(PARENTS)
+            if self._pool:
+                self._pool = self._judge.ranked(self._pool, PARENTS)
+                best += self._pool[:PARENTS]
+            elif not best:
+                best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
+            self._look(count // steps, self._around(best))
+
+    def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
+        """Keep candidates until `count` of them may be proposed, or there are no more."""
+        found = 0
+        for candidate in candidates:
+            found += self._keep(candidate)
+            if found >= count:
+                return
+
+    def _around(self, parents: list[Candidate]) -> Iterator[Candidate | None]:
+        """Small moves from each parent in turn, every third time a mixture of two; a bounded number."""
+        if not parents:
+            return
+        for number in range(TRIES * ROUND):
+            parent = parents[number % len(parents)]
+            if number % 3 < 2 and (genes := self._candidates.move(parent)) is not None:
+                yield self._candidates.made(genes)
+            else:
+                other = parents[int(self._generator.integers(len(parents)))]
+                yield self._candidates.offspring(parent.genes, other.genes)

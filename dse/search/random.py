@@ -1,0 +1,28 @@
+"""Random: independent uniform choices, at no more cost than drawing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dse.draw import RandomDraw
+from dse.search.base import Proposal, Sampler
+from dse.space import Space
+
+
+class Random(Sampler):
+    """Draws with replacement; the study rejects what was drawn before."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._space, self._draw = space, RandomDraw(np.random.default_rng(seed))
+
+    def ask(self) -> Proposal | None:
+        """See `Sampler.ask`; never exhausted by itself."""
+        return Proposal(self._space.fill(self._draw))
+
+    def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """Nothing to learn."""
+
+    def reject(self, proposal: Proposal) -> None:
+        """Nothing to learn."""

@@ -1,0 +1,42 @@
+"""How long operators take on an NPU: the contract."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from simcore.program import Compute
+
+Shape = tuple[float, float, float, float]
+
+
+def products(operator: Compute) -> tuple[Shape, ...]:
+    """The matrix products (batch, m, n, k) of an operator: its shape, or the two of its backward pass.
+
+    The backward pass of [m,k]x[k,n] multiplies the output's gradient with the second matrix, [m,n]x[n,k], and the first
+    matrix with it, [k,m]x[m,n]. Raises `ValueError` for an operator without a shape, or whose FLOPs are neither those
+    of its shape nor twice them.
+    """
+    if operator.shape is None:
+        raise ValueError(f"expected a shape (batch, m, n, k) of product '{operator.name}', got none")
+    batch, m, n, k = operator.shape
+    ratio = operator.flops / (2.0 * batch * m * n * k)
+    if abs(ratio - 1) < _CLOSE:
+        return ((batch, m, n, k),)
+    if abs(ratio - 2) < _CLOSE:
+        return (batch, m, k, n), (batch, k, n, m)
+    raise ValueError(f"expected one or two products of the shape of '{operator.name}', got {ratio:g} times its FLOPs")
+
+
+_CLOSE = 1e-6
+
+
+class OperatorTimes(ABC):
+    """Operator times on one NPU at one precision."""
+
+    @abstractmethod
+    def seconds(self, operator: Compute) -> float:
+        """Duration of an operator [s]."""
+
+    @abstractmethod
+    def least(self, flops: float) -> float:
+        """Proven lower bound: no less time than this for matrix products of `flops` in all, however cut [s]."""

@@ -1,0 +1,160 @@
+"""The arrays of the compiled event loop: what does not change of a network (`pack`), and what does (`new_state`).
+
+Each is one flat int64 array with a header that says where things lie: passing tuples of arrays around costs a compiled
+loop twenty times its own work in reference counts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+CHUNK_BITS, PHASE_BITS = 20, 8
+MAX_CHUNKS, MAX_PHASES = 1 << CHUNK_BITS, 1 << PHASE_BITS
+CHUNK_MASK, PHASE_MASK = MAX_CHUNKS - 1, MAX_PHASES - 1
+ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
+NEVER = 1 << 62
+
+# Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
+# in a dimension until they leave it (0: only serialization occupies it); number of policy keys; where the tables start.
+DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(7)
+# Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
+# its component: the set of dimensions that it shares with no other set.
+FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, TYPE_SIZE = range(6)
+# Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
+BEGINS, FOLLOWER, CHUNK_SIZE = range(3)
+# Phases: dimension, times, policy key, whether another phase follows.
+DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
+
+# Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
+# phases; dimensions that may be able to pick; entries of the pool ever used, and the first that is free again (-1:
+# none); room for lanes; where the tables start; outstanding collectives by class.
+NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(8)
+END_AT, READY_AT, BUSY_AT, SERVING_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT, PENDING = range(8, 17)
+CLASSES = 5
+STATE_HEADER = PENDING + CLASSES
+# By dimension: end of service (`NEVER`: idle), dimensions that may be able to pick, outstanding collectives by
+# component. Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes,
+# whether it is listed as ready.
+TASK, PHASE, HELD, LANES, LISTED, SERVING_SIZE = range(6)
+# Issues, per issued collective: type, class, chunks left.
+TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
+# A queue is a few lanes by policy key, the smallest first: key, first and last entry. The entries of a lane are linked
+# by arrival, then task: who comes later goes to the end, but for ties.
+LANE_KEY, HEAD, TAIL, LANE_SIZE = range(4)
+ARRIVAL, ENTRY_TASK, ENTRY_PHASE, NEXT, PREVIOUS, ENTRY_SIZE = range(6)
+# Flight is a heap of (arrival, task, where its phase lies), by arrival alone: together means together.
+FLIGHT_SIZE = 3
+
+
+Paths = list[list[tuple[int, int, int, int]]]
+
+
+def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
+    """The network: for each type of collective its paths and which of them each chunk takes.
+
+    A path lists its phases as (dimension, serialization [ps], latency [ps], policy key).
+    """
+    phases: list[tuple[int, ...]] = []
+    heads: list[int] = []
+    table = np.empty((len(types), TYPE_SIZE), np.int64)
+    table[:, COMPONENT] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
+    first = 0
+    for row, (paths, chosen) in zip(table, types, strict=True):
+        begins = []
+        for path in paths:
+            begins.append(len(phases))
+            phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
+        entries = chunks[first : first + len(chosen)]
+        entries[:, BEGINS] = begins[0] if len(paths) == 1 else np.array(begins)[chosen]
+        queues = tuple((path[0][DIMENSION], path[0][KEY]) for path in paths)
+        if len(set(queues)) == 1:
+            entries[:, FOLLOWER], own_heads = _one_entry(len(chosen))
+        else:
+            entries[:, FOLLOWER], own_heads = _entries(queues, chosen)
+        row[:COMPONENT] = first, len(chosen), len(heads), len(heads) + len(own_heads)
+        heads += own_heads
+        first += len(chosen)
+    chunks_at = NET_HEADER + table.size
+    heads_at = chunks_at + chunks.size
+    phases_at = heads_at + len(heads)
+    table[:, HEADS : HEADS_END + 1] += heads_at
+    chunks[:, BEGINS] *= PHASE_SIZE
+    chunks[:, BEGINS] += phases_at
+    keys = len({phase[KEY] for phase in phases})
+    header = np.array([dimensions, issue_weight, slots, keys, NET_HEADER, chunks_at], np.int64)
+    flat = np.array(phases, np.int64).reshape(-1)
+    return np.concatenate([header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat])
+
+
+@lru_cache(maxsize=64)
+def _one_entry(chunks: int) -> tuple[Ints, list[int]]:
+    """Which chunk follows each in the queue that all of them begin in, and the first."""
+    follower = np.arange(1, chunks + 1)
+    follower[-1] = -1
+    follower.flags.writeable = False
+    return follower, [0]
+
+
+def _entries(queues: tuple[tuple[int, int], ...], chosen: list[int]) -> tuple[list[int], list[int]]:
+    """Which chunk follows each in the queue that it begins in, and the first of each queue."""
+    follower = [-1] * len(chosen)
+    latest: dict[tuple[int, int], int] = {}
+    heads = []
+    for chunk, path in enumerate(chosen):
+        before = latest.get(queues[path], -1)
+        if before < 0:
+            heads.append(chunk)
+        else:
+            follower[before] = chunk
+        latest[queues[path]] = chunk
+    return follower, heads
+
+
+def components(uses: list[set[int]]) -> list[int]:
+    """For each set of dimensions the least dimension of its component: sets that share a dimension are in one."""
+    merged: list[set[int]] = []
+    for use in uses:
+        apart = [group for group in merged if not group & use]
+        merged = [*apart, use.union(*(group for group in merged if group & use))]
+    least = {dimension: min(group) for group in merged for dimension in group}
+    return [least[min(use)] for use in uses]
+
+
+def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int) -> Ints:
+    """Idle networks at time 0, `[stages, width]`.
+
+    With room for `issues` collectives from idle to idle, of which `outstanding` of `chunks` each at the same time.
+    """
+    dimensions = int(net[DIMENSIONS])
+    room = outstanding * chunks
+    lanes = int(net[KEYS]) * (outstanding if net[ISSUE_WEIGHT] else 1)
+    end_at = STATE_HEADER
+    ready_at = end_at + dimensions
+    busy_at = ready_at + dimensions
+    serving_at = busy_at + dimensions
+    issues_at = serving_at + dimensions * SERVING_SIZE
+    flight_at = issues_at + issues * ISSUE_SIZE
+    pool_at = flight_at + room * FLIGHT_SIZE
+    lanes_at = pool_at + room * ENTRY_SIZE
+    state = np.empty((stages, lanes_at + dimensions * lanes * LANE_SIZE), np.int64)
+    state[:, :issues_at] = 0
+    state[:, end_at:ready_at] = NEVER
+    state[:, FREE:PENDING] = (
+        -1,
+        lanes,
+        end_at,
+        ready_at,
+        busy_at,
+        serving_at,
+        issues_at,
+        flight_at,
+        pool_at,
+        lanes_at,
+    )
+    return state

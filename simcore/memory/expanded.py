@@ -1,0 +1,192 @@
+"""Memory beyond an NPU's own: what lies where, what still fits, and what it costs in time.
+
+`[spill]` is COMET's hybrid memory (arXiv 2211.16648, on memory expansion): the share f of the footprint that the
+NPU's own memory cannot hold lies in the expanded memory, traffic is spread alike, and an operator that moves Q bytes
+takes Q (1 - f) / own bandwidth + Q f / expanded bandwidth. Offloaded parts are moved beside what the NPU computes
+(ZeRO-Offload, arXiv 2101.06840): the optimizer step takes the larger of its traffic here and there; a microbatch's
+activations leave during its forward pass and return during its backward pass, and what the pass does not hide is waited
+for. A pool serves its NPUs one after the other (ASTRA-sim 2.0, arXiv 2303.14006): each has 1/n of the bandwidth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from simcore.compute import OperatorTimes, operator_times
+from simcore.design import CollectiveWorkload, Design
+from simcore.memory.footprint import footprint
+from simcore.memory_spec import ExpandedMemory
+from simcore.problem import Path, Problem
+from simcore.program import Category, Compute, Operator, Part, Program, Segment
+from simcore.quantity import write
+from simcore.result import Memory
+from simcore.spec import BYTES
+from simcore.workload.data_parallel import MASTER_BYTES
+from simcore.workload_spec import InferenceWorkload
+
+
+def own_capacity(design: Design) -> float:
+    """Bytes of an NPU's own memory that can be used."""
+    memory = design.cluster.memory
+    if memory is None:
+        return design.cluster.npu.memory.capacity
+    return (memory.capacity or design.cluster.npu.memory.capacity) * (1.0 - memory.fragmentation)
+
+
+def capacity(design: Design) -> float:
+    """Bytes of both memories of an NPU that can be used."""
+    expanded = _expanded(design)
+    return own_capacity(design) + (expanded.share if expanded else 0.0)
+
+
+def memory_of(design: Design, program: Program) -> Memory:
+    """Memory of the fullest stage, with what of it lies in the expanded memory."""
+    memory = footprint(design, program)
+    expanded = _expanded(design)
+    if expanded is None:
+        return memory
+    if expanded.spills:
+        return replace(memory, expanded=max(0.0, memory.peak - own_capacity(design)))
+    return replace(memory, expanded=sum(getattr(memory, part) for part in set(expanded.place)))
+
+
+def fits(design: Design, memory: Memory) -> bool:
+    """Whether both memories hold what lies in them."""
+    expanded = _expanded(design)
+    room = expanded.share if expanded else 0.0
+    there = memory.expanded or 0.0
+    return memory.peak - there <= own_capacity(design) and there <= room
+
+
+def _expanded(design: Design) -> ExpandedMemory | None:
+    return design.cluster.memory.expanded if design.cluster.memory else None
+
+
+def with_expanded(design: Design, program: Program) -> Program:
+    """The Program as it runs with the design's expanded memory, if it has one."""
+    expanded = _expanded(design)
+    if expanded is None:
+        return program
+    own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
+    if expanded.spills:
+        memory = memory_of(design, program)
+        share = (memory.expanded or 0.0) / memory.peak
+        return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
+    if "optimizer" in expanded.place:
+        program = _edited(program, _Optimizer(design, own, expanded))
+    if "activations" in expanded.place:
+        assert not isinstance(design.workload, CollectiveWorkload)
+        times = operator_times(design.cluster.npu, design.workload.precision)
+        program = replace(program, parts=tuple(_streamed(part, times, own, expanded) for part in program.parts))
+    return program
+
+
+@dataclass(frozen=True)
+class _Slower:
+    """Every operator's traffic, as if all of it went to the NPU's own memory."""
+
+    factor: float
+
+    def __call__(self, operator: Compute) -> Compute:
+        return operator._replace(bytes=operator.bytes * self.factor)
+
+
+@dataclass(frozen=True)
+class _Optimizer:
+    """The optimizer step: weights and gradients here, its states there, both at the same time."""
+
+    design: Design
+    own: float
+    expanded: ExpandedMemory
+
+    def __call__(self, operator: Compute) -> Compute:
+        workload = self.design.workload
+        assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
+        if operator.category != Category.OPTIMIZER:
+            return operator
+        here = BYTES[workload.gradient_precision] + BYTES[workload.precision]
+        parameters = operator.bytes / (here + 2 * MASTER_BYTES)
+        there = self.expanded.latency + parameters * MASTER_BYTES / self.expanded.rate  # both ways at the same time
+        return operator._replace(bytes=max(parameters * here, there * self.own))
+
+
+def _edited(program: Program, edit: _Slower | _Optimizer) -> Program:
+    """The Program with its compute operators edited; equal lists of operators stay one object."""
+    known: dict[int, tuple[Operator, ...]] = {}
+
+    def operators(listed: tuple[Operator, ...]) -> tuple[Operator, ...]:
+        if id(listed) not in known:
+            known[id(listed)] = tuple(edit(op) if isinstance(op, Compute) else op for op in listed)
+        return known[id(listed)]
+
+    lists: dict[int, tuple[Segment, ...]] = {}
+
+    def segments(listed: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        if id(listed) not in lists:
+            lists[id(listed)] = tuple(segment._replace(operators=operators(segment.operators)) for segment in listed)
+        return lists[id(listed)]
+
+    parts = tuple(
+        replace(
+            part,
+            forward=segments(part.forward),
+            backward=segments(part.backward),
+            last_backward=segments(part.last_backward),
+        )
+        for part in program.parts
+    )
+    return replace(program, parts=parts, final=tuple(segments(final) for final in program.final))
+
+
+def _streamed(part: Part, times: OperatorTimes, own: float, expanded: ExpandedMemory) -> Part:
+    """The part with the wait for what its passes do not hide: at the end of forward, at the start of backward."""
+    moving = expanded.latency + part.activations / expanded.rate
+
+    def wait(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        working = sum(
+            segment.repeat * times.seconds(op)
+            for segment in segments
+            for op in segment.operators
+            if isinstance(op, Compute)
+        )
+        exposed = moving - working
+        if part.activations == 0 or exposed <= 0:
+            return ()
+        return (Segment("offload", (Compute("offload", "memory", 0.0, exposed * own),)),)
+
+    return replace(
+        part,
+        forward=(*part.forward, *wait(part.forward)),
+        backward=(*wait(part.backward), *part.backward),
+        last_backward=(*wait(part.last_backward), *part.last_backward),
+    )
+
+
+def memory_problems(design: Design) -> Iterator[Problem]:
+    """What of the design's expanded memory cannot be simulated."""
+    expanded = _expanded(design)
+    path: Path = ("cluster", "memory", "expanded")
+    own, given = design.cluster.npu.memory.capacity, design.cluster.memory and design.cluster.memory.capacity
+    if given and given < own:
+        expected = f"at least the NPU's own memory ({write(own, 'size')})"
+        yield Problem(("cluster", "memory", "capacity"), expected, write(given, "size"))
+    if expanded is None:
+        return
+    workload = design.workload
+    if isinstance(workload, CollectiveWorkload):
+        yield Problem(path, "no expanded memory for a single collective", "one", "leave it out")
+        return
+    if isinstance(workload, InferenceWorkload) and not expanded.spills:
+        found = ", ".join(expanded.place)
+        yield Problem((*path, "place"), "[spill] where a model is served", found, "it has no optimizer to offload")
+    if len(set(expanded.place)) < len(expanded.place) or (expanded.spills and len(expanded.place) > 1):
+        expected = "[spill], or parts (optimizer, activations), each once"
+        yield Problem((*path, "place"), expected, ", ".join(expanded.place))
+    if expanded.shared_by > design.cluster.npus or design.cluster.npus % expanded.shared_by:
+        expected = f"a number of NPUs that divides the cluster's {design.cluster.npus}"
+        yield Problem((*path, "shared_by"), expected, str(expanded.shared_by))
+    model = design.cluster.npu.compute
+    if model is not None and model.table is not None and expanded.spills:
+        expected = "parts (optimizer, activations) on an NPU of measured products, which hide their traffic"
+        yield Problem((*path, "place"), expected, "[spill]")

@@ -1,0 +1,15 @@
+"""The Program of a design: what its workload does, as it runs with the memory that the cluster has."""
+
+from __future__ import annotations
+
+from simcore.design import Design
+from simcore.memory.expanded import with_expanded
+from simcore.once import once
+from simcore.program import Program
+from simcore.workload import workload_program
+
+
+@once
+def program_of(design: Design) -> Program:
+    """The Program of a checked design; a single collective has none."""
+    return with_expanded(design, workload_program(design))

@@ -1,0 +1,65 @@
+"""A transformer layer: its attention half and its feed-forward half, forward and backward, and its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simcore.program import Operator
+from simcore.workload.attention import attention_half, core_again
+from simcore.workload.counts import layer_matrices, layer_vectors
+from simcore.workload.feed_forward import dense_half
+from simcore.workload.layers import Piece, Shapes, backwards_of, forwards_of
+from simcore.workload.moe import experts_half, local_experts
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """Layers of one kind are alike."""
+
+    experts: bool = False
+    """Whether its feed-forward half consists of experts."""
+    recompute: str = "none"
+
+
+def usual_kind(shapes: Shapes) -> LayerKind:
+    """A dense layer, recomputed as the design says."""
+    return LayerKind(recompute=shapes.parallelism.recompute)
+
+
+def layer_pieces(shapes: Shapes, kind: LayerKind) -> tuple[Piece, ...]:
+    """The layer, piece by piece."""
+    return (*attention_half(shapes), *(experts_half(shapes) if kind.experts else dense_half(shapes)))
+
+
+def layer_forward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
+    """One transformer layer, forward."""
+    kind = kind or usual_kind(shapes)
+    return forwards_of(layer_pieces(shapes, kind))
+
+
+def layer_backward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
+    """One layer, backward, with what is recomputed first.
+
+    The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
+    the output gradient was gathered).
+    """
+    kind = kind or usual_kind(shapes)
+    again: tuple[Operator, ...] = ()
+    if kind.recompute == "full":
+        again = layer_forward(shapes, kind)
+    elif kind.recompute == "selective":
+        again = core_again(shapes)
+    return again + backwards_of(layer_pieces(shapes, kind))
+
+
+def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:
+    """Parameters of a layer per NPU: of all that data parallelism copies, and of the NPU's routed experts.
+
+    (12 h^2 + 13 h) / t for an ungated MLP of width 4 h.
+    """
+    kind = kind or usual_kind(shapes)
+    own, routed = layer_matrices(shapes.model, kind.experts)
+    t = shapes.parallelism.tensor
+    moe = shapes.model.mixture_of_experts
+    mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
+    return (own + layer_vectors(shapes.model, kind.experts)) / t, mine / t

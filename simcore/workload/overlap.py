@@ -1,0 +1,37 @@
+"""Communication beside the pieces of a split operator: ring exchanges that hide behind computation.
+
+An operator over all parts of a group of n is split into n pieces, one for each member's part. While an NPU works on
+one part, it passes the next one on: n - 1 exchanges with its neighbours, each of one part. Gathers end with the last
+piece alone, reductions begin with the first piece alone. So a piece and an exchange take the longer of the two.
+(Megatron's tensor-parallel overlap, Wang et al. 2023, ASPLOS; ring attention, Liu et al. 2023, arXiv 2310.01889.)
+"""
+
+from __future__ import annotations
+
+from simcore.program import GROUP_CATEGORY, Operator, Start, Wait, Waits, blocking
+
+
+def gathering(
+    group: str, size: float, pieces: list[tuple[Operator, ...]], overlap: bool = True
+) -> tuple[Operator, ...]:
+    """Each piece while the part of `size` [B] that the following one needs is on its way."""
+    out: list[Operator] = []
+    for piece in pieces[:-1]:
+        out += _beside(group, size, piece, overlap)
+    return (*out, *pieces[-1])
+
+
+def scattering(
+    group: str, size: float, pieces: list[tuple[Operator, ...]], overlap: bool = True
+) -> tuple[Operator, ...]:
+    """Each piece while the part of `size` [B] that the piece before it summed up is on its way."""
+    out: list[Operator] = [*pieces[0]]
+    for piece in pieces[1:]:
+        out += _beside(group, size, piece, overlap)
+    return tuple(out)
+
+
+def _beside(group: str, size: float, piece: tuple[Operator, ...], overlap: bool) -> tuple[Operator, ...]:
+    if not overlap:
+        return (*piece, *blocking("shift", group, size))
+    return (Start("shift", group, size, Waits.OVERLAP), *piece, Wait(Waits.OVERLAP, GROUP_CATEGORY[group]))

@@ -1,0 +1,269 @@
+"""Buying a cluster for several workloads: journal, reports, constraints, samplers, scenarios, errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import bought
+import pytest
+
+from dse.buy.aggregate import aggregate
+from dse.objective import Objective
+from dse.record import StudyRecord
+from dse.report import write_reports
+from dse.report.regret import regrets
+from dse.report.summary import summarize
+from dse.report.workloads import own_best
+from dse.run import Settings, load_record, optimize
+from dse.verify import verify
+from simcore.load import design_from
+from simcore.problem import InputError
+from simcore.simulate import simulate
+
+TIME = Objective("iteration_time", "minimize", "s")
+RATE = Objective("throughput", "maximize", "tokens/s")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with its reports; not to be written to."""
+    place = tmp_path_factory.mktemp("bought") / "run"
+    write_reports(bought.run(bought.space(bought.two()), place), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> StudyRecord:
+    return load_record(folder)
+
+
+def test_a_member_of_the_front_has_a_complete_design_for_each_workload_that_simulates_to_its_values(
+    folder: Path,
+) -> None:
+    pareto = json.loads((folder / "pareto.json").read_text())
+    assert pareto["decided"] == ["cluster", "cost"]
+    assert pareto["tuned_for"] == "iteration_time"
+    for member in pareto["front"]:
+        assert member["design"] == member["workloads"][0]["design"]
+        for workload in member["workloads"]:
+            result = simulate(design_from(workload["design"]))
+            assert json.loads(json.dumps(result.document())) == workload["metrics"]
+            assert workload["values"]["iteration_time"] == result.iteration_time_s
+        clusters = {bought.hardware_of(workload["design"]) for workload in member["workloads"]}
+        assert len(clusters) == 1
+        times = [workload["values"]["iteration_time"] for workload in member["workloads"]]
+        assert member["values"]["iteration_time"] == pytest.approx((times[0] + 3 * times[1]) / 4, rel=1e-12)
+
+
+def test_regret_is_what_its_definition_says(record: StudyRecord) -> None:
+    for index, regret in enumerate(regrets(record)):
+        points = {
+            trial.number: (trial.workloads[index].values["cost.total"], trial.workloads[index].values["iteration_time"])
+            for trial in record.trials
+        }
+        best = min(time for _, time in points.values())
+        assert regret.value == best
+        assert points[regret.best or 0][1] == best
+        for number, (price, time) in points.items():
+            affordable = min(t for p, t in points.values() if p <= price)
+            assert regret.losses[number].regret == pytest.approx(time / best - 1, rel=1e-9, abs=1e-12)
+            assert regret.losses[number].at_price == pytest.approx(time / affordable - 1, rel=1e-9, abs=1e-12)
+            assert points[regret.losses[number].best_at_price][1] == affordable
+
+
+def test_the_workloads_own_best_clusters_are_said(record: StudyRecord) -> None:
+    sentences = own_best(record, summarize(record))
+    assert len(sentences) == 2
+    assert sentences[0].startswith("big alone would choose trial ")
+    assert "there small loses" in sentences[0]
+
+
+def test_trials_csv_has_the_software_and_regret_of_each_workload(folder: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO((folder / "trials.csv").read_text())))
+    assert len(rows) == 8
+    for row in rows:
+        assert row["small: parallelism.microbatch"] in ("1", "2")
+        assert float(row["big: regret"]) >= float(row["big: regret at price"]) >= 0
+        assert float(row["big: iteration_time"]) > 0
+        assert row["throughput"] == ""  # each workload has its own
+
+
+def test_the_page_has_every_design_and_the_regrets(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert "Workloads and their regret" in page
+    front = json.loads((folder / "pareto.json").read_text())["front"]
+    assert page.count("class='copy'") == 2 * len(front)
+
+
+def test_workers_and_resuming_change_no_byte(folder: Path, tmp_path: Path) -> None:
+    given = bought.space(bought.two())
+    two_jobs = bought.run(given, tmp_path / "two", jobs=2)
+    write_reports(two_jobs, tmp_path / "two")
+    bought.run(given, tmp_path / "parts", trials=4)
+    settings = Settings("exhaustive", 1000, 0)
+    optimize(given, settings, tmp_path / "parts", True, lambda number, outcome: None, lambda sampler, known: None)
+    write_reports(load_record(tmp_path / "parts"), tmp_path / "parts")
+    for name in ("study.yaml", "trials.csv", "pareto.json", "report.html"):
+        assert (tmp_path / "two" / name).read_bytes() == (folder / name).read_bytes(), name
+        assert (tmp_path / "parts" / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_verify_plays_every_workload_of_the_front(record: StudyRecord) -> None:
+    rows = list(verify(record, 20, 1, links=False))
+    assert [row.workload for row in rows] == ["big", "small"] * len(record.front)
+    assert {row.difference for row in rows} <= {0.0, None}
+    assert any(row.difference == 0 for row in rows)
+
+
+def test_one_workload_may_stand_at_the_top(record: StudyRecord, tmp_path: Path) -> None:
+    entry = bought.two()["workloads"][0]
+    document = bought.two(workloads=None, workload=entry["workload"], parallelism=entry["parallelism"])
+    alone = bought.run(bought.space(document), tmp_path / "run")
+    assert [trial.workloads[0].name for trial in alone.trials] == ["tiny"] * 8
+    assert [t.values["iteration_time"] for t in alone.trials] == [
+        t.workloads[0].values["iteration_time"] for t in record.trials
+    ]
+    assert all(loss.at_price == 0 for loss in regrets(alone)[0].losses.values() if loss.regret == 0)
+
+
+def test_without_decide_the_workloads_share_every_hole(tmp_path: Path) -> None:
+    document = bought.two(study={"batch": 3}, parallelism={"degrees": {"product": 8, "of": ["tensor", "data"]}})
+    for entry in document["workloads"]:
+        entry.pop("parallelism")
+    del document["cluster"]["dimensions"][0]["collective"]
+    shared = bought.run(bought.space(document), tmp_path / "run")
+    assert len(shared.trials) == 8 * 4
+    for trial in shared.trials:
+        designs = [workload.design for workload in trial.workloads]
+        assert designs[0] is not None
+        assert designs[1] is not None
+        assert designs[0]["parallelism"] == designs[1]["parallelism"]
+        assert "parallelism.tensor" in trial.params
+        assert trial.workloads[0].params == {}
+
+
+def test_a_sampler_that_tries_all_software_finds_what_the_exact_search_finds(
+    record: StudyRecord, tmp_path: Path
+) -> None:
+    document = bought.two(study={"decide": ["cluster"], "batch": 3, "tune_sampler": "random", "tune_trials": 200})
+    document["cluster"]["npu"] = "a100-80gb"
+    sampled = bought.run(bought.space(document), tmp_path / "run")
+    exact = {repr(t.design and t.decided): t.values for t in record.trials}
+    assert len(sampled.trials) == 4
+    for trial in sampled.trials:
+        assert trial.values == exact[repr(trial.decided)]
+
+
+def test_a_genetic_sampler_searches_clusters(tmp_path: Path) -> None:
+    found = bought.run(bought.space(bought.two()), tmp_path / "run", sampler="nsga2", trials=6)
+    assert len({repr(trial.decided) for trial in found.trials}) == 6
+
+
+def test_a_cluster_that_breaks_a_limit_of_its_own_is_cut_and_nothing_tuned(tmp_path: Path) -> None:
+    document = bought.two(constraints=["fits", "cost.total <= 100000"])
+    found = bought.run(bought.space(document), tmp_path / "run")
+    cut = [trial for trial in found.trials if trial.state == "cut"]
+    assert {trial.design["cluster"]["npu"] for trial in cut if trial.design} == {"a100-80gb"}
+    assert {trial.cut_by for trial in cut} == {"big: cost.total <= 100000; small: cost.total <= 100000"}
+    assert all(trial.metrics is None and trial.violations["cost.total <= 100000"] > 0 for trial in cut)
+    assert found.front
+
+
+def test_a_cluster_on_which_one_workload_fits_with_no_software_is_cut_and_told_with_bounds(tmp_path: Path) -> None:
+    document = bought.two()
+    npu: dict[str, Any] = {
+        "name": "a100-80gb",
+        "peak": {"fp16": "312 TFLOP/s"},
+        "memory": {"capacity": "77 MB", "bandwidth": "2039 GB/s"},
+        "power": {"max": "400 W", "idle": "60 W"},
+    }
+    document["cluster"]["npu"] = {"choice": ["a100-80gb", npu]}
+    found = bought.run(bought.space(document), tmp_path / "run")
+    for trial in found.trials:
+        states = [workload.state for workload in trial.workloads]
+        assert states in (["feasible", "feasible"], ["cut", "feasible"])
+        assert trial.state == ("cut" if "cut" in states else "feasible")
+        if trial.state == "cut":
+            assert trial.cut_by == "big: fits"
+            best = min(t.workloads[0].values["iteration_time"] for t in found.feasible)
+            assert 0 < trial.workloads[0].values["iteration_time"] < best
+    # Where the big one runs nowhere, the small one still has a regret there.
+    assert len(regrets(found)[1].losses) == 8
+    assert len(regrets(found)[0].losses) == 4
+
+
+def test_a_limit_on_results_is_met_by_the_software_that_is_chosen(record: StudyRecord, tmp_path: Path) -> None:
+    limit = min(w.metrics["bubble_s"] for t in record.trials for w in t.workloads if w.metrics)
+    document = bought.two(constraints=["fits", f"bubble <= {limit}", "parallelism.data <= 4"])
+    found = bought.run(bought.space(document), tmp_path / "run")
+    assert found.front
+    for trial in found.feasible:
+        for workload in trial.workloads:
+            assert workload.metrics is not None
+            assert workload.metrics["bubble_s"] <= limit
+            assert workload.design is not None
+            assert workload.design["parallelism"]["data"] <= 4
+
+
+def test_software_may_be_tuned_for_another_metric(tmp_path: Path) -> None:
+    document = bought.two(study={"decide": ["cluster"], "tune": "energy"})
+    document["objectives"] = {"minimize": ["iteration_time", "energy", "cost.total"]}
+    by_energy = bought.run(bought.space(document), tmp_path / "energy")
+    document["study"]["tune"] = "iteration_time"
+    by_time = bought.run(bought.space(document), tmp_path / "time")
+    for first, second in zip(by_energy.trials, by_time.trials, strict=True):
+        assert first.values["energy"] <= second.values["energy"]
+        assert first.values["iteration_time"] >= second.values["iteration_time"]
+
+
+def test_weighted_and_worst_values() -> None:
+    values = [{"iteration_time": 4.0, "throughput": 10.0}, {"iteration_time": 1.0, "throughput": 40.0}]
+    both = (TIME, RATE)
+    assert aggregate("weighted", both, [1, 1], values) == {"iteration_time": 2.5, "throughput": 25.0}
+    assert aggregate("weighted", both, [1, 3], values) == {"iteration_time": 1.75, "throughput": 32.5}
+    assert aggregate("worst", both, [2, 2], values) == {"iteration_time": 4.0, "throughput": 10.0}
+    assert aggregate("worst", both, [1, 7], values) == {"iteration_time": 1.75, "throughput": 40 / 1.75}
+    cost = Objective("cost.total", "minimize", "$")
+    assert aggregate("worst", (cost,), [1, 7], [{"cost.total": 5.0}, {"cost.total": 5.0}]) == {"cost.total": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "said"),
+    [
+        ({"workload": {"collective": "all_reduce", "size": "1 GB"}}, "workload", "either 'workload' or 'workloads'"),
+        ({"workloads": []}, "workloads", "a list of workloads"),
+        ({"study": {"decide": ["clusters"]}}, "study.decide[0]", "cluster"),
+        ({"study": {"decide": ["system"]}}, "study.decide", "the cluster among what is decided"),
+        ({"study": {"decide": ["cluster", "parallelism"]}}, "workloads[0].parallelism", "not decided for all"),
+        ({"study": {"decide": ["cluster"], "tune": "iteration_tme"}}, "study.tune", "iteration_time"),
+        ({"study": {"decide": ["cluster"], "tune_sampler": "magic"}}, "study.tune_sampler", "one of"),
+        ({"study": {"decide": ["cluster"], "aggregate": "median"}}, "study.aggregate", "weighted"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(change: dict[str, Any], path: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        bought.space(bought.two(**change))
+    assert any(path in str(problem) and said in str(problem) for problem in caught.value.problems), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "path", "said"),
+    [
+        ("weight", 0, "workloads[1].weight", "a number above 0"),
+        ("name", "big", "workloads[1].name", "each name once"),
+        ("wieght", 2, "workloads[1].wieght", "weight"),
+        ("workload", {"model": "gpt3-175"}, "workloads[1].workload", "gpt3-175b"),
+        ("parallelism", {"zero": 7}, "workloads[1].parallelism.zero", "3"),
+        ("parallelism", {"tensor": {"choice": []}}, "workloads[1].parallelism.tensor", "at least one alternative"),
+    ],
+)
+def test_what_is_wrong_in_a_workload_is_said_with_its_place(key: str, value: Any, path: str, said: str) -> None:
+    document = bought.two()
+    document["workloads"][1][key] = value
+    with pytest.raises(InputError) as caught:
+        bought.space(document)
+    assert any(path in str(problem) and said in str(problem) for problem in caught.value.problems), str(caught.value)

@@ -1,0 +1,124 @@
+"""Tables of measured iterations, and what `dse validate` makes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dse.cli import main
+from dse.measured import read_measured
+from dse.validate import Prediction, accuracy, by_job, pairwise_order, predict, regret
+from simcore.design import TransformerWorkload
+from simcore.problem import InputError
+
+DATA = Path(__file__).parent / "data"
+B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"
+
+
+def predictions(*pairs: tuple[float, float]) -> list[Prediction]:
+    return [Prediction(str(i), ("job",), measured, predicted) for i, (measured, predicted) in enumerate(pairs)]
+
+
+def test_figures_by_hand() -> None:
+    rows = predictions((1.0, 1.1), (2.0, 1.5), (2.05, 3.0), (4.0, 1.05))
+    figures = accuracy(rows)
+    assert figures.mape == pytest.approx((0.1 + 0.25 + 0.95 / 2.05 + 2.95 / 4) / 4)
+    assert figures.worst == pytest.approx(2.95 / 4)
+    assert figures.pairwise_order == pytest.approx(2 / 5)  # 2.0 and 2.05 are equal; 4.0 is predicted the fastest
+    assert figures.regret_mean == pytest.approx(3.0)
+    assert figures.memory_mape is None
+
+
+def test_ties_have_no_order_and_one_row_no_regret() -> None:
+    assert pairwise_order([predictions((1.0, 1.0), (1.04, 0.5))]) is None
+    assert pairwise_order([predictions((1.0, 2.0), (2.0, 2.0))]) == 0.0
+    assert regret(predictions((3.0, 9.0))) == 0.0
+
+
+def test_rows_are_designs() -> None:
+    rows = read_measured(DATA / "megatron_recompute.csv")
+    full, selective = rows[2].design, rows[3].design
+    assert isinstance(full.workload, TransformerWorkload)
+    assert (full.workload.model.hidden, full.parallelism.interleave, full.cluster.npus) == (12288, 3, 64)
+    assert (selective.parallelism.recompute, selective.parallelism.sequence_parallel) == ("selective", True)
+    assert rows[2].job == rows[3].job
+    assert len(by_job(list(predict(rows)))) == 4
+
+
+def test_a_table_with_models_by_name_context_experts_and_memory() -> None:
+    rows = read_measured(B200)
+    figures = accuracy(list(predict(rows)))
+    assert figures.mape < 0.05
+    assert figures.memory_mape is not None
+    assert figures.memory_mape < 0.01
+    mixture = next(row for row in rows if row.design.parallelism.expert > 1).design.workload
+    assert isinstance(mixture, TransformerWorkload)
+    assert mixture.model.dense_layers == 1
+
+
+def test_published_iterations_of_megatron_are_predicted() -> None:
+    figures = accuracy(list(predict(read_measured(DATA / "megatron_recompute.csv"))))
+    assert figures.mape < 0.035
+    assert figures.worst < 0.08
+    assert figures.pairwise_order == 1.0
+
+
+def test_every_problem_of_a_table_is_reported_with_its_line_and_column(tmp_path: Path) -> None:
+    lines = (DATA / "megatron_recompute.csv").read_text().splitlines()
+    lines[1] = lines[1].replace(",full,", ",some,")
+    lines[2] = lines[2].replace("a100-80gb", "a100-80g")
+    lines[3] = lines[3].replace(",18.13", ",-1")
+    lines[4] = lines[4].replace(",8,8,1,3,", ",8,7,1,3,")
+    lines[5] += ",extra"
+    table = tmp_path / "bad.csv"
+    table.write_text("\n".join(lines))
+    with pytest.raises(InputError) as caught:
+        read_measured(table)
+    text = str(caught.value)
+    for part in ("line 2: recompute", "line 3: device", "did you mean 'a100-80gb'", "line 4: measured_s", "line 5:"):
+        assert part in text
+    assert "line 6: document: expected 18 values, got 19" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("device,colour\n", "colour: expected a known column"),
+        ("", "this column"),
+        ("\x00", "expected"),
+        ((DATA / "megatron_recompute.csv").read_text().splitlines()[0], "a header alone"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_measured(table)
+
+
+def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(DATA / "megatron_recompute.csv"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "per_row"]
+    assert list(document) == keys
+    assert document["rows"] == len(document["per_row"]) == 8
+    assert list(document["per_row"][0]) == ["case", "measured_s", "predicted_s", "error_pct"]
+    mean = sum(abs(row["error_pct"]) for row in document["per_row"]) / 8
+    assert document["mape"] == pytest.approx(mean)
+
+
+def test_the_command_prints_a_table_and_refuses_a_bad_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(B200)]) == 0
+    assert "memory MAPE" in capsys.readouterr().out
+    bad = tmp_path / "bad.csv"
+    bad.write_text("device\n")
+    assert main(["validate", str(bad)]) == 2
+    assert "measured_s" in capsys.readouterr().err
+
+
+def test_another_device_may_stand_for_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    table = DATA / "megatron_recompute.csv"
+    slow, fast = (next(iter(predict(read_measured(table, device)))).predicted for device in (None, "h100-80gb"))
+    assert fast < slow

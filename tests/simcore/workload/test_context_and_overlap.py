@@ -1,0 +1,182 @@
+"""Context parallelism and the overlap switches: bytes sent, FLOPs kept, and what the switches may change in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import dimension, model, training
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.design import Design
+from simcore.load import design_from
+from simcore.program import Compute, Segment, Start
+from simcore.result import Result
+from simcore.simulate import simulate
+from simcore.workload import transformer_program
+
+S, H = 128, 512
+
+
+def one(parallelism: dict[str, Any], npus: int, **workload: Any) -> Design:
+    network = [dimension("ring", npus)] if npus > 1 else [dimension(size=1)]
+    return design_from(training(parallelism, network, workload=workload))
+
+
+def part_of(parallelism: dict[str, Any], npus: int, **workload: Any) -> Any:
+    (part,) = transformer_program(one(parallelism, npus, **workload)).parts
+    return part
+
+
+def issued(segments: tuple[Segment, ...], kind: str, group: str) -> float:
+    return sum(
+        op.size * segment.repeat
+        for segment in segments
+        for op in segment.operators
+        if isinstance(op, Start) and (op.kind, op.group) == (kind, group)
+    )
+
+
+def flops(segments: tuple[Segment, ...], kinds: tuple[str, ...] = ("gemm", "flash")) -> float:
+    return sum(
+        op.flops * segment.repeat
+        for segment in segments
+        for op in segment.operators
+        if isinstance(op, Compute) and op.kind in kinds
+    )
+
+
+@pytest.mark.parametrize("c", [2, 4, 8])
+@pytest.mark.parametrize("overlap", [False, True])
+def test_in_a_ring_every_key_and_value_passes_every_npu(c: int, overlap: bool) -> None:
+    part = part_of({"context": c, "context_overlap": overlap}, c)
+    own = 2 * S / c * H * 2  # keys and values of an NPU, fp16
+    assert issued(part.forward, "shift", "context") == 8 * (c - 1) * own
+    # Backward they go round once more with their gradients, which then come home.
+    assert issued(part.backward, "shift", "context") == 8 * (2 * (c - 1) + 1) * own
+
+
+@pytest.mark.parametrize("c", [2, 4, 8])
+def test_all_to_alls_exchange_queries_keys_values_and_outputs(c: int) -> None:
+    part = part_of({"context": c, "context_communication": "all_to_all"}, c)
+    assert issued(part.forward, "all_to_all", "context") == 8 * 4 * S / c * H * 2
+    assert issued(part.backward, "all_to_all", "context") == 8 * 4 * S / c * H * 2
+
+
+@pytest.mark.parametrize("form", ["ring", "all_to_all"])
+@pytest.mark.parametrize("flash", [False, True])
+def test_context_parallelism_splits_flops_and_activations_evenly(form: str, flash: bool) -> None:
+    whole = part_of({"flash_attention": flash}, 1)
+    part = part_of({"context": 4, "context_communication": form, "flash_attention": flash}, 4)
+    assert flops(part.forward) == pytest.approx(flops(whole.forward) / 4)
+    assert flops(part.backward) == pytest.approx(flops(whole.backward) / 4)
+    apart = 8 * S / 4 * H * 2 if form == "all_to_all" else 0  # the output before and after its all-to-all
+    assert part.activations == pytest.approx(whole.activations / 4 + apart)
+
+
+def test_flash_attention_skips_the_masked_half_and_recomputes_scores_backward() -> None:
+    plain, flash = part_of({}, 1), part_of({"flash_attention": True}, 1)
+    core = 8 * 4 * S * S * H
+    assert flops(plain.forward) - flops(flash.forward) == pytest.approx(core / 2)
+    assert flops(flash.forward, ("flash",)) == pytest.approx(core / 2)
+    assert flops(flash.backward, ("flash",)) == pytest.approx(2.5 * core / 2)
+
+
+def test_flash_attention_keeps_a_number_a_row_and_no_scores() -> None:
+    plain, flash = part_of({}, 1), part_of({"flash_attention": True}, 1)
+    scores, rows = 8 * 5 * 8 * S * S, 8 * 4 * 8 * S
+    assert plain.activations - flash.activations == scores - rows
+
+
+def test_gradients_are_reduced_over_data_and_context() -> None:
+    part = part_of({"context": 2, "data": 4}, 8)
+    assert issued(part.last_backward, "all_reduce", "data_context") == pytest.approx(2 * part.parameters)
+    assert issued(part.last_backward, "all_reduce", "data") == 0
+
+
+@given(st.sampled_from([2, 4, 8]), st.sampled_from([1, 2]), st.booleans())
+def test_tensor_overlap_sends_the_same_bytes_in_rings(t: int, microbatch: int, gated: bool) -> None:
+    def bytes_of(overlap: bool) -> tuple[float, float]:
+        parallelism = {"tensor": t, "sequence_parallel": True, "tensor_overlap": overlap, "microbatch": microbatch}
+        found = []
+        part = part_of(parallelism, t, model=model(gated=gated))
+        for segments in (part.forward, part.backward):
+            layer = tuple(segment for segment in segments if segment.name == "layer")
+            gathered = issued(layer, "all_gather", "tensor") * (t - 1)
+            scattered = issued(layer, "reduce_scatter", "tensor") * (t - 1) / t
+            found.append(gathered + scattered + issued(layer, "shift", "tensor"))
+        return found[0], found[1]
+
+    assert bytes_of(True) == pytest.approx(bytes_of(False))
+
+
+@pytest.mark.parametrize(
+    ("switch", "parallelism"),
+    [
+        ("context_overlap", {"context": 4, "data": 2}),
+        ("data_overlap", {"data": 8}),
+        ("data_overlap", {"data": 8, "zero": 3}),
+    ],
+)
+def test_what_overlaps_hides_behind_computation_and_computes_the_same(switch: str, parallelism: dict[str, Any]) -> None:
+    with_it = simulate(one({**parallelism, switch: True}, 8))
+    without = simulate(one({**parallelism, switch: False}, 8))
+    assert with_it.iteration_time_s < without.iteration_time_s
+    assert with_it.exposed_communication_s.total < without.exposed_communication_s.total
+    assert with_it.compute_s == pytest.approx(without.compute_s)
+    assert [d.bytes_per_npu for d in with_it.network] == pytest.approx([d.bytes_per_npu for d in without.network])
+
+
+def test_communication_that_computation_outlasts_is_hidden_but_for_the_last_exchange() -> None:
+    parallelism = {"context": 4, "flash_attention": True}
+    shape = model(sequence_length=8192, layers=2)
+    result = simulate(one(parallelism, 4, model=shape, global_batch=1))
+    own = 2 * 8192 / 4 * 512 * 2
+    home = 2 * own / 100e9  # one exchange at the full rate of the ring, in each of two layers' backward passes
+    assert result.exposed_communication_s.context == pytest.approx(home, rel=0.2)
+
+
+def test_recomputing_some_layers_costs_their_forward_and_saves_their_activations() -> None:
+    none, some, every = (
+        part_of(recompute, 1) for recompute in ({}, {"recompute": "full", "recompute_layers": 3}, {"recompute": "full"})
+    )
+    saved = none.activations - every.activations
+    assert none.activations - some.activations == pytest.approx(saved * 3 / 8)
+    added = flops(every.backward) - flops(none.backward)
+    assert flops(some.backward) - flops(none.backward) == pytest.approx(added * 3 / 8)
+
+
+def test_uneven_stages_hold_the_layers_they_are_given() -> None:
+    design = one({"pipeline": 4, "first_stage_layers": 1, "last_stage_layers": 1}, 4)
+    program = transformer_program(design)
+    counts = [
+        sum(segment.repeat for segment in program.parts[program.part_of[k]].forward if segment.name == "layer")
+        for k in range(4)
+    ]
+    assert counts == [1, 3, 3, 1]
+
+
+def test_eight_bit_precision_halves_the_inputs_of_products_and_nothing_else() -> None:
+    npu = {"peak": {"fp8": "2000 TFLOP/s", "bf16": "1000 TFLOP/s"}}
+
+    def of(precision: str) -> tuple[Any, Result]:
+        from designs import npu as round_npu
+
+        document = training(
+            {"flash_attention": True},
+            [dimension(size=1)],
+            workload={"precision": precision, "gradient_precision": "fp32", "model": model(bias=False)},
+            accelerator=round_npu(**npu),
+        )
+        design = design_from(document)
+        return transformer_program(design).parts[0], simulate(design)
+
+    (half, result), (eight, faster) = of("bf16"), of("fp8")
+    sbh = S * H
+    # Per layer: two norm outputs, the projection's own input beside attention's output, the second product's input.
+    assert half.activations - eight.activations == 8 * (2 * sbh - sbh + 4 * sbh)
+    assert faster.iteration_time_s < result.iteration_time_s
+    assert result.memory_bytes is not None
+    assert faster.memory_bytes is not None
+    assert faster.memory_bytes.weights == result.memory_bytes.weights  # by rows and by columns

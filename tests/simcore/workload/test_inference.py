@@ -1,0 +1,141 @@
+"""Serving a transformer: closed forms of prefill and decode, memory of the cache, what pipelines and batches do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import dimension, npu
+
+from simcore.design import Design
+from simcore.load import design_from
+from simcore.plan import program_of
+from simcore.problem import InputError
+from simcore.program import Compute
+from simcore.simulate import simulate
+from simcore.workload.inference import served_flops
+
+SMALL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
+
+
+def design(npus: int = 1, model: Any = None, parallelism: Any = None, **its: Any) -> Design:
+    workload = {"model": model or SMALL, "global_batch": 4, "prompt_length": 256, "output_length": 16, **its}
+    return design_from(
+        {
+            "workload": workload,
+            "parallelism": parallelism or {},
+            "cluster": {"npu": npu(peak={"fp16": "100 TFLOP/s", "fp8": "200 TFLOP/s"}),
+                        "dimensions": [dimension(size=npus, latency="0 s")]},
+            "system": {"chunks": 1},
+        }
+    )  # fmt: skip
+
+
+def test_the_flops_of_the_program_are_those_of_the_closed_form() -> None:
+    served = design()
+    program = program_of(served)
+    done = 0.0
+    for k in range(program.chunks):
+        part = program.parts[program.part_of[k]]
+        done += sum(op.flops * s.repeat for s in part.forward for op in s.operators if isinstance(op, Compute))
+    assert done == pytest.approx(program.model_flops)
+    h, layers, s, batch, out, vocabulary = 512, 8, 256, 4, 16, 1024
+    prefill = batch * (layers * (24 * s * h * h + 4 * s * s * h) + 2 * h * vocabulary)
+    decode = sum(batch * (layers * (24 * h * h + 4 * (s + i) * h) + 2 * h * vocabulary) for i in range(1, out))
+    assert served_flops(served.workload) == pytest.approx(prefill + decode)  # type: ignore[arg-type]
+
+
+def test_a_decode_of_few_requests_reads_weights_and_cache_at_the_memory_bandwidth() -> None:
+    served = design(global_batch=1, output_length=2)
+    result = simulate(served)
+    h, layers, context, vocabulary = 512, 8, 257, 1024
+    weights = 2 * (layers * 12 * h * h + vocabulary * h)
+    cache = 2 * 2 * layers * context * h
+    assert result.time_per_output_token_s is not None
+    assert result.time_per_output_token_s == pytest.approx((weights + cache) / 1e12, rel=0.03)
+    assert result.time_per_output_token_s > (weights + cache) / 1e12
+
+
+def test_the_times_of_a_request_sum_to_the_whole() -> None:
+    result = simulate(design())
+    assert result.time_to_first_token_s is not None
+    assert result.time_per_output_token_s is not None
+    assert result.iteration_time_s == pytest.approx(result.time_to_first_token_s + 15 * result.time_per_output_token_s)
+    assert result.throughput_tokens_per_s == pytest.approx(4 * 16 / result.iteration_time_s)
+    assert result.time_to_first_token_s == pytest.approx(simulate(design(output_length=1)).iteration_time_s)
+    alone = simulate(design(output_length=1))
+    assert alone.time_to_first_token_s == alone.iteration_time_s
+    assert alone.time_per_output_token_s is None
+
+
+def test_training_has_no_first_token_and_serving_no_gradients() -> None:
+    trained = {
+        "workload": {"model": SMALL, "global_batch": 1},
+        "cluster": {"npu": npu(), "dimensions": [dimension(size=1)]},
+    }
+    training = simulate(design_from(trained))
+    assert training.time_to_first_token_s is training.time_per_output_token_s is None
+    served = simulate(design()).memory_bytes
+    assert served is not None
+    assert served.gradients == served.optimizer == 0
+
+
+@pytest.mark.parametrize(("tensor", "kv_heads", "share"), [(1, 8, 1), (4, 8, 1 / 4), (4, 2, 1 / 2), (2, 2, 1 / 2)])
+def test_the_cache_holds_prompt_and_output_of_every_request(tensor: int, kv_heads: int, share: float) -> None:
+    model = {**SMALL, "kv_heads": kv_heads, "gated": True, "bias": False, "position": "rotary"}
+    memory = simulate(design(npus=tensor, model=model, parallelism={"tensor": tensor})).memory_bytes
+    assert memory is not None
+    assert memory.kv_cache == 2 * 2 * 4 * (256 + 16) * 8 * 64 * kv_heads * share
+    halved = simulate(design(npus=tensor, model=model, parallelism={"tensor": tensor}, cache_precision="fp8"))
+    assert halved.memory_bytes is not None
+    assert halved.memory_bytes.kv_cache == memory.kv_cache / 2
+
+
+def test_an_eight_gpu_llama_3_70b_has_the_known_cache_and_weights() -> None:
+    served = design(
+        8, model="llama3-70b", parallelism={"tensor": 8}, global_batch=1, prompt_length=8191, output_length=1
+    )
+    memory = simulate(served).memory_bytes
+    assert memory is not None
+    assert 8 * memory.kv_cache == 8192 * 327_680  # 320 KiB a token: 2 x 80 layers x 8 heads x 128 x 2 bytes
+    assert 8 * memory.weights / 2 == pytest.approx(70.6e9, rel=0.003)
+
+
+def test_a_pipeline_of_one_batch_waits_for_its_own_token_and_of_two_does_not() -> None:
+    one, two = (
+        simulate(design(2, parallelism={"pipeline": 2, "microbatch": m}, global_batch=8, output_length=64))
+        for m in (8, 4)
+    )
+    # One group of requests leaves each stage idle while the other works; two groups keep both at work.
+    assert one.bubble_s / one.iteration_time_s == pytest.approx(0.5, abs=0.02)
+    assert two.bubble_s / two.iteration_time_s < 0.1
+
+
+def test_tensor_parallelism_brings_the_first_token_sooner() -> None:
+    one, four = (simulate(design(n, parallelism={"tensor": n})).time_to_first_token_s for n in (1, 4))
+    assert one is not None
+    assert four is not None
+    assert one / 4 < four < one
+
+
+def test_more_replicas_serve_more_requests_at_the_same_times() -> None:
+    one, four = simulate(design(1)), simulate(design(4, global_batch=16))
+    assert four.time_to_first_token_s == one.time_to_first_token_s
+    assert four.throughput_tokens_per_s == pytest.approx(4 * (one.throughput_tokens_per_s or 0))
+
+
+@pytest.mark.parametrize(
+    ("its", "parallelism", "message"),
+    [
+        ({"output_length": 5000}, {}, r"workload\.output_length: expected at most 4096 tokens, got 5000"),
+        ({"prompt_length": 4090}, {}, r"prompt and output of at most 4096 tokens together, got 4106"),
+        ({"output_length": 0}, {}, r"workload\.output_length: expected greater than 0, got 0"),
+        ({}, {"zero": 3}, r"parallelism\.zero: expected 0 \(this kind of workload has no other\), got 3"),
+        ({}, {"recompute": "full"}, r"parallelism\.recompute: expected none"),
+        ({"outputlength": 3}, {}, r"workload\.outputlength: expected a known key.*did you mean 'output_length'"),
+        ({"model": {**SMALL, "heads": 7}}, {}, r"heads that divide the hidden size"),
+    ],
+)
+def test_what_cannot_be_served_is_said(its: Any, parallelism: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        design(parallelism=parallelism, **its)
