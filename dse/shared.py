@@ -18,6 +18,7 @@ from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.objective import losses
 from dse.search import Proposal, Sampler
+from dse.search.exhaustive import Exhaustive
 from dse.search.optuna_sampler import OptunaSampler
 from dse.search.replay import finished
 from dse.space import Space
@@ -78,7 +79,7 @@ class SharedSearch:
             if design.key in taken:
                 self.sampler.reject(proposal)
                 # Where a space is gone through in order, what others have done is no sign that its end is near.
-                repeats += isinstance(self.sampler, OptunaSampler)
+                repeats += not isinstance(self.sampler, Exhaustive)
                 continue
             repeats = 0
             taken.add(design.key)
@@ -134,7 +135,7 @@ class SharedSearch:
     def _learn(self, claim: Claim, outcome: Outcome) -> None:
         """Tell the sampler another driver's trial, where it is of the sampler's own kind."""
         sampler: Any = self.sampler
-        alike = isinstance(sampler, OptunaSampler) and sampler.learns and claim.smooth == sampler.smooth
+        alike = isinstance(sampler, OptunaSampler) and claim.smooth == sampler.smooth
         if alike and claim.draws is not None and outcome.state != "failed":
             row = losses(self.space.objectives, [outcome.values])[0]
             trial = finished(self.space, claim.draws, claim.smooth, list(map(float, row)), outcome.violations)

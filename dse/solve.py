@@ -128,7 +128,7 @@ def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
     """Constants [s] and bytes `[collectives, dims]`: the largest sum of longest times bounds the design's iteration."""
     family = Family.of([design])
     if isinstance(design.workload, CollectiveWorkload):
-        return [(0.0, collective_problem(design.workload, family))]
+        return [(0.0, row[None, :]) for row in collective_problem(design, family)]
     return Iteration.of(design, program_of(design)).problems(family)
 
 

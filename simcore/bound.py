@@ -32,7 +32,7 @@ from simcore.plan import program_of
 from simcore.program import Category, Compute, Program
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.placement import place, whole
+from simcore.system.placement import collective_groups, place
 from simcore.workload import KINDS, Totals
 from simcore.workload.counts import forward_flops, model_matrices
 
@@ -61,8 +61,10 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
 
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
-        lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
-        lowering.collective(design.workload.collective, "all", design.workload.size)
+        groups = collective_groups(design)
+        lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
+        for group in groups:
+            lowering.collective(design.workload.collective, group, design.workload.size)
         return _metrics(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))

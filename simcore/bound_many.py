@@ -28,7 +28,7 @@ from simcore.program import Compute, Program, Segment
 from simcore.result import Memory
 from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
-from simcore.system.placement import Placement, place, whole
+from simcore.system.placement import Placement, collective_groups, place
 
 Matrix = NDArray[np.float64]
 
@@ -213,11 +213,17 @@ def _compute(segment: Segment, compute: OperatorTimes) -> float:
     return own * segment.repeat
 
 
-def collective_seconds(workload: CollectiveWorkload, family: Family) -> Matrix:
-    """Least time of a single collective over all NPUs on each network `[networks]` [s]."""
-    placement = {"all": whole(family.design)}
-    least, _ = _collective(family, (workload.collective, "all", workload.size), placement)
-    return least * (_SAFE / PICOSECONDS)
+def collective_seconds(design: Design, family: Family) -> Matrix:
+    """Least time of a collective of all NPUs, or of the slowest of its groups, on each network `[networks]` [s].
+
+    `design` has the workload, on one of the networks.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    each = [_collective(family, (workload.collective, group, workload.size), placement)[0] for group in placement]
+    slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
+    return slowest
 
 
 def metric_bounds(
@@ -274,10 +280,12 @@ def metric_bounds(
     return found
 
 
-def collective_problem(workload: CollectiveWorkload, family: Family) -> Matrix:
-    """Bytes of a single collective over all NPUs, as `Iteration.problems` gives them, `[1, dims]`."""
-    dims = family.rates.shape[1]
+def collective_problem(design: Design, family: Family) -> Matrix:
+    """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
+    workload, dims = design.workload, family.rates.shape[1]
+    assert isinstance(workload, CollectiveWorkload)
     unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
-    key = (workload.collective, "all", workload.size)
-    busy = _collective(unit, key, {"all": whole(family.design)})[1]
-    return busy.T / PICOSECONDS * _RATE
+    placement = collective_groups(design)
+    busy = [_collective(unit, (workload.collective, group, workload.size), placement)[1] for group in placement]
+    loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
+    return loads

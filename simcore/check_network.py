@@ -14,12 +14,12 @@ from simcore.design import CollectiveWorkload, Design
 from simcore.network import Shape, Slice
 from simcore.problem import Path, Problem, nearest
 from simcore.system.chunks import block_of, custom_of
-from simcore.system.placement import Placement, place, whole
+from simcore.system.placement import Placement, collective_groups, place
 
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design)]
+    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design), *_given_groups(design)]
     for index in range(len(design.cluster.dimensions)):
         problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
         problems += _algorithm(design, index, ("system", "collective", index))
@@ -33,7 +33,25 @@ def network_problems(design: Design) -> list[Problem]:
 
 
 def _groups(design: Design) -> Placement:
-    return {"all": whole(design)} if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
+    return collective_groups(design) if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
+
+
+def _given_groups(design: Design) -> Iterator[Problem]:
+    """Groups of a collective fill the innermost dimension, each with an algorithm that serves its size."""
+    workload, inner = design.workload, design.cluster.dimensions[0]
+    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
+        return
+    path: Path = ("workload", "groups")
+    if sum(workload.groups) != inner.size:
+        expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
+        yield Problem(path, expected, f"{sum(workload.groups)} members", "let them add up")
+    if inner.topology == "fat_tree":
+        yield Problem(path, "no groups on a fat_tree, whose leaves they might straddle", "some")
+    odd = [members for members in workload.groups if members & (members - 1)]
+    if design.algorithms[0] == "halving_doubling" and odd:
+        found = f"a group of {odd[0]}"
+        fix = "use ring, direct or double_binary_tree there"
+        yield Problem(path, "powers of two for 'halving_doubling'", found, fix, rule="powers of two")
 
 
 def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:

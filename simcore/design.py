@@ -66,6 +66,9 @@ class CollectiveWorkload(Frozen):
 
     collective: CollectiveKind
     size: Annotated[Size, Field(gt=0)]
+    groups: Annotated[tuple[Annotated[Count, Field(ge=2)], ...], Field(min_length=1)] | None = None
+    """Members of the groups, equal or not, that follow one another on the innermost dimension, each with a collective
+    of its own, all at once; unless given all NPUs are one group."""
 
 
 Workload = Annotated[
@@ -168,6 +171,8 @@ class Cluster(Frozen):
     """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work; only engine `reference_links` plays them."""
+    switching: Literal["cut_through", "store_and_forward"] = "cut_through"
+    """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -330,6 +335,8 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        if self.cluster.switching == "cut_through":
+            del document["cluster"]["switching"]
         if not self.system.algorithms:
             del system["algorithms"]
         system.pop("collective", None)

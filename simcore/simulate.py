@@ -11,7 +11,7 @@ from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits, memory_of
 from simcore.plan import program_of
-from simcore.problem import InputError, Problem
+from simcore.problem import InputError, Path, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
@@ -64,6 +64,10 @@ def _refuse(design: Design, engine: str) -> None:
         expected = f"links that all work (engine '{engine}' plays phases, not messages)"
         found = f"{len(design.cluster.failed_links)} failed links"
         problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'reference_links'"))
+    if engine != "reference_links" and design.cluster.switching != "cut_through":
+        expected = f"'cut_through' (engine '{engine}' plays phases, not messages)"
+        path: Path = ("cluster", "switching")
+        problems.append(Problem(path, expected, f"'{design.cluster.switching}'", "use engine 'reference_links'"))
     if engine == "reference_links" and design.system.active_chunks != "overlap":
         expected = "'overlap' (engine 'reference_links' lets every chunk send when it can)"
         found = str(design.system.active_chunks)

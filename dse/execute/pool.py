@@ -87,38 +87,59 @@ class Pool(Executor):
         self._again: deque[list[_Item]] = deque()
         self._alone: deque[_Item] = deque()
         self._outcomes: dict[int, Outcome] = {}
+        self._left: int | None = None
+        """Documents not taken yet; None where that is unknown."""
+        self._exhausted = False
+        self._taken = self._given = 0
 
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """See `Executor.map`. Raises `WorkersError` where no worker is to be had."""
-        left = len(documents) if isinstance(documents, Sequence) else None
-        source = enumerate(documents)
-        taken = given = 0
-        polled = time.monotonic()
+        self._abandon()
         self._reset()
-        self._idle_since = polled
-        exhausted = left == 0
-        while not (exhausted and given == taken):
+        self._left = len(documents) if isinstance(documents, Sequence) else None
+        self._exhausted = self._left == 0
+        self._taken = self._given = 0
+        self._idle_since = polled = time.monotonic()
+        source = enumerate(documents)
+        while not (self._exhausted and self._given == self._taken):
             self._recruit()
-            for worker, state in self._free():
-                if self._resend(worker, state) or exhausted:
-                    continue
-                if taken - given >= self._window():
-                    break
-                count = self._size.designs(left, self._ready()) if state.warm else 1
-                items = [_Item(index, document) for index, document in islice(source, count)]
-                left = None if left is None else left - len(items)
-                exhausted = len(items) < count or left == 0
-                taken += len(items)
-                if items:
-                    self._send(worker, state, items)
-            while given in self._outcomes:
-                yield self._outcomes.pop(given)
-                given += 1
+            while self._feed(source):
+                pass
+            while self._given in self._outcomes:
+                self._given += 1
+                yield self._outcomes.pop(self._given - 1)
                 if time.monotonic() - polled > POLL_SECONDS:
                     break  # the workers must not run dry while the driver writes
-            waiting = given not in self._outcomes and given < taken
+            waiting = self._given not in self._outcomes and self._given < self._taken
             self._hear(self._patience() if waiting else 0.0)
             polled = time.monotonic()
+
+    def _abandon(self) -> None:
+        """End what an earlier `map` that was not run to its end has left working."""
+        for worker in [worker for worker, state in self._staff.items() if state.calls]:
+            self._workers.stop(worker)
+            del self._staff[worker]
+
+    def _feed(self, source: Iterator[tuple[int, Mapping[str, Any]]]) -> bool:
+        """Send each worker that has room one call; whether any was sent."""
+        sent = False
+        for worker, state in self._free():
+            if self._resend(worker, state):
+                sent = True
+                continue
+            if self._exhausted or (self._alone and state.calls):
+                continue  # a suspect gets a worker of its own: wait until one is idle
+            if self._taken - self._given >= self._window():
+                break
+            count = self._size.designs(self._left, self._ready()) if state.warm else 1
+            items = [_Item(index, document) for index, document in islice(source, count)]
+            self._left = None if self._left is None else self._left - len(items)
+            self._exhausted = len(items) < count or self._left == 0
+            self._taken += len(items)
+            if items:
+                self._send(worker, state, items)
+                sent = True
+        return sent
 
     def _free(self) -> list[tuple[int, _Worker]]:
         """Ready workers with room for a call, the idle ones first; a cold one gets one call at a time."""
@@ -151,7 +172,7 @@ class Pool(Executor):
             self._send(worker, state, self._again.popleft())
             return True
         if not self._alone or state.calls:
-            return bool(self._alone)  # a suspect gets a worker of its own: wait until one is idle
+            return False
         elsewhere = {other.node for other in self._staff.values() if other.node is not None}
         for position, item in enumerate(self._alone):
             if item.node != state.node or elsewhere == {state.node}:

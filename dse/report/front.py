@@ -4,6 +4,9 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
+`robustness` of a member says in which share of price scenarios it stays on the front and whether it does when its own
+time is longer than predicted (`dse.report.robustness`); `assumed` with which changes; `importance` maps objective ->
+parameter -> share (`dse.report.importance`).
 
 Where a cluster is bought for several workloads a member's `design` and `metrics` are those of the first, and
 `workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
@@ -15,6 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.importance import importance
+from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import to_json
 from dse.report.workloads import member_workloads, purchase_document
@@ -27,10 +32,11 @@ def pareto_json(record: StudyRecord, summary: Summary) -> str:
 
 def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
+    robust = robustness(record, summary)
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
-        "front": [_member(record, summary, trial) for trial in summary.front],
+        "front": [_member(record, summary, trial, robust.get(trial.number)) for trial in summary.front],
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,
@@ -43,11 +49,13 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "failed": summary.failed,
         "sampler": record.sampler,
         "seed": record.seed,
+        "assumed": {"prices": PRICES, "prediction": PREDICTION},
+        "importance": importance(record),
         **purchase_document(record, summary),
     }
 
 
-def _member(record: StudyRecord, summary: Summary, trial: TrialRecord) -> dict[str, Any]:
+def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: Robustness | None) -> dict[str, Any]:
     bought = {"workloads": member_workloads(record, summary, trial)} if trial.workloads else {}
     return {
         "trial": trial.number,
@@ -55,5 +63,6 @@ def _member(record: StudyRecord, summary: Summary, trial: TrialRecord) -> dict[s
         "params": trial.params,
         "design": trial.design,
         "metrics": trial.metrics,
+        "robustness": None if robust is None else {"prices": robust.prices, "prediction": robust.prediction},
         **bought,
     }

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite, plain, trial_metrics
 from dse.report.workloads import workload_cells
@@ -47,14 +48,29 @@ def trials_table(record: StudyRecord) -> Table:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> Table:
-    """The members of the front in its order, with `rank` (from 1) and whether each is the knee."""
+    """The members of the front in its order, with `rank` (from 1), whether each is the knee, and how robust."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
+    robust = robustness(record, summary)
     rows = tuple(
-        {**by_number[trial.number], "rank": rank, "knee": trial.number == summary.knee}
+        {
+            **by_number[trial.number],
+            "rank": rank,
+            "knee": trial.number == summary.knee,
+            **_robust(robust.get(trial.number)),
+        }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return Table((*table.columns, "rank", "knee"), rows, table.numbers)
+    return Table((*table.columns, "rank", "knee", *ROBUST), rows, table.numbers | {ROBUST[0]})
+
+
+ROBUST = ("robust: prices", "robust: prediction")
+
+
+def _robust(found: Robustness | None) -> Row:
+    """Cells of the front's own columns (see `dse.report.robustness`)."""
+    values = (None, None) if found is None else (found.prices, found.prediction)
+    return {name: value for name, value in zip(ROBUST, values, strict=True) if value is not None}
 
 
 def csv_text(table: Table) -> str:
@@ -97,7 +113,7 @@ class _Names:
         others = tuple(name for name in METRICS if name not in objectives)
         violations = _first_seen(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee"}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = _first_seen(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

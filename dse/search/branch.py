@@ -100,9 +100,7 @@ class Brancher:
             if not straight:
                 seconds[where] = bound(joined(node.design, family.design))["iteration_time"]
             elif form is None:
-                workload = node.design.workload
-                assert isinstance(workload, CollectiveWorkload)
-                seconds[where] = collective_seconds(workload, family)
+                seconds[where] = collective_seconds(node.design, family)
             else:
                 known = self._collectives.setdefault(family, {})
                 seconds[where] = np.maximum(form.seconds(family, known), node.compute)

@@ -7,6 +7,7 @@ trial: a trial is a design that is proposed to the study.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ from simcore.estimate import estimate
 from simcore.load import parse_design
 
 BOUND, MISSED = "bound of iteration_time", "largest violation"
+NO_VALUE = 1e9
+"""Violation of a constraint that has no value for a design: it divides by 0, say."""
 OF_TIME = {"iteration_time": 1, "throughput": -1, "perf_per_cost": -1}
 """Metrics that are proportional to a power of the iteration time, the rest being equal."""
 
@@ -64,13 +67,13 @@ class Candidates:
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
-    def made(self, given: Genes) -> Candidate | None:
+    def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
         draw = GeneDraw(self.generator, given)
-        return self.of(self.space.fill(draw), draw.genes)
+        return self.of(self.space.fill(draw), draw.genes, estimated)
 
-    def of(self, filled: Filled, genes: Genes) -> Candidate | None:
-        """The candidate of a filled document; None where it was seen before."""
+    def of(self, filled: Filled, genes: Genes, estimated: bool = True) -> Candidate | None:
+        """The candidate of a filled document, without estimates where these are not asked; None where seen before."""
         design, problems = parse_design(filled.document)
         if design is None:
             raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
@@ -78,19 +81,23 @@ class Candidates:
             return None
         self.seen.add(design.key)
         screened = Screened(design, self.space.constraints)
-        violation = screened.violation
+        violation = _violation(screened)
         known: dict[str, float | None] = {}
         if violation > 0:
             self.ruled_out += 1
-        else:
+        elif estimated:
             known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
         return Candidate(genes, filled, design, violation, self.encoder.encode(filled.params), known)
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
-        judged = [c for c in self._late if all(known.get(name) is not None for name in c.metrics)]
-        return max((c.violation(known, document) for c in judged), default=-1.0)
+        worst = -1.0
+        for constraint in self._late:
+            if all(known.get(name) is not None for name in constraint.metrics):
+                with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
+                    worst = max(worst, constraint.violation(known, document))
+        return worst
 
     def random(self) -> Candidate | None:
         """A candidate drawn at random."""
@@ -103,14 +110,25 @@ class Candidates:
             candidate.moves = [found[i] for i in self.generator.permutation(len(found))]
         return candidate.moves.pop() if candidate.moves else None
 
-    def offspring(self, one: Genes, other: Genes) -> Candidate | None:
+    def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
             found = moves(genes, self._products, self.generator)
             if found:
                 genes = found[int(self.generator.integers(len(found)))]
-        return self.made(genes)
+        return self.made(genes, estimated)
+
+
+def _violation(screened: Screened) -> float:
+    """How far a design is from one that may be simulated; one that a constraint has no value for is farthest.
+
+    Proposed where nothing else is left, that design fails with the constraint's own message.
+    """
+    try:
+        return screened.violation
+    except ValueError:
+        return NO_VALUE
 
 
 def _estimates(design: Design) -> dict[str, float | None]:

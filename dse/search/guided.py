@@ -41,9 +41,13 @@ TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
 
+LATE, LATE_BATCHES = 1000, 4
+"""Trials after which a generation is so many batches, and half of it is not ranked: thousands of trials stay quick."""
+
+
 def effort(told: int) -> float:
-    """Candidates with bounds per trial: many while trials are few, so that thousands of trials stay quick."""
-    return 8.0 if told < 320 else 3.0 if told < 1000 else 1.0
+    """Candidates with estimates per trial: many while trials are few."""
+    return 8.0 if told < 320 else 3.0 if told < LATE else 0.5
 
 
 class Guided(Sampler):
@@ -69,7 +73,11 @@ class Guided(Sampler):
         """See `Sampler.ask`."""
         if not self._queue:
             self._seed() if not self._asked else self._widen()
-            self._queue.extend(self._generation())
+            late = self._asked >= LATE and not self._whole
+            ranked = self._space.settings.batch * (LATE_BATCHES // 2 if late else 1)
+            self._queue.extend(self._generation(ranked))
+            if late:
+                self._queue.extend(self._unranked(ranked))
         if not self._queue:
             return None
         self._asked += 1
@@ -83,9 +91,8 @@ class Guided(Sampler):
     def reject(self, proposal: Proposal) -> None:
         """A design that fails is not proposed again, and teaches nothing."""
 
-    def _generation(self) -> list[Candidate]:
-        """The next proposals; what is forbidden only where nothing else was found, the nearest to allowed first."""
-        count = self._space.settings.batch
+    def _generation(self, count: int) -> list[Candidate]:
+        """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
         if self._pool:
             ranked = self._judge.ranked(self._pool, count)
             self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
@@ -95,6 +102,16 @@ class Guided(Sampler):
         self._forbidden.sort(key=lambda candidate: candidate.violation)
         chosen, self._forbidden = self._forbidden[:count], self._forbidden[count : count + POOL]
         return chosen
+
+    def _unranked(self, count: int) -> list[Candidate]:
+        """Small moves and mixtures of the front that may be simulated, as they come."""
+        found: list[Candidate] = []
+        for candidate in self._around(self._judge.best(PARENTS), TRIES * count, estimated=False):
+            if candidate is not None and candidate.violation <= 0:
+                found.append(candidate)
+            if len(found) == count:
+                break
+        return found
 
     def _keep(self, candidate: Candidate | None) -> int:
         """Add a candidate to those that may be proposed; how many that is."""
@@ -128,15 +145,16 @@ class Guided(Sampler):
         """More candidates: around the front, mixtures of what is good, and random ones."""
         if self._whole:
             return
-        count = round(self._space.settings.batch * effort(self._asked))
+        late = self._asked >= LATE
+        count = round(self._space.settings.batch * effort(self._asked) * (LATE_BATCHES if late else 1))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        steps = max(1, count // STEP)
+        steps = 1 if late else max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
-            if self._pool:
+            if self._pool and not late:
                 self._pool = self._judge.ranked(self._pool, PARENTS)
-                best += self._pool[:PARENTS]
-            elif not best:
+            best += self._pool[:PARENTS]
+            if not best:
                 best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
             self._look(count // steps, self._around(best))
 
@@ -148,14 +166,16 @@ class Guided(Sampler):
             if found >= count:
                 return
 
-    def _around(self, parents: list[Candidate]) -> Iterator[Candidate | None]:
+    def _around(
+        self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
+    ) -> Iterator[Candidate | None]:
         """Small moves from each parent in turn, every third time a mixture of two; a bounded number."""
         if not parents:
             return
-        for number in range(TRIES * ROUND):
+        for number in range(tries):
             parent = parents[number % len(parents)]
             if number % 3 < 2 and (genes := self._candidates.move(parent)) is not None:
-                yield self._candidates.made(genes)
+                yield self._candidates.made(genes, estimated)
             else:
                 other = parents[int(self._generator.integers(len(parents)))]
-                yield self._candidates.offspring(parent.genes, other.genes)
+                yield self._candidates.offspring(parent.genes, other.genes, estimated)

@@ -21,9 +21,6 @@ from simcore.problem import InputError, Problem
 MOST_CATEGORIES = 100
 """Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
 
-FORGET = 1000
-"""Trials after which a sampler that does not learn starts with an empty memory."""
-
 
 @dataclass(frozen=True)
 class OptunaDraw:
@@ -52,27 +49,18 @@ class OptunaDraw:
 class OptunaSampler(Sampler):
     """Any sampler of Optuna; `smooth` ones get degrees and shares as weights instead of an index."""
 
-    def __init__(self, space: Space, sampler: Any, smooth: bool, learns: bool = True) -> None:
+    def __init__(self, space: Space, sampler: Any, smooth: bool) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space, self.smooth, self.learns = space, smooth, learns
-        self.sampler, self._asked = sampler, 0
-        self._study = self._new_study()
-
-    def _new_study(self) -> Any:
-        return optuna.create_study(directions=["minimize"] * len(self._space.objectives), sampler=self.sampler)
+        self._space, self.sampler, self.smooth = space, sampler, smooth
+        self._study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself."""
-        self._asked += 1
-        if not self.learns and self._asked % FORGET == 0:
-            self._study = self._new_study()  # its memory is of no use, and a sweep has millions of trials
         trial = self._study.ask()
         return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
-        if not self.learns:
-            return
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
         self._study.tell(proposal.handle, losses)
@@ -83,14 +71,17 @@ class OptunaSampler(Sampler):
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
-        if not self.learns:
-            return
         self._study.tell(proposal.handle, state=optuna.trial.TrialState.FAIL)
 
 
 def population(space: Space) -> int:
     """Population of the genetic samplers: 20 reach further in a few hundred trials than Optuna's 50."""
     return 20 if len(space.objectives) <= 2 else 40
+
+
+def random(space: Space, seed: int) -> OptunaSampler:
+    """Independent uniform choices, for Ray Tune's Optuna search; `dse.search.random` is faster."""
+    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False)
 
 
 def nsga2(space: Space, seed: int) -> OptunaSampler:
@@ -138,6 +129,7 @@ def gp(space: Space, seed: int) -> OptunaSampler:
 
 
 MAKERS: dict[str, Callable[[Space, int], OptunaSampler]] = {
+    "random": random,
     "nsga2": nsga2,
     "nsga3": nsga3,
     "tpe": tpe,

@@ -80,7 +80,8 @@ class Judge:
             return
         candidate.losses = np.array(losses)
         candidate.late = max((violations[name] for name in self._late), default=-1.0)
-        self.simulated.append(candidate)
+        if candidate.known:  # the surrogate learns what simulation adds to estimates
+            self.simulated.append(candidate)
         if candidate.late <= 0:
             both = [*self._front, candidate]
             mask = front_mask(_losses(both))

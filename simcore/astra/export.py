@@ -109,6 +109,8 @@ def _problems(design: Design) -> Iterator[Problem]:
             found = f"'{design.algorithms[index]}'"
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
 
+    if isinstance(design.workload, CollectiveWorkload) and design.workload.groups:
+        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(design.workload.groups)} groups")
     if isinstance(design.workload, TransformerWorkload):
         yield from _exchanges(design)
 

@@ -19,7 +19,7 @@ from simcore.engine.state import NOW, Ints, new_state
 from simcore.program import Category, Program, Start, Waits
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
-from simcore.system.placement import Placement, whole
+from simcore.system.placement import Placement, collective_groups
 
 LOG_ROWS = 400_000
 
@@ -49,11 +49,17 @@ class Trace:
 
 
 def time_collective(design: Design) -> Timing:
-    """Time of a single collective over all NPUs."""
+    """Time of a single collective over all NPUs, or of the slowest of several groups, which share no queue."""
+    groups = {slices: name for name, slices in collective_groups(design).items()}  # equal groups take equally long
+    timings = [_time_group(design, {name: slices}) for slices, name in groups.items()]
+    return max(timings, key=lambda timing: timing.total)
+
+
+def _time_group(design: Design, placement: Placement) -> Timing:
     workload = design.workload
     assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, {"all": whole(design)}, operator_times(design.cluster.npu, "fp32"))
-    kind = lowering.collective(workload.collective, "all", workload.size)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, "fp32"))
+    kind = lowering.collective(workload.collective, next(iter(placement)), workload.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simcore.design import Design
+from simcore.design import CollectiveWorkload, Design
 from simcore.network import Slice
 from simcore.once import once
 from simcore.problem import Problem
@@ -122,6 +122,15 @@ def _uneven(group: str, degree: int, left: int, dimension: int, size: int, room:
         "choose sizes that divide each other, or another placement",
         rule=f"{group} on dimension {dimension}",
     )
+
+
+def collective_groups(design: Design) -> Placement:
+    """The groups of a single collective: all NPUs, or the given ones, in a row on the innermost dimension."""
+    workload = design.workload
+    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
+        return {"all": whole(design)}
+    size = design.cluster.dimensions[0].size
+    return {f"group {i}": (GroupSlice(0, Slice(size, members, 1)),) for i, members in enumerate(workload.groups)}
 
 
 def whole(design: Design) -> tuple[GroupSlice, ...]:

@@ -32,7 +32,12 @@ TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
 MOST_TOKENS = 1 << CHUNK_SHIFT
-_ATTENTION = ("scores", "softmax", "attention-dropout", "attention")
+_ATTENTION = ("scores", "softmax", "attention")
+
+
+def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Without what only training does."""
+    return tuple(op for op in operators if getattr(op, "name", "") != "attention-dropout")
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class _Builder:
     @cached_property
     def _around(self) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
-        return layer_forward(self.one)
+        return _served(layer_forward(self.one))
 
     @cached_property
     def cache_width(self) -> int:
@@ -90,7 +95,7 @@ class _Builder:
     def layer(self, token: int) -> tuple[Operator, ...]:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
-            return layer_forward(self.shapes(self.workload.prompt_length))
+            return _served(layer_forward(self.shapes(self.workload.prompt_length)))
         attention = dict(zip(_ATTENTION, self.attention(self.workload.prompt_length + token), strict=True))
         return tuple(attention.get(getattr(operator, "name", ""), operator) for operator in self._around)
 

@@ -230,20 +230,17 @@ CORE_PRODUCTS = ("scores", "attention")
 def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
     """A backward pass as input gradients (with all that is sent and recomputed) and weight gradients.
 
-    Each product of a linear layer computes both, of the same FLOPs and bytes.
+    The second product of attention's own ones is the gradient of another input. What would run beside a weight gradient
+    is waited for.
     """
-    inputs: list[Operator] = []
-    weights: list[Operator] = []
-    for operator in backward:
-        if isinstance(operator, Compute) and operator.kind == "gemm" and operator.name.endswith("-backward"):
-            name = operator.name.removesuffix("-backward")
-            if name not in CORE_PRODUCTS:
-                half = operator._replace(flops=operator.flops / 2, bytes=operator.bytes / 2)
-                inputs.append(half._replace(name=f"{name}-input-gradient"))
-                weights.append(half._replace(name=f"{name}-weight-gradient"))
-                continue
-        inputs.append(operator)
-    return tuple(inputs), tuple(weights)
+    weights = tuple(op for op in backward if isinstance(op, Compute) and _of_weights(op.name))
+    inputs = tuple(op for op in backward if not (isinstance(op, Compute) and _of_weights(op.name)))
+    return inputs, weights
+
+
+def _of_weights(name: str) -> bool:
+    product = name.removesuffix("-accumulate").removesuffix("-weight-gradient")
+    return product != name and product not in CORE_PRODUCTS
 
 
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:

@@ -1,6 +1,6 @@
 """A sweep of more than a million designs over four workloads on a Ray cluster: one driver for each workload, at once.
 
-    python studies/million/sweep.py --address HEAD:6379 --jobs 64
+    python studies/million/sweep.py --address HEAD:6379 --jobs 12
 
 A driver proposes and journals; it is one process, so four of them go four times as far as one. Interrupted, or with
 more --trials, the same command with --resume goes on where each study was.

@@ -45,7 +45,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-@pytest.mark.parametrize("sampler", ["random", "exhaustive", "nsga2", "nsga3", "tpe"])
+@pytest.mark.parametrize("sampler", ["guided", "random", "exhaustive", "nsga2", "nsga3", "tpe"])
 def test_two_runs_with_one_seed_have_the_same_table_and_study_byte_for_byte(tmp_path: Path, sampler: str) -> None:
     for name in ("a", "b"):
         assert run(space(), tmp_path / name, sampler=sampler, trials=25) == "trials"
@@ -68,7 +68,7 @@ def test_the_batch_size_is_part_of_the_study(tmp_path: Path) -> None:
     assert table(tmp_path / "7") != table(tmp_path / "32")
 
 
-@pytest.mark.parametrize("sampler", ["random", "exhaustive", "nsga2", "nsga3", "tpe"])
+@pytest.mark.parametrize("sampler", ["guided", "random", "exhaustive", "nsga2", "nsga3", "tpe"])
 @pytest.mark.parametrize("stop", [1, 8, 13])
 def test_an_interrupted_run_goes_on_where_it_was_and_repeats_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str, stop: int

@@ -55,7 +55,7 @@ def test_a_worker_that_is_killed_costs_no_trial(
 
     found = sweep(tmp_path / "run", TRIALS, 40, kill, executor="ray", address=cluster.address, engine=engine, jobs=2)
     same(found, local)
-    assert len(list((tmp_path / "pids").iterdir())) == 3
+    assert min(status.workers for status in found.status[41:]) == 1  # until there is another
     assert found.status[-1].failed == 0
 
 
@@ -70,8 +70,9 @@ def test_a_node_that_is_removed_costs_no_trial(
 
     found = sweep(tmp_path / "run", TRIALS, 60, remove, executor="ray", address=cluster.address, engine=engine)
     same(found, local)
-    assert (found.status[0].nodes, found.status[-1].nodes) == (4, 3)
+    assert found.status[0].nodes == 4
     assert found.status[-1].failed == 0
+    assert len(list((tmp_path / "pids").iterdir())) >= 3
 
 
 def test_a_node_that_is_added_is_used(

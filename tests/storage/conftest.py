@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ("dse", "cli", "ray")]
+sys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ("dse", "cli", "ray", "storage")]
 
-PASSWORD = "not-for-logs"
+from passwords import PASSWORD  # noqa: E402  # after the path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

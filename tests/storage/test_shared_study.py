@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from cli_runs import dse, start
-from conftest import PASSWORD
+from passwords import PASSWORD
 from sweeps import TESTS, WIDE, sweep
 from tiny_spaces import space, tiny
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from dse.record import StudyRecord
-from dse.report.page import breakdown, parameters, pareto, sections
+from dse.report.page import breakdown, parameters, pareto, robust, sections
 from dse.report.page.base import Chart, charts_json, esc
 from dse.report.summary import Summary
 
@@ -55,6 +55,8 @@ def _charts(record: StudyRecord, summary: Summary) -> list[Chart | None]:
         breakdown.network_chart(summary),
         breakdown.cost_chart(summary),
         parameters.chart(record, summary),
+        robust.robust_chart(record, summary),
+        robust.importance_chart(record),
     ]
 
 

@@ -37,6 +37,8 @@ def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iter
     halves = drawn.get("network", "") + drawn.get("cost", "")
     yield f'<div class="halves">{halves}</div>' if halves else ""
     yield drawn.get("parameters", "")
+    yield drawn.get("robustness", "")
+    yield drawn.get("importance", "")
     yield _designs(summary)
     yield _not_on_the_front(record, summary)
     yield _prices(record)

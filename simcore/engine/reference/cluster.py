@@ -6,9 +6,11 @@ NPU's peers are those that differ from it in that digit alone.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 from simcore.design import Design
 from simcore.system.placement import GroupSlice, Placement
@@ -75,6 +77,27 @@ class Cluster:
     def slice_of(self, group: str, dimension: int) -> GroupSlice:
         """What a group takes of a dimension."""
         return next(where for where in self.placement[group] if where.dimension == dimension)
+
+
+@dataclass(frozen=True)
+class Groups(Cluster):
+    """NPUs in the given groups of a single collective (`system.placement.collective_groups`), which may be unequal."""
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where each group begins on the innermost dimension."""
+        sizes = [slices[0].part.members for slices in self.placement.values()]
+        return tuple(accumulate(sizes, initial=0))[:-1]
+
+    def group(self, npu: int) -> str:
+        """The group of an NPU."""
+        place = npu % self.design.cluster.dimensions[0].size
+        return tuple(self.placement)[bisect_right(self.starts, place) - 1]
+
+    def digit(self, npu: int, where: GroupSlice) -> int:
+        """See `Cluster.digit`."""
+        place = npu % self.design.cluster.dimensions[0].size
+        return place - self.starts[bisect_right(self.starts, place) - 1]
 
 
 def slowdowns(design: Design) -> Sequence[float]:

@@ -17,15 +17,20 @@ from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift
 from simcore.plan import program_of
 from simcore.program import Compute, Program, Segment, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
-from simcore.system.placement import Placement, place, whole
+from simcore.system.placement import Placement, collective_groups, place
 
 
 def estimate_events(design: Design, links: bool = False) -> int:
     """Events that the reference engine takes for `design` (with `links`: at link level)."""
     workload = design.workload
     if isinstance(workload, CollectiveWorkload):
-        counter = _Counter(design, {"all": whole(design)}, links)
-        return round(design.cluster.npus * counter.collective(workload.collective, "all", workload.size))
+        groups = collective_groups(design)
+        counter = _Counter(design, groups, links)
+        each = {name: counter.collective(workload.collective, name, workload.size) for name in groups}
+        if workload.groups is None:
+            return round(design.cluster.npus * each["all"])
+        rows = design.cluster.npus // sum(workload.groups)
+        return round(rows * sum(n * events for n, events in zip(workload.groups, each.values(), strict=True)))
     program = program_of(design)
     counter = _Counter(design, place(design)[0], links)
     each_stage = [counter.stage(program, stage) for stage in range(program.stages)]

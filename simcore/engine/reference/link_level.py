@@ -17,7 +17,7 @@ import simpy
 from simcore.collective import Plan, plan_for
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.exchange import Exchange, InNetwork
-from simcore.engine.reference.links import LinkNetwork, Switching, Then
+from simcore.engine.reference.links import LinkNetwork, Then
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
@@ -42,7 +42,6 @@ class LinkLevel(Transport):
 
     env: simpy.Environment
     cluster: Cluster
-    switching: Switching = "cut_through"
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
@@ -120,7 +119,7 @@ class LinkLevel(Transport):
                 Slice(its.size, its.size, 1),
                 self.chunker.rate(its),
                 its.latency,
-                self.switching,
+                self.design.cluster.switching,
                 failed,
             )
         return self.networks[key]

@@ -164,6 +164,8 @@ def _members(design: Design) -> int:
 
 def _outer(design: Design) -> GroupSlice | None:
     alone = isinstance(design.workload, CollectiveWorkload)
+    if isinstance(design.workload, CollectiveWorkload) and design.workload.groups:
+        return None  # the sizes of the groups are what is asked about
     slices = whole(design) if alone else place(design)[0].get("data", ())
     return slices[-1] if slices else None
 

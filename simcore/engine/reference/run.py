@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import simpy
 
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing
-from simcore.engine.reference.cluster import Cluster, slowdowns
+from simcore.engine.reference.cluster import Cluster, Groups, slowdowns
 from simcore.engine.reference.link_level import LinkLevel
 from simcore.engine.reference.npu import Job, Npu
 from simcore.engine.reference.phase_level import PhaseLevel
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Program
 from simcore.schedule import ORDERS
-from simcore.system.placement import Placement, whole
+from simcore.system.placement import Placement, collective_groups
 
 
 def _transport(env: simpy.Environment, cluster: Cluster, links: bool) -> Transport:
@@ -22,17 +25,22 @@ def _transport(env: simpy.Environment, cluster: Cluster, links: bool) -> Transpo
 
 
 def time_collective(design: Design, links: bool = False) -> Timing:
-    """Time of a single collective over all NPUs, at phase level or (`links`) at link level."""
+    """Time of a single collective, of all its groups, at phase level or (`links`) at link level."""
     workload = design.workload
     assert isinstance(workload, CollectiveWorkload)
     env = simpy.Environment()
-    cluster = Cluster(design, {"all": whole(design)})
-    transport = _transport(env, cluster, links)
-    issued = [
-        transport.collective(npu, workload.collective, "all", workload.size) for npu in range(design.cluster.npus)
-    ]
-    env.run(env.all_of(issued))
-    use = transport.use(0)
+    placement = collective_groups(design)
+    groups = Groups(design, placement) if workload.groups else None
+    transport = _transport(env, groups or Cluster(design, placement), links)
+    last = 0
+
+    def play(npu: int) -> Generator[simpy.Event, Any, None]:
+        nonlocal last
+        yield transport.collective(npu, workload.collective, groups.group(npu) if groups else "all", workload.size)
+        last = npu
+
+    env.run(env.all_of([env.process(play(npu)) for npu in range(design.cluster.npus)]))
+    use = transport.use(last)
     return Timing(int(env.now), {Category.DATA: int(env.now)}, 0, 0, use.busy, use.sent)
 
 

@@ -157,6 +157,14 @@ def test_the_number_of_workers_follows_the_cluster_where_none_is_given(monkeypat
     assert running.status().nodes == 3
 
 
+def test_outcomes_of_a_search_that_was_broken_off_never_reach_the_next() -> None:
+    running = pool(MockWorkers(Random(4)))
+    first = running.map(iter(documents(500)))
+    assert [next(first).key for _ in range(40)] == [str(n) for n in range(40)]
+    again = [{"n": n} for n in range(1000, 1100)]
+    assert [outcome.key for outcome in running.map(again)] == [str(n) for n in range(1000, 1100)]
+
+
 def test_one_fast_design_does_not_bring_a_call_of_minutes() -> None:
     size = CallSize()
     assert size.designs(None, 1) == 1

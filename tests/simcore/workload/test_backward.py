@@ -1,0 +1,68 @@
+"""The backward pass: two products for each, the second beside a reduction, and what a split schedule takes apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcore.design import Design, TransformerWorkload
+from simcore.load import design_from
+from simcore.program import Compute, Operator, Start, Wait, Waits
+from simcore.workload.layer import layer_backward, layer_forward
+from simcore.workload.layers import Shapes, split_backward
+
+MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
+
+
+def shapes(traced: bool = True, **parallelism: object) -> Shapes:
+    document = {
+        "workload": {"model": {"base": "gpt3-175b", "layers": 8}, "global_batch": 8},
+        "parallelism": {"tensor": 4, **parallelism},
+        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+    }
+    design: Design = design_from(document)
+    assert isinstance(design.workload, TransformerWorkload)
+    return Shapes(design.workload, design.parallelism, traced)
+
+
+def flops(operators: tuple[Operator, ...], *names: str) -> float:
+    return sum(op.flops for op in operators if isinstance(op, Compute) and (not names or op.name in names))
+
+
+def test_each_product_has_two_backward_of_its_flops() -> None:
+    one = shapes()
+    forward, backward = layer_forward(one), layer_backward(one)
+    for name in MATRICES:
+        for half in ("input", "weight"):
+            assert flops(backward, f"{name}-{half}-gradient") == flops(forward, name)
+    assert flops(backward) == pytest.approx(2 * flops(forward))
+
+
+def test_a_split_takes_the_weight_gradients_and_their_sums_and_nothing_else() -> None:
+    one = shapes()
+    inputs, weights = split_backward(layer_backward(one))
+    assert {op.name for op in weights if isinstance(op, Compute)} == {
+        f"{name}{ending}" for name in MATRICES for ending in ("-weight-gradient", "-accumulate")
+    }
+    assert flops(weights) == flops(layer_forward(one), *MATRICES)
+    assert len(inputs) + len(weights) == len(layer_backward(one))
+
+
+@pytest.mark.parametrize("sequence_parallel", [False, True])
+def test_the_input_gradient_is_reduced_beside_the_weight_gradient(sequence_parallel: bool) -> None:
+    backward = layer_backward(shapes(traced=False, sequence_parallel=sequence_parallel))
+    starts = [i for i, op in enumerate(backward) if isinstance(op, Start) and op.waits == Waits.OVERLAP]
+    assert len(starts) == 2
+    for start in starts:
+        before, beside, after = backward[start - 1], backward[start + 1], backward[start + 2]
+        assert isinstance(before, Compute)
+        assert isinstance(beside, Compute)
+        assert isinstance(after, Wait)
+        assert before.name.endswith("-input-gradient")
+        assert beside.name.endswith("-weight-gradient")
+
+
+def test_collectives_pass_over_memory_only_where_a_curve_prices_it() -> None:
+    copies = [op for op in layer_forward(shapes()) if isinstance(op, Compute) and op.name == "all_reduce-copy"]
+    one = shapes()
+    assert [op.bytes for op in copies] == [2.5 * one.hidden_bytes] * 2
+    assert not any(isinstance(op, Compute) and "copy" in op.name for op in layer_forward(shapes(traced=False)))

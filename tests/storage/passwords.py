@@ -1,0 +1,3 @@
+"""The password of the tests' database."""
+
+PASSWORD = "not-for-logs"
