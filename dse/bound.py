@@ -1,7 +1,8 @@
 """What no design of a space can beat: a proven bound per objective over the whole space.
 
-Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Every other hole is free, so
-time counts the model's FLOPs at the peak, and cost the least bandwidth that each dimension can have.
+Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
+bandwidth that each dimension can have; time is the least of any job on the best network (`dse.relax`), or, where there
+are too many jobs or the workload is of another kind, that of the model's FLOPs at the peak.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.relax import least_times, time_key
 from dse.space import Space
 from simcore.bound import bound
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.cost.running import electricity, per_token, racks
-from simcore.design import CollectiveWorkload, Design
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
+from simcore.workload.counts import forward_flops
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -33,12 +36,17 @@ def space_bounds(space: Space) -> dict[str, float | None]:
         return _jobs_bounds(space)
     best: dict[str, float | None] = {}
     try:
+        times = least_times(space)
         for number, design in enumerate(_shapes(space.template)):
             if number >= MOST_SHAPES:
                 return dict.fromkeys((objective.name for objective in space.objectives), None)
-            proven = _proven(design)
+            least = times.get(time_key(design))
+            if times and least is None and isinstance(design.workload, TransformerWorkload):
+                continue  # no design of this workload on this NPU is feasible
+            proven = _proven(design, least)
             for objective in space.objectives:
-                best[objective.name] = _better(objective.name, best, proven.get(objective.name), first=number == 0)
+                name = objective.name
+                best[name] = _better(name, best, proven.get(name), first=name not in best)
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
@@ -124,7 +132,8 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
     return dimensions
 
 
-def _proven(design: Design) -> dict[str, float | None]:
+def _proven(design: Design, least: float | None) -> dict[str, float | None]:
+    """The bounds of any design of this shape; `least` is the least time that is known of them [s]."""
     if price_problems(design):
         raise ValueError("a shape without a price")
     cost = cluster_cost(design)
@@ -147,10 +156,17 @@ def _proven(design: Design) -> dict[str, float | None]:
         whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
         free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
         proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
-        throughput = free["throughput"]
+        if least is not None and isinstance(design.workload, TransformerWorkload):
+            seconds = max(free["iteration_time"] or 0.0, least)
+            peak = design.cluster.npu.peak[design.workload.precision] * design.cluster.npus
+            proven |= {
+                "iteration_time": seconds,
+                "throughput": design.workload.global_batch * design.workload.sequence / seconds,
+                "mfu": min(1.0, 3 * forward_flops(design.workload) / (seconds * peak)),
+            }
+        throughput, time = proven["throughput"], proven["iteration_time"]
         proven["perf_per_cost"] = throughput / cost.total if throughput and cost.total else None
         idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
-        time = free["iteration_time"]
         proven |= {"power": idle, "energy": None if time is None else idle * time}
         proven["cost.electricity"] = electricity(design, idle)
         if time is not None and throughput is not None:

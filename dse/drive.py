@@ -24,6 +24,7 @@ def drive(
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
     on_executor: Callable[[Executor], None] = lambda executor: None,
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> str:
     """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
     if settings.executor == "ray-tune":
@@ -32,7 +33,7 @@ def drive(
         return _tuned(space, settings, folder, resume, on_trial, on_start)
     if settings.storage is not None:
         return _shared(space, settings, folder, resume, on_trial, on_start, on_executor)
-    return optimize(space, settings, folder, resume, on_trial, on_start, on_executor)
+    return optimize(space, settings, folder, resume, on_trial, on_start, on_executor, on_note)
 
 
 def _tuned(
@@ -76,7 +77,10 @@ def _shared(
     from dse.shared import SharedSearch, own_seed
 
     assert settings.storage is not None
-    sampler_name = resolve(settings.sampler, space, settings.trials)
+    sampler_name = resolve(settings.sampler, space)
+    if sampler_name == "exact":
+        fix = "run it alone, or use another sampler"
+        raise InputError([Problem(("--sampler",), "a sampler that several drivers can share", "exact", fix)], "study")
     name = settings.study_name or space.name
     document = study_document(space, settings, sampler_name) | {"shared": name}
     document = json.loads(json.dumps(document))

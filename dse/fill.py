@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.draw import Draw
 from dse.expression import Expression, lookup_in
-from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, Split, compositions, magnitude
+from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
 from dse.npus import ProductOfNpus, following, npus_of, sizes_of
 from simcore.problem import Path, dotted
 from simcore.quantity import SI, write
@@ -29,6 +29,8 @@ class Filled:
     """Where what stands at a path of `document` stands in the file, where that differs."""
     choices: dict[str, int] = field(default_factory=dict)
     """Number of alternatives of every live choice, by the name it draws under."""
+    solved: list[SolvedSplit] = field(default_factory=list)
+    """Splits whose shares follow from the rest of the document."""
     keep: Keep | None = None
     """What was held back."""
     cluster: Any = None
@@ -50,14 +52,19 @@ class _Late:
     hole: Expr
 
 
-def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled:
+def fill_template(template: Any, draw: Draw, keep: Keep | None = None, solve: bool = True) -> Filled:
     """Fill every live hole of a template; what `keep` holds back stays a hole of the document, as do expressions then.
+
+    Splits that are to be solved stay equal shares where something is held back, or `solve` is false.
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
     filled = Filled(None, keep=keep)
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
+    for entry in late if filled.solved else ():
+        if any("bandwidth" in path for path in Expression(entry.hole.text).paths):
+            raise FillError(entry.path, f"expected an expression without solved bandwidths, got '{entry.hole.text}'")
     if keep is not None:
         return filled
     while late:
@@ -65,7 +72,19 @@ def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled
         if len(waiting) == len(late):
             raise FillError(late[0].path, f"expected expressions that end, got a cycle in '{late[0].hole.text}'")
         late = waiting
+    if solve and filled.solved:
+        _solve(filled)
     return filled
+
+
+def _solve(filled: Filled) -> None:
+    """Give solved splits their shares: what a document knows when all else is filled."""
+    from dse.solve import solved_shares  # it simulates: only spaces that ask for it pay for that
+
+    for split in filled.solved:
+        for i, share in zip(split.dimensions, solved_shares(split, filled.document), strict=True):
+            filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
+            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
 
 
 class FillError(ValueError):
@@ -190,6 +209,11 @@ def _share(
     if not open_ones:
         raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
     assert listed is not None
+    if split.solve:
+        goal = draw.index(f"{name}#goal", len(split.solve), False) if len(split.solve) > 1 else 0
+        filled.solved.append(SolvedSplit(tuple(open_ones), budget, split.step, split.solve[goal]))
+        if len(split.solve) > 1:
+            filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]
     for i, share in zip(open_ones, split.fill(draw, name, budget, len(open_ones)), strict=True):
         listed[i] = {**listed[i], "bandwidth": share}
         at = (*path, "dimensions", i, "bandwidth")
@@ -305,4 +329,6 @@ def _split_count(split: Split, parts: int) -> float:
         budgets = [write(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)]  # type: ignore[operator]
     else:
         budgets = list(split.budget.alternatives if isinstance(split.budget, Choice) else (split.budget,))
+    if split.solve:
+        return len(split.solve) * sum(split.units(budget) >= parts for budget in budgets)
     return sum(compositions(split.units(budget), parts) for budget in budgets if split.units(budget) >= parts)

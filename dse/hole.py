@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dse.bandwidth import Goal
 from dse.draw import Draw
 from simcore.quantity import KINDS, parse, write
 
@@ -170,6 +171,8 @@ class Split:
     budget: Any
     step: float
     """[B/s]."""
+    solve: tuple[Goal, ...] = ()
+    """What the shares are solved for (`dse.solve`) instead of drawn, one of several; then `step` is the least share."""
 
     def fill(self, draw: Draw, name: str, budget: str, parts: int) -> list[str]:
         """The shares of `parts` parts.
@@ -177,6 +180,8 @@ class Split:
         Raises `ValueError` where the budget is less than a step for each part.
         """
         units = self.units(budget)
+        if self.solve and units >= parts:
+            return [write(parse(budget, "bandwidth") / parts, "bandwidth")] * parts  # until the rest is known
         if units < parts:
             raise ValueError(
                 f"expected a budget of at least {parts} steps of {write(self.step, 'bandwidth')}, got {budget}"
@@ -193,6 +198,17 @@ class Split:
     def units(self, budget: str) -> int:
         """Whole steps in a budget."""
         return int(parse(budget, "bandwidth") / self.step + 1e-9)
+
+
+@dataclass(frozen=True)
+class SolvedSplit:
+    """A split whose shares follow from the rest of a document (`dse.solve`)."""
+
+    dimensions: tuple[int, ...]
+    budget: str
+    least: float
+    """Least share [B/s]."""
+    goal: Goal
 
 
 def compositions(units: int, parts: int) -> int:

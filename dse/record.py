@@ -106,6 +106,8 @@ class StudyRecord:
     prices: Mapping[str, str]
     """Source of each price used (or the word *assumed*), for the reports."""
     given_reference: Mapping[str, float] | None = None
+    proof: Mapping[str, Any] | None = None
+    """What the sampler proved of the whole space (`dse.search.base.Prover.proof`), if it proves anything."""
     purchase: Purchase | None = None
 
     @property

@@ -22,11 +22,22 @@ from dse.buy.tune import Tuner
 from dse.evaluate import Evaluate, Evaluator, Outcome
 from dse.execute import Executor, Where, make_executor
 from dse.record import Purchase, StudyRecord
-from dse.search import make_sampler, resolve
+from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
 from dse.stop import Limits, gap_problem
-from dse.store import JOURNAL, STUDY, Journal, StoredTrial, check_folder, read_trials, study_record, write_study
+from dse.store import (
+    JOURNAL,
+    STUDY,
+    Journal,
+    StoredTrial,
+    check_folder,
+    read_proof,
+    read_trials,
+    study_record,
+    write_proof,
+    write_study,
+)
 from dse.study import Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
@@ -217,14 +228,18 @@ def optimize(
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
     on_executor: Callable[[Executor], None] = lambda executor: None,
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> str:
     """Run a study into `folder`; why it ended (a reason of `dse.stop`, `exhausted`, `interrupted`).
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
     limits = _limits(space, settings)
-    sampler_name = resolve(settings.sampler, space, settings.trials)
+    sampler_name = resolve(settings.sampler, space, settings.engine)
     sampler = make_sampler(sampler_name, space, settings.seed)
+    if isinstance(sampler, Prover):
+        _check_provable(settings.engine)
+        sampler.on_note = on_note
     document = study_document(space, settings, sampler_name)
     known = {stored.outcome.key: stored.outcome for stored in earlier_trials(space, folder, resume, document)}
     evaluator = evaluator_of(space, settings)
@@ -242,8 +257,17 @@ def optimize(
             return "interrupted"
         finally:
             journal.close()
+            if isinstance(sampler, Prover):
+                write_proof(folder, sampler.proof())
     finally:
         executor.close()
+
+
+def _check_provable(engine: str) -> None:
+    """Raise `InputError` for an engine whose times the bounds do not bound."""
+    if engine not in PROVABLE:
+        fix = f"use --engine {PROVABLE[0]}, or another sampler"
+        raise InputError([Problem(("--engine",), f"{' or '.join(PROVABLE)} for exact", f"'{engine}'", fix)], "study")
 
 
 def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
@@ -301,8 +325,15 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    prices, purchase = price_sources(space), purchase_of(space)
-    return study_record(space.name, space.objectives, trials, study, space_bounds(space), prices, purchase)
+    proof, purchase = read_proof(folder, space.objectives), purchase_of(space)
+    bounds, prices = _bounds(space, proof), price_sources(space)
+    return study_record(space.name, space.objectives, trials, study, bounds, prices, purchase, proof)
+
+
+def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:
+    """The proven bounds of a space: a sampler's own where it has them, else those of `space_bounds`."""
+    proved = {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
+    return proved if len(proved) == len(space.objectives) else {**space_bounds(space), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

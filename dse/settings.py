@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from simcore.problem import Problem, nearest
 from simcore.result import METRICS
 
-SAMPLERS = ("auto", "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
+SAMPLERS = ("auto", "exact", "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
 
 
 class StudySettings(BaseModel):

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from dse.bandwidth import Goal
 from dse.buy.jobs import SECTIONS, Job, decided_sections, hardware, is_software, parse_jobs
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.fill import Filled, FillError, fill_template, template_count
+from dse.hole import Split
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
@@ -119,6 +121,7 @@ def space_from(document: Document, name: str) -> Space:
     elsewhere = (*SPACE_KEYS, "workloads", *SECTIONS) if decided else SPACE_KEYS
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
+    _set_goals(template, objectives, bool(jobs), problems)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
         for job in jobs:
@@ -131,6 +134,26 @@ def space_from(document: Document, name: str) -> Space:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
     return Space(name, template, objectives, constraints, settings, data, jobs)
+
+
+def _set_goals(
+    template: dict[str, Any], objectives: Sequence[Objective], shared: bool, problems: list[Problem]
+) -> None:
+    """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
+    cluster = template.get("cluster")
+    if not isinstance(cluster, dict):
+        return
+    split = cluster.get("bandwidth")
+    if not isinstance(split, Split) or not split.solve:
+        return
+    if shared:
+        found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
+        problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
+    names = {objective.name for objective in objectives}
+    priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
+    timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
+    goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
+    template["cluster"] = {**cluster, "bandwidth": replace(split, solve=goals)}
 
 
 def _has_holes(problems: list[Problem]) -> bool:
@@ -255,7 +278,7 @@ def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled
 
 def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
     try:
-        return fill_template(template, draw)
+        return fill_template(template, draw, solve=False)
     except ValueError as error:
         expected, _, found = str(error).partition("expected ")[2].partition(", got ")
         place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")

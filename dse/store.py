@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from dse.record import Purchase, StudyRecord, TrialRecord, TunedRecord
 from simcore.document import dump_document
 from simcore.problem import InputError, Problem
 
-JOURNAL, STUDY = "journal.log", "study.yaml"
+JOURNAL, STUDY, PROOF = "journal.log", "study.yaml", "proof.json"
 _PROBE_BYTES = 16 << 20
 FORGET = 1000
 """Trials after which the writer's memory of them is emptied."""
@@ -227,6 +227,44 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     write_atomically(folder / STUDY, dump_document(dict(study)))
 
 
+def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
+    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
+    write_atomically(folder / PROOF, json.dumps(dict(proof), indent=2) + "\n")
+
+
+def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
+    """What a sampler proved of the whole space; None where it proves nothing.
+
+    Raises `InputError` where the file is not what `write_proof` writes.
+    """
+
+    def known(found: Any) -> dict[str, Any]:
+        numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
+        bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
+        cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
+        return {**numbers, "cut": cut, "complete": bool(found["complete"]), "bounds": bounds}
+
+    return _read_values(folder / PROOF, known)
+
+
+def _number(value: Any) -> Any:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r}")
+    return value
+
+
+def _read_values(path: Path, known: Callable[[Any], dict[str, Any]]) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        return known(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem(
+            (), "what a run of dse optimize wrote", f"a file that cannot be read ({error})", "run it again"
+        )
+        raise InputError([problem], str(path)) from None
+
+
 def check_folder(folder: Path) -> None:
     """Make the run folder, and make sure before the search that a study can be written there.
 
@@ -276,6 +314,7 @@ def study_record(
     bounds: Mapping[str, float | None],
     prices: Mapping[str, str],
     purchase: Purchase | None = None,
+    proof: Mapping[str, Any] | None = None,
 ) -> StudyRecord:
     """What the reports see of a run folder."""
     return StudyRecord(
@@ -288,4 +327,5 @@ def study_record(
         prices=prices,
         given_reference=study.get("reference_point"),
         purchase=purchase,
+        proof=proof,
     )

@@ -145,8 +145,9 @@ def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> P
 
 
 def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Split:
-    if value.get("solve"):
-        raise ValueError("expected shares that are searched, got solve: true; this version does not solve splits yet")
+    solve = value.get("solve", False)
+    if not isinstance(solve, bool):
+        raise ValueError(f"expected solve: true or false, got {solve!r}")
     step = value.get("step")
     if not isinstance(step, str):
         raise ValueError(f"expected 'step', the least share, such as '25 GB/s', got {step!r}; add it")
@@ -163,7 +164,7 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
             if isinstance(alternative, Range) and alternative.kind is not None:
                 found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
             raise ValueError(f"expected a bandwidth such as '500 GB/s' to split, got {found}")
-    return Split(budget, size)
+    return Split(budget, size, ("time",) if solve else ())
 
 
 def _expr(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Expr:

@@ -5,7 +5,8 @@ For a complete design (degrees, network, policies given), each beside its reason
 - a stage computes and waits for its blocking collectives one after the other: m x (F + B) of all its chunks;
 - before it, the first microbatch passes the stages in front; after it, the last one passes them back: the bubble;
 - a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
-- a dimension serves one phase at a time: the sum of its serializations;
+- a dimension serves one phase at a time: the sum of its serializations, and of those that begin with the gradients;
+- ZeRO-3's gathers follow one another; what waits for a gradient bucket waits for all of it;
 - memory and cost do not depend on timing: they are exact.
 
 For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
@@ -14,25 +15,23 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from simcore.bound_iteration import IterationBound, collectives
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
-from simcore.engine import pipeline
-from simcore.engine.fast import block_counts, block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
 from simcore.program import Category, Compute, Program
-from simcore.schedule import ORDERS
 from simcore.spec import BYTES, Npu, PriceList, preset
-from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
+from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import collective_groups, place
 from simcore.workload import KINDS, Totals
 from simcore.workload.counts import forward_flops, model_matrices
@@ -60,59 +59,23 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     return _bound_partial(design)
 
 
-def collective_least(split: Chunks) -> int:
-    """Least time of a collective from issue to completion, whatever else is in flight [ps]."""
-    busy: dict[int, int] = {}
-    for path, times in split.counted():
-        for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + times * phase.serialization
-    way = min(sum(phase.serialization + phase.latency for phase in path) for path in split.paths)
-    return max(way, *busy.values())
-
-
-def reordered_least(paths: list[list[Phase]], chunks: int) -> int:
-    """The same where each chunk may take any of `paths`, as a policy likes [ps].
-
-    A policy chooses orders by the bandwidths it finds, so a bound that may not rise with a bandwidth must hold for all
-    orders: each dimension serves at least its smallest share of every chunk.
-    """
-    least: dict[int, int] = {}
-    for path in paths:
-        busy: dict[int, int] = {}
-        for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + phase.serialization
-        least = {d: min(least.get(d, time), time) for d, time in busy.items()}
-    way = min(sum(phase.serialization + phase.latency for phase in path) for path in paths)
-    return max(way, *(chunks * time for time in least.values()))
-
-
-def _least(lowering: Lowering, key: tuple[Any, ...], split: Chunks) -> int:
-    """Least time of a type of collective, by what identifies it [ps]."""
-    system = lowering.design.system
-    if system.inter_dimension == "baseline" or key[0] not in ORDERED_KINDS:
-        return collective_least(split)
-    kind, group, size = key
-    return reordered_least(lowering.chunker.every_order(kind, lowering.placement[group], size), system.chunks)
-
-
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
         groups = collective_groups(design)
         lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
         for group in groups:
             lowering.collective(design.workload.collective, group, design.workload.size)
-        least = max(_least(lowering, key, split) for key, (_, split) in lowering.keyed())
-        return _metrics(design, least / PICOSECONDS, 0.0, None)
+        return _metrics(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
     if program.trained:
         return bound_lowered(design, program, lowering, programs.tolist())
-    iteration = IterationBound(program, lowering, programs.tolist())
+    iteration = IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
     least_busy = _least_compute(program, lowering) / PICOSECONDS
     found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
     alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
-    first = IterationBound(program.until(1), lowering, alone.tolist())
+    first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
     found["time_to_first_token"] = first.served(1) / PICOSECONDS
     further = iteration.way(1, program.chunks) / PICOSECONDS
     return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
@@ -120,92 +83,9 @@ def _bound_design(design: Design) -> Bounds:
 
 def bound_lowered(design: Design, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> Bounds:
     """The bounds of a training iteration that is lowered already."""
-    time = IterationBound(program, lowering, programs).least()
+    time = max(IterationBound(program, lowering, programs, *collectives(lowering)).sums())
     least_busy = _least_compute(program, lowering)
     return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
-
-
-class IterationBound:
-    """Least time of an iteration [ps]; `segment` is the least time of a segment's operators, played once."""
-
-    def __init__(
-        self,
-        program: Program,
-        lowering: Lowering,
-        programs: list[list[list[int]]],
-        segment: Callable[[Sequence[tuple[int, int, int]]], int] | None = None,
-    ) -> None:
-        self.program, self.lowering, self.programs = program, lowering, programs
-        self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
-        self._segment = segment or self.serial
-        # Under another policy a dimension's service depends on the order that each chunk is given.
-        self._counts = segment is None and lowering.design.system.inter_dimension == "baseline"
-        self._block: dict[int, int] = {}
-        self._split = ORDERS[program.schedule].splits
-
-    def serial(self, operators: Sequence[tuple[int, int, int]]) -> int:
-        """Operators and blocking collectives one after the other."""
-        total = 0
-        for code, argument, _ in operators:
-            if code == pipeline.COMPUTE:
-                total += argument
-            elif code == pipeline.BLOCKING:
-                total += self._least[argument]
-        return total
-
-    def block(self, block: int) -> int:
-        """Least time of a block: its segments one after the other."""
-        if block not in self._block:
-            total = 0
-            for segment in range(*self.lowering.blocks[block]):
-                first, end, repeat = self.lowering.segments[segment]
-                total += self._segment(self.lowering.operators[first:end]) * repeat
-            self._block[block] = total
-        return self._block[block]
-
-    def least(self) -> int:
-        """The largest of the bounds of all stages."""
-        p, m = self.program.stages, self.program.microbatches
-        best = fill = drain = 0
-        counted: set[tuple[tuple[int, ...], ...]] = set()
-        final_first = self._after(0)
-        for s in range(p):
-            chunks = self.programs[s]
-            counts = block_counts(chunks, m, self._split)
-            work = sum(times * self.block(block) for block, times in counts) - self._after(s)
-            # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
-            passes_back = s > 0 and not self._split
-            best = max(best, fill + work + max(self._after(s), drain + final_first if passes_back else 0))
-            fill += self.block(chunks[0][pipeline.FORWARD])
-            drain += self.block(chunks[0][pipeline.BACKWARD])
-            if self._counts and (kind := tuple(map(tuple, chunks))) not in counted:
-                counted.add(kind)
-                issues = block_issues(self.lowering, self.programs[s], m, self._split)
-                best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
-        return best
-
-    def way(self, first: int, end: int) -> int:
-        """One microbatch through all stages in chunks `first` to `end`, one block after the other (forward only)."""
-        return sum(
-            self.block(self.programs[s][chunk][pipeline.FORWARD])
-            for chunk in range(first, end)
-            for s in range(self.program.stages)
-        )
-
-    def served(self, chunks: int) -> int:
-        """The same where there are only forward passes, of the first `chunks` chunks."""
-        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[:chunks]] for stage in self.programs]
-        best = self.way(0, chunks)
-        for s, stage in enumerate(blocks):
-            fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
-            best = max(best, fill + self.program.microbatches * sum(stage) + drain)
-        return best
-
-    def _after(self, s: int) -> int:
-        """What follows a stage's last backward: optimizer and blocking collectives."""
-        chunk, part = self.programs[s][0], self.program.parts[self.program.part_of[s]]
-        without = self.lowering.block(part.last_weights, None) if self._split else chunk[pipeline.LAST_BACKWARD]
-        return self.block(chunk[pipeline.FINAL]) - self.block(without)
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:

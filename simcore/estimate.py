@@ -9,15 +9,17 @@ bound is where the two differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from simcore.bound import Bounds, IterationBound, bound, bound_lowered, collective_least
+from simcore.bound import Bounds, bound, bound_lowered
+from simcore.bound_iteration import IterationBound, busy_least, way_least
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.plan import program_of
-from simcore.system.chunks import PICOSECONDS, Chunks
+from simcore.program import Program
+from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 
 
@@ -29,39 +31,48 @@ def estimate(design: Design) -> tuple[Bounds, float | None]:
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program).tolist()
     proven = bound_lowered(design, program, lowering, programs)
-    overlapping = _Overlap([split for _, split in lowering.types])
-    seconds = IterationBound(program, lowering, programs, overlapping.segment).least() / PICOSECONDS
+    seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
     return proven, max(seconds, proven["iteration_time"] or 0.0)
 
 
-class _Overlap:
-    """Time of a segment whose collectives overlap with its operators [ps]."""
+class _Overlap(IterationBound):
+    """An iteration whose segments last as long as what overlaps in them."""
 
-    def __init__(self, types: Sequence[Chunks]) -> None:
-        self._alone = [collective_least(split) for split in types]
-        self._service = [_service(split) for split in types]
+    @classmethod
+    def of(cls, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> _Overlap:
+        """The estimate of a lowered iteration: every collective as it goes, alone."""
+        least, busy = [], []
+        for _, split in lowering.types:
+            counted = split.counted()
+            used = busy_least([path for path, _ in counted], [times for _, times in counted])
+            busy.append(used)
+            least.append(max(way_least(split.paths), *used.values()))
+        return cls(program, lowering, programs, least, busy)
 
-    def segment(self, operators: Sequence[tuple[int, int, int]]) -> int:
-        """The longest of the three (see the module)."""
+    def sums(self) -> Iterator[int]:
+        """The schedule of blocks alone: what overlaps is in them."""
+        yield from self._scheduled(self.block)
+
+    def block(self, block: int) -> int:
+        """A block: for each segment the longest of the three (see the module), one segment after the other."""
+        if ("overlap", block) not in self._known:
+            first, end = self.lowering.blocks[block]
+            self._known["overlap", block] = sum(map(self._segment, range(first, end)))
+        found: int = self._known["overlap", block]
+        return found
+
+    def _segment(self, segment: int) -> int:
         serial = beside = 0
         busy: dict[int, int] = {}
-        for code, argument, _ in operators:
+        first, end, repeat = self.lowering.segments[segment]
+        for code, argument, _ in self.lowering.operators[first:end]:
             if code == pipeline.COMPUTE:
                 serial += argument
             elif code in (pipeline.BLOCKING, pipeline.START):
                 if code == pipeline.BLOCKING:
-                    serial += self._alone[argument]
+                    serial += self._least[argument]
                 else:
-                    beside += self._alone[argument]
-                for dimension, time in self._service[argument].items():
+                    beside += self._least[argument]
+                for dimension, time in self._busy[argument].items():
                     busy[dimension] = busy.get(dimension, 0) + time
-        return max(serial, beside, *busy.values())
-
-
-def _service(split: Chunks) -> dict[int, int]:
-    """Time that each dimension serves a collective [ps]."""
-    busy: dict[int, int] = {}
-    for path, times in split.counted():
-        for phase in path:
-            busy[phase.dimension] = busy.get(phase.dimension, 0) + times * phase.serialization
-    return busy
+        return max(serial, beside, *busy.values()) * repeat

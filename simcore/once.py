@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from simcore.design import Design
 
@@ -28,3 +28,8 @@ def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
         return found[name]
 
     return kept
+
+
+def changed(design: Design, **sections: Any) -> Design:
+    """The design with other sections, and nothing of what followed from the old ones (`model_copy` keeps that)."""
+    return Design.model_construct(**{name: getattr(design, name) for name in Design.model_fields} | sections)

@@ -118,7 +118,7 @@ class Tuner:
 
     def _sampled(self, space: Space) -> Tuned:
         """By a study of its own: nothing is remembered from other clusters, so that the answer depends on none."""
-        name = resolve(self.sampler, space, self.trials)
+        name = resolve(self.sampler, space)
         outcomes: list[Outcome] = []
         journal = _Params()
         study = Study(

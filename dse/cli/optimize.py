@@ -33,7 +33,9 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse optimize`."""
     command.add_argument("space", metavar="SPACE", help="YAML space, or study.yaml of an earlier run")
-    command.add_argument("--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400]")
+    command.add_argument(
+        "--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400; exact: all it needs]"
+    )
     command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [study.timeout]")
     command.add_argument(
         "--stagnation", type=positive, metavar="N", help="stop when the front has not grown over N trials [never]"
@@ -42,8 +44,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampler",
         metavar="NAME",
-        help="auto, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, or package.module:Class of an Optuna "
-        "sampler [study.sampler, auto]",
+        help="auto, exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, or package.module:Class of an "
+        "Optuna sampler [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
     command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
@@ -73,14 +75,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
+    from dse.cli.progress import ENDLESS
     from dse.drive import drive
     from dse.run import Settings, load_record, next_free, open_space
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
+    sampler = _sampler(options.sampler, base["sampler"])
+    # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
+    unlimited = sampler == "exact" and earlier is None
     settings = Settings(
-        sampler=_sampler(options.sampler, base["sampler"]),
-        trials=options.trials or base["trials"],
+        sampler=sampler,
+        trials=options.trials or (ENDLESS if unlimited else base["trials"]),
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout or space.settings.timeout,
         jobs=options.jobs,
@@ -104,16 +110,17 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
 
     with Progress(space, settings.trials) as progress, _quiet(settings.executor):
-        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
+        notes = (progress.watch, progress.note)
+        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, *notes)
     record = load_record(folder)
-    files = write_reports(record, folder)
+    write_reports(record, folder)
     if options.json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible:
         from rich.console import Console
 
         print_front(record, Console())
-    print(f"wrote {len(files) + 2} files to {folder}/", file=sys.stderr)
+    print(f"wrote {sum(1 for _ in folder.iterdir())} files to {folder}/", file=sys.stderr)
     if ended == "interrupted":
         print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
         return 130

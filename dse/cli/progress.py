@@ -20,6 +20,12 @@ from dse.space import Space
 
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
+ENDLESS = 10**9
+"""Trials of a search that ends by itself."""
+
+
+def _limit(trials: int) -> str:
+    return f"{trials} trials" if trials < ENDLESS else "as many trials as it needs"
 
 
 class Progress:
@@ -42,7 +48,7 @@ class Progress:
         """The study begins; `known` trials come from the journal."""
         self._begun = time.monotonic()
         resumed = f", {known} trials from the journal" if known else ""
-        print(f"{self._space.name}: {sampler}, {self._trials} trials{resumed}", file=sys.stderr)
+        print(f"{self._space.name}: {sampler}, {_limit(self._trials)}{resumed}", file=sys.stderr)
         if not sys.stderr.isatty():
             return
         from rich.console import Console
@@ -56,7 +62,7 @@ class Progress:
             TextColumn("{task.description}"),
         )
         self._live = Bar(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._live.add_task("", total=self._trials)
+        self._task = self._live.add_task("", total=self._trials if self._trials < ENDLESS else None)
         self._live.start()
 
     def watch(self, executor: Executor) -> None:
@@ -81,7 +87,18 @@ class Progress:
             self._live.update(self._task, completed=self._done, description=self._state(now))
         elif self._live is None and now - self._shown > LINE_SECONDS:
             self._shown = now
-            print(f"{self._done}/{self._trials} {self._state(now)}", file=sys.stderr)
+            of = f"/{self._trials}" if self._trials < ENDLESS else ""
+            print(f"{self._done}{of} {self._state(now)}", file=sys.stderr)
+
+    def note(self, text: str) -> None:
+        """What the sampler is doing while there are no trials."""
+        now = time.monotonic()
+        if self._live is not None and now - self._shown > REDRAW_SECONDS:
+            self._shown = now
+            self._live.update(self._task, description=text)
+        elif self._live is None and now - self._shown > LINE_SECONDS:
+            self._shown = now
+            print(text, file=sys.stderr)
 
     def _state(self, now: float) -> str:
         from dse.report.units import human

@@ -43,6 +43,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "evaluated": summary.trials,
         "infeasible": summary.infeasible + summary.cuts,
         "gap": summary.gaps,
+        **({} if summary.proof is None else {"proof": dict(summary.proof)}),
         "knee": summary.knee,
         "cut": summary.cut,
         "failed": summary.failed,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
 from dse.report.regret import WorkloadRegret, regrets
@@ -36,6 +37,8 @@ class Summary:
     """Best feasible value of each objective."""
     bounds: Mapping[str, float | None]
     """Proven bound of each objective, None where none is known."""
+    proof: Mapping[str, Any] | None
+    """What the sampler proved of the whole space, if it proves anything."""
     gaps: Mapping[str, float | None]
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
     regrets: tuple[WorkloadRegret, ...] = ()
@@ -67,6 +70,7 @@ def summarize(record: StudyRecord) -> Summary:
         reference=() if reference is None else tuple(s * float(x) for s, x in zip(signs, reference, strict=True)),
         best=best,
         bounds=bounds,
+        proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
         regrets=regrets(record),
     )

@@ -22,7 +22,7 @@ from dse.report.reasons import reasons
 from dse.report.summary import Summary, spread, summarize
 from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
-from dse.report.words import bound, counts, prices, volume
+from dse.report.words import bound, counts, prices, proof, volume
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 from simcore.result import METRICS
 
@@ -44,6 +44,7 @@ def print_front(record: StudyRecord, console: Console, summary: Summary | None =
         _say(console, explain_infeasible(record))
     sentences = [counts(summary)] if summary.front else []
     sentences += [volume(record, summary)]
+    sentences += [proof(summary)]
     sentences += [bound(objective, summary) for objective in record.objectives]
     for sentence in [*sentences, prices(record)]:
         if sentence:

@@ -39,6 +39,23 @@ def bound(objective: Objective, summary: Summary) -> str:
     return f"{text}." if gap is None else f"{text} (gap {percent(gap)})."
 
 
+def proof(summary: Summary) -> str:
+    """What the sampler proved of the whole space; empty where it proves nothing."""
+    proved = summary.proof
+    if proved is None:
+        return ""
+    cuts = sorted(proved["cut"].items(), key=lambda item: (-item[1], item[0]))
+    rules = ", ".join(f"{clean(rule)} {number(count)}" for rule, count in cuts)
+    text = f"Of {number(proved['points'])} combinations {number(proved['simulated'])} were simulated"
+    text += f", {number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
+    if proved["complete"]:
+        return f"{text}: this is the whole Pareto front."
+    left = (
+        "not all are bounded yet" if proved["open"] is None else f"{number(proved['open'])} could still be on the front"
+    )
+    return f"{text}; {left}."
+
+
 def is_assumed(source: str) -> bool:
     """Whether a price has no source."""
     return source.strip().strip("*").lower().startswith("assumed")

@@ -1,13 +1,16 @@
 """Which designs to try: one file per way."""
 
-from dse.search.auto import choose
-from dse.search.base import Proposal, Sampler
+from dse.search.auto import PROVABLE, choose
+from dse.search.base import Proposal, Prover, Sampler
 from dse.space import Space
 
 
-def resolve(name: str, space: Space, trials: int) -> str:
-    """The sampler that `auto` stands for; any other name as it is."""
-    return choose(space, trials) if name == "auto" else name
+def resolve(name: str, space: Space, engine: str | None = None) -> str:
+    """The sampler that `auto` stands for; any other name as it is.
+
+    One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
+    """
+    return choose(space, engine) if name == "auto" else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
@@ -19,6 +22,10 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exhaustive import Exhaustive
 
         return Exhaustive(space, seed)
+    if name == "exact":
+        from dse.search.exact import Exact
+
+        return Exact(space, seed)
     if name == "random":
         from dse.search.random import Random
 
@@ -36,4 +43,4 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     return MAKERS[name](space, seed)
 
 
-__all__ = ["Proposal", "Sampler", "make_sampler", "resolve"]
+__all__ = ["PROVABLE", "Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

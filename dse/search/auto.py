@@ -1,19 +1,44 @@
 """The default sampler, `auto`: which sampler it stands for, by the space.
 
-`guided` screens a small space whole and searches a large one, so it needs no second opinion on size. A sampler that
-proves its answer complete belongs before it: `choose` asks each entry of `FINISHERS` whether it can finish the space.
+A sampler that proves its answer complete comes before one that only searches: `exact`, where it can finish the space.
+Else `guided`, which screens a small space whole and searches a large one, so it needs no second opinion on size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from dse.fill import template_count
+from dse.search.parts import JOB, proven_kind, separable
 from dse.space import Space
 
-FINISHERS: tuple[tuple[str, Callable[[Space, int], bool]], ...] = ()
-"""Samplers that end with a proven answer, by name, each with the test of whether it can within so many trials."""
+MOST_DESIGNS = 200_000
+MOST_JOBS = 20_000
+MOST_TIED = 2_000
+"""Combinations, ways to spread the work, and combinations of a space that cannot be taken apart, up to which `exact`
+bounds everything in about a minute."""
 
 
-def choose(space: Space, trials: int) -> str:
-    """The sampler for a space and a number of trials: the first that can finish it, else `guided`."""
-    return next((name for name, can in FINISHERS if can(space, trials)), "guided")
+def _exact(space: Space) -> bool:
+    """Whether `exact` is allowed, and finishes soon."""
+    if space.jobs or not proven_kind(space.template):
+        return False
+    if not separable(space.template):
+        return space.count() <= MOST_TIED
+    jobs = {key: value for key, value in space.template.items() if key in JOB}
+    return space.count() <= MOST_DESIGNS and template_count(jobs) <= MOST_JOBS
+
+
+FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (("exact", _exact),)
+"""Samplers that end with a proven answer, by name, each with the test of whether it can finish a space."""
+PROVABLE = ("fast", "reference")
+"""Engines that play the model which the bounds are proved of."""
+
+
+def choose(space: Space, engine: str | None) -> str:
+    """The sampler for a space: the first that can finish it, else `guided`.
+
+    `engine` evaluates its designs; nothing is proven where it is None, or of another model.
+    """
+    finishers = FINISHERS if engine in PROVABLE else ()
+    return next((name for name, can in finishers if can(space)), "guided")

@@ -8,7 +8,7 @@ The evaluator is never inside a sampler, and a sampler never sees the simulator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,3 +43,19 @@ class Sampler(ABC):
     @abstractmethod
     def reject(self, proposal: Proposal) -> None:
         """The proposal repeats an earlier one, or failed: it teaches nothing."""
+
+
+class Prover(Sampler):
+    """A sampler that proves how good its answer is."""
+
+    on_note: Callable[[str], None] = staticmethod(lambda text: None)
+    """Told what it is doing while it proposes nothing."""
+
+    @abstractmethod
+    def proof(self) -> dict[str, Any]:
+        """What is proven of the whole space so far.
+
+        `points` (combinations), `cut` (rule -> combinations it rules out), `repeats` (of a design already simulated),
+        `simulated`, `open` (combinations that could still be on the front; None where not all are bounded yet),
+        `complete` (none could), `bounds` (objective -> what no feasible design of the space is better than, or None).
+        """

@@ -21,6 +21,9 @@ from simcore.result import Result
 
 SAMPLERS = tuple(name for name in NAMES if name not in ("auto", "gp"))  # gp needs torch
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS)
+SEARCHERS = tuple(name for name in SAMPLERS if name != "exact")
+"""Those that spend the trials they are given; what `exact` does with its own is in test_exact.py."""
+every_searcher = pytest.mark.parametrize("sampler", SEARCHERS)
 OBJECTIVES: list[dict[str, list[str]]] = [
     {"minimize": ["iteration_time"]},
     {"maximize": ["throughput"]},
@@ -59,7 +62,7 @@ def test_the_same_seed_gives_the_same_proposals(sampler: str) -> None:
     assert proposals(given, sampler, 3, 48) == proposals(given, sampler, 3, 48)
 
 
-@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "exhaustive"])
+@pytest.mark.parametrize("sampler", [name for name in SEARCHERS if name != "exhaustive"])
 def test_another_seed_gives_other_proposals(sampler: str) -> None:
     given = roomy(sampler)
     assert proposals(given, sampler, 3, 16) != proposals(given, sampler, 4, 16)
@@ -112,7 +115,7 @@ def test_a_space_of_one_design_is_one_trial(tmp_path: Path, monkeypatch: pytest.
     assert (ended, len(outcomes)) == ("exhausted", 1)
 
 
-@every_sampler
+@every_searcher
 @pytest.mark.parametrize("objectives", OBJECTIVES, ids=json.dumps)
 def test_any_number_of_objectives_in_any_direction_is_searched(
     tmp_path: Path, sampler: str, objectives: dict[str, list[str]]
@@ -121,7 +124,7 @@ def test_any_number_of_objectives_in_any_direction_is_searched(
     assert (ended, len(outcomes)) == ("trials", 45)
 
 
-@every_sampler
+@every_searcher
 @pytest.mark.parametrize("rule", ["cost.total <= 1", "iteration_time <= 1e-9", "npus <= 4 and power <= 0.1"])
 def test_a_space_without_a_feasible_design_is_searched_to_its_end(tmp_path: Path, sampler: str, rule: str) -> None:
     ended, outcomes = search(roomy(sampler, constraints=[rule]), tmp_path, sampler, 45)
@@ -129,7 +132,7 @@ def test_a_space_without_a_feasible_design_is_searched_to_its_end(tmp_path: Path
     assert {outcome.state for outcome in outcomes} <= {"cut", "infeasible"}
 
 
-@every_sampler
+@every_searcher
 @pytest.mark.parametrize("engine", [broken_for_tensor_2, always_broken])
 def test_failed_evaluations_never_block_a_search(tmp_path: Path, sampler: str, engine: Any) -> None:
     ended, outcomes = search(roomy(sampler), tmp_path, sampler, 60, engine=engine)
@@ -138,7 +141,7 @@ def test_failed_evaluations_never_block_a_search(tmp_path: Path, sampler: str, e
     assert any(outcome.state == "failed" for outcome in outcomes) or sampler == "guided"
 
 
-@every_sampler
+@every_searcher
 def test_cut_infeasible_feasible_and_failed_designs_are_searched_together(tmp_path: Path, sampler: str) -> None:
     def engine(design: Design) -> Result:
         return broken_for_tensor_2(design) if design.parallelism.tensor == 2 else slow_result(design)
@@ -149,7 +152,7 @@ def test_cut_infeasible_feasible_and_failed_designs_are_searched_together(tmp_pa
     assert len({outcome.state for outcome in outcomes}) >= (1 if sampler == "guided" else 3)
 
 
-@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "exhaustive"])
+@pytest.mark.parametrize("sampler", [name for name in SEARCHERS if name != "exhaustive"])
 def test_a_continuous_hole_is_searched(tmp_path: Path, sampler: str) -> None:
     document = tiny()
     document["cluster"]["dimensions"][1]["bandwidth"] = {"range": ["10 GB/s", "400 GB/s"], "log": True}
@@ -158,7 +161,7 @@ def test_a_continuous_hole_is_searched(tmp_path: Path, sampler: str) -> None:
     assert len(found) > 10
 
 
-@every_sampler
+@every_searcher
 def test_a_split_over_shapes_of_different_depth_is_searched(tmp_path: Path, sampler: str) -> None:
     def dimensions(*sizes: int) -> list[dict[str, Any]]:
         return [{"topology": "switch", "size": size, "latency": "1 us"} for size in sizes]

@@ -1,0 +1,189 @@
+"""Exact: the true Pareto front of a finite space, by branch and bound.
+
+Land and Doig (1960); for several objectives Ehrgott (2005), section 8.
+
+    job (workload, parallelism) ─ cannot be, does not fit, breaks a constraint ─▶ cut with all its networks
+      ├─ its compute alone, with the exact cost and memory of each network ─▶ dominated: cut
+      └─ its least time on each network, collectives included ─▶ dominated: cut
+           └─ open: simulated, those first that no other open design can beat
+
+A design is cut only where a simulated feasible design dominates its *bounds*, so nothing on the front is lost, designs
+of equal values included. What was cut by which rule, and what is open where the trials end, is the proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.pareto import front_mask
+from dse.search.base import Proposal, Prover
+from dse.search.branch import Brancher, Matrix, Node
+from dse.search.parts import Networks, Part, Parts, parsed, proven_kind
+from dse.space import Space
+from simcore.problem import InputError, Problem
+
+MOST = 10**9
+"""Combinations of the largest space that is taken on."""
+DOMINATED = "bound"
+"""The rule that cuts what cannot be on the front."""
+FIRST_BLOCK = 64
+"""Jobs whose designs are bounded before the first are simulated; later blocks are twice as long each."""
+
+Index = NDArray[np.int64]
+
+
+@dataclass
+class _Open:
+    """Open designs: bounds `[n, objectives]` to be minimised; the number of the node, and of the network in it."""
+
+    bounds: Matrix
+    node: Index
+    network: Index
+
+    def kept(self, mask: NDArray[np.bool_]) -> _Open:
+        return _Open(self.bounds[mask], self.node[mask], self.network[mask])
+
+    def __add__(self, other: _Open) -> _Open:
+        return _Open(
+            np.concatenate([self.bounds, other.bounds]),
+            np.concatenate([self.node, other.node]),
+            np.concatenate([self.network, other.network]),
+        )
+
+
+class Exact(Prover):
+    """Needs a finite space of at most `MOST` combinations: raises `InputError` for another."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        del seed
+        if space.jobs:
+            fix = "use another sampler; study.tune_sampler can be exact"
+            raise InputError([Problem(("study", "sampler"), "one workload for exact", f"{len(space.jobs)}", fix)])
+        if not proven_kind(space.template):
+            expected = "a transformer's training or a collective for exact, of whose times bounds are proven"
+            problem = Problem(("study", "sampler"), expected, "another kind of workload", "use another sampler")
+            raise InputError([problem])
+        points = space.count()
+        if points > MOST:
+            found = "a continuous hole" if points == float("inf") else f"{points:.3g}"
+            fix = "give every range a step, take alternatives away, or use another sampler"
+            problem = Problem(("study", "sampler"), f"at most {MOST:,} combinations for exact", found, fix)
+            raise InputError([problem])
+        self._space, self._points = space, int(points)
+        self._parts = Parts.of(space)
+        self._brancher = Brancher(space.objectives, space.constraints)
+        self._front = np.empty((0, len(space.objectives)))
+        self._counts: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._nodes: list[tuple[Part, Networks]] = []
+        self._open = _Open(np.empty((0, len(space.objectives))), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._bounded = False
+        self._stream = self._search()
+
+    def ask(self) -> Proposal | None:
+        """See `Sampler.ask`."""
+        return next(self._stream, None)
+
+    def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.tell`."""
+        if all(violation <= 0 for violation in violations.values()):
+            front = np.concatenate([self._front, [losses]])
+            self._front = np.unique(front[front_mask(front)], axis=0)
+
+    def reject(self, proposal: Proposal) -> None:
+        """It failed in the simulator: nothing is known of it."""
+
+    def proof(self) -> dict[str, Any]:
+        """See `Prover.proof`."""
+        left = self._open.bounds[~self._dominated(self._open.bounds)]
+        cut = Counter(self._brancher.cut)
+        cut[DOMINATED] = self._counts[DOMINATED] + len(self._open.bounds) - len(left)
+        bounds: dict[str, float | None] = {}
+        for column, objective in enumerate(self._space.objectives):
+            values = [float(matrix[:, column].min()) for matrix in (self._front, left) if len(matrix)]
+            known = self._bounded and values and min(values) > -np.inf
+            bounds[objective.name] = objective.sign * min(values) if known else None
+        return {
+            "points": self._points,
+            "cut": {rule: cut[rule] for rule in sorted(cut) if cut[rule]},
+            "repeats": self._counts["repeats"],
+            "simulated": self._counts["simulated"],
+            "open": len(left) if self._bounded else None,
+            "complete": self._bounded and not len(left),
+            "bounds": bounds,
+        }
+
+    def _search(self) -> Iterator[Proposal]:
+        """All proposals: after each block of jobs the best of the open designs, in the end all that stay open."""
+        nodes = self._feasible()
+        start, block = 0, FIRST_BLOCK
+        while start < len(nodes):
+            for done, (number, node) in enumerate(nodes[start : start + block], start):
+                self.on_note(f"bounded {done:,} of {len(nodes):,} jobs, {len(self._open.bounds):,} designs open")
+                self._bound(number, node)
+            start, block = start + block, 2 * block
+            if start < len(nodes):
+                yield from self._propose()
+        self._bounded = True
+        while len(self._open.bounds):
+            yield from self._propose()
+
+    def _feasible(self) -> list[tuple[int, Node]]:
+        """Jobs that fit somewhere, by shape of network, those of least compute first."""
+        found: list[tuple[int, Node]] = []
+        for checked, job in enumerate(self._parts.jobs()):
+            self.on_note(f"checked {checked:,} jobs, {len(found):,} can be")
+            for node in self._brancher.nodes(job, self._parts.networks_of(job)):
+                found.append((len(self._nodes), node))
+                self._nodes.append((job, node.networks))
+        found.sort(key=lambda entry: (entry[1].compute, entry[0]))
+        return found
+
+    def _bound(self, number: int, node: Node) -> None:
+        """Open the designs of a node that nothing simulated so far dominates."""
+        hopeful = ~self._dominated(self._brancher.relaxed(node))
+        networks = np.flatnonzero(node.live)
+        if hopeful.any():
+            bounds = self._brancher.bounds(node)
+            hopeful &= ~self._dominated(bounds)
+            these = _Open(bounds, np.full(len(networks), number), networks)
+            self._open = self._open + these.kept(hopeful)
+        self._counts[DOMINATED] += int((~hopeful).sum())
+
+    def _propose(self) -> Iterator[Proposal]:
+        """The open designs whose bounds no other's dominate, of equal bounds one; as long as they stay open."""
+        dominated = self._dominated(self._open.bounds)
+        self._counts[DOMINATED] += int(dominated.sum())
+        self._open = self._open.kept(~dominated)
+        best = np.flatnonzero(front_mask(self._open.bounds))
+        _, first = np.unique(self._open.bounds[best], axis=0, return_index=True)
+        chosen = np.zeros(len(self._open.bounds), bool)
+        chosen[best[first]] = True
+        these = self._open.kept(chosen)
+        self._open = self._open.kept(~chosen)
+        for i in np.lexsort(these.bounds.T[::-1]):
+            if self._dominated(these.bounds[i : i + 1])[0]:
+                self._counts[DOMINATED] += 1
+                continue
+            job, networks = self._nodes[these.node[i]]
+            filled = self._parts.filled(job, networks.parts[these.network[i]])
+            key = parsed(filled.document).key
+            if key in self._seen:
+                self._counts["repeats"] += 1
+                continue
+            self._seen.add(key)
+            self._counts["simulated"] += 1
+            yield Proposal(filled)
+
+    def _dominated(self, bounds: Matrix) -> NDArray[np.bool_]:
+        """Which `bounds` `[n, objectives]` some simulated feasible design dominates."""
+        mask = np.zeros(len(bounds), bool)
+        for value in self._front:
+            mask |= (value <= bounds).all(axis=1) & (value < bounds).any(axis=1)
+        return mask

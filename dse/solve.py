@@ -1,0 +1,158 @@
+"""The shares of a bandwidth budget that suit one design: `{split: …, solve: true}`.
+
+The bound of the design's iteration is the largest of several sums of compute and of collectives that each take the
+longest of their dimensions' bytes over bandwidth. `dse.bandwidth` solves each; where several count alike, shares are
+moved on by the bound. That is proposed, and the simulator, which knows chunks, order and overlap, has the last word:
+from there shares move between two dimensions at a time as long as a simulation is better, for at most
+`MOST_SIMULATIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.bandwidth import optimal_split, split_time
+from dse.hole import SolvedSplit
+from simcore.bound_many import Family, Iteration, collective_problem, linear
+from simcore.check import check
+from simcore.cost.price import cluster_cost, unit_price
+from simcore.design import CollectiveWorkload, Design
+from simcore.load import parse_design
+from simcore.memory.expanded import fits, memory_of
+from simcore.once import changed
+from simcore.plan import program_of
+from simcore.quantity import parse, write
+from simcore.simulate import simulate
+from simcore.system.chunks import Chunker
+
+Vector = NDArray[np.float64]
+
+MOST_SIMULATIONS = 16
+"""Simulations that refine the shares of one design."""
+MOVES = (0.2, 0.05)
+"""Parts of a dimension's share that are moved to another."""
+FORMS = 4
+"""Forms of the bound that the solver is asked for."""
+FINE_MOVES = (0.3, 0.1, 0.03, 0.01)
+MOST_BOUNDED = 400
+"""Moves, and their number, by which the bound of all forms together improves on that."""
+GRAIN = 1e6
+"""Shares are multiples of this [B/s], the last one excepted."""
+
+
+def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
+    """The shares for a document whose dimensions have equal ones; those, where it is no design that fits."""
+    equal = [document["cluster"]["dimensions"][i]["bandwidth"] for i in split.dimensions]
+    design, _ = parse_design(dict(document))
+    if design is None or len(equal) == 1 or check(design) or not _fits(design) or not linear(design):
+        return equal
+    total = parse(split.budget, "bandwidth")
+
+    def simulated(shares: Vector) -> float:
+        result = simulate(with_bandwidths(design, split.dimensions, shares))
+        return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
+
+    start = [np.full(len(equal), total / len(equal))]
+    if _bounded(design):
+        start.append(_rounded(_proposed(split, design, total), total))
+    left = MOST_SIMULATIONS - len(start)
+    found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
+    best = _moved(found, simulated, MOVES, left, split.least, total)
+    return [write(float(share), "bandwidth") for share in best]
+
+
+def _moved(
+    start: Vector, value: Callable[[Vector], float], moves: Sequence[float], most: int, least: float, total: float
+) -> Vector:
+    """The best shares that moving parts of one dimension's to another's leads to, in at most `most` evaluations."""
+    best, now = start, value(start)
+    for part in moves:
+        improved = True
+        while improved:
+            improved = False
+            for here, there in permutations(range(len(best)), 2):
+                moved = best.copy()
+                moved[here] -= part * best[here]
+                moved[there] += part * best[here]
+                moved = _rounded(moved, total)
+                if moved.min() < least:
+                    continue
+                if most == 0:
+                    return best
+                most -= 1
+                if (reached := value(moved)) < now:
+                    best, now, improved = moved, reached, True
+    return best
+
+
+def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
+    """The shares that are best by the bounds: the solver's for one form, moved on to where others count as much."""
+    dimensions = design.cluster.dimensions
+    bandwidth = np.array([dimension.bandwidth for dimension in dimensions])
+    chunker = Chunker(design)
+    slowed = bandwidth / np.array([chunker.rate(dimension) for dimension in dimensions])
+    problems = [(constant, table * slowed) for constant, table in iteration_problems(design)]
+    given = np.ones(len(dimensions), bool)
+    given[list(split.dimensions)] = False
+    whole = total + bandwidth[given].sum()
+    cost = cluster_cost(design)
+    price = np.array([design.cluster.npus * unit_price(design.cost, dimension) for dimension in dimensions])
+    price = price + (cost.total - cost.network) / whole
+    lower, upper = np.where(given, bandwidth, split.least), np.where(given, bandwidth, np.inf)
+    constants, tables = np.array([c for c, _ in problems]), np.array([table for _, table in problems])
+
+    def bounded(bandwidths: Vector) -> float:
+        time = (constants + (tables / bandwidths).max(axis=2).sum(axis=1)).max()
+        return float(time * (price @ bandwidths if split.goal == "time_cost" else 1.0))
+
+    found = bandwidth
+    for constant, table in sorted(problems, key=lambda problem: -split_time(problem[1], bandwidth, problem[0]))[:FORMS]:
+        solved = optimal_split(table, whole, constant, split.goal, price, lower, upper)
+        found = min(found, solved, key=bounded)
+    own = list(split.dimensions)
+
+    def of_shares(shares: Vector) -> float:
+        bandwidths = bandwidth.copy()
+        bandwidths[own] = shares
+        return bounded(bandwidths)
+
+    return _moved(found[own], of_shares, FINE_MOVES, MOST_BOUNDED, split.least, total)
+
+
+def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
+    """Constants [s] and bytes `[collectives, dims]`: the largest sum of longest times bounds the design's iteration."""
+    family = Family.of([design])
+    if isinstance(design.workload, CollectiveWorkload):
+        return [(0.0, row[None, :]) for row in collective_problem(design, family)]
+    return Iteration.of(design, program_of(design)).problems(family)
+
+
+def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Sequence[float] | Vector) -> Design:
+    """The design with other bandwidths [B/s] in some dimensions."""
+    listed = list(design.cluster.dimensions)
+    for i, bandwidth in zip(dimensions, bandwidths, strict=True):
+        listed[i] = listed[i].model_copy(update={"bandwidth": float(bandwidth)})
+    cluster = design.cluster.model_copy(update={"dimensions": tuple(listed)})
+    return changed(design, cluster=cluster)
+
+
+def _rounded(shares: Vector, total: float) -> Vector:
+    out = np.maximum(np.round(shares / GRAIN), 1.0) * GRAIN
+    out[-1] = total - out[:-1].sum()
+    return out if out[-1] > 0 else shares
+
+
+def _fits(design: Design) -> bool:
+    if isinstance(design.workload, CollectiveWorkload):
+        return True
+    return fits(design, memory_of(design, program_of(design)))
+
+
+def _bounded(design: Design) -> bool:
+    """Whether the bounds of many networks hold for the design: not where nothing is trained."""
+    return isinstance(design.workload, CollectiveWorkload) or program_of(design).trained

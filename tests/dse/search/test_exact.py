@@ -1,0 +1,237 @@
+"""The exact sampler finds what brute force finds, and says what it cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tiny_spaces import search, space, tiny
+
+from dse.evaluate import Evaluator
+from dse.objective import losses
+from dse.pareto import front_mask
+from dse.run import Settings, load_record, optimize
+from dse.search.branch import Brancher
+from dse.search.exact import Exact
+from dse.search.parts import Parts
+from dse.space import Space
+from dse.store import read_trials
+from simcore.bound import bound
+from simcore.load import parse_design
+from simcore.problem import InputError
+
+OBJECTIVES: list[dict[str, list[str]]] = [
+    {"minimize": ["iteration_time"]},
+    {"minimize": ["iteration_time", "cost.total"]},
+    {"minimize": ["memory.peak", "iteration_time", "cost.network"]},
+    {"maximize": ["perf_per_cost"], "minimize": ["energy"]},
+    {"maximize": ["throughput", "mfu"], "minimize": ["cost.total"]},
+    {"minimize": ["bubble", "cost.total"]},
+    {"maximize": ["cost.total"], "minimize": ["iteration_time"]},
+]
+SWITCH = {"topology": "switch", "latency": "1 us"}
+CLUSTERS: list[dict[str, Any]] = [
+    {
+        "npu": {"choice": ["a100-80gb", "h100-80gb"]},
+        "dimensions": [
+            {**SWITCH, "size": 4, "bandwidth": {"choice": ["100 GB/s", "300 GB/s"]}, "oversubscription": 2.0},
+            {**SWITCH, "size": 2, "bandwidth": "25 GB/s", "tier": "pod", "efficiency": {"choice": [0.5, 1.0]}},
+        ],
+    },
+    {
+        "npu": "v100-32gb",
+        "bandwidth": {"split": {"choice": ["100 GB/s", "150 GB/s"]}, "step": "25 GB/s"},
+        "dimensions": {
+            "choice": [
+                [{**SWITCH, "size": 8}],
+                [{**SWITCH, "size": 2, "topology": "ring"}, {**SWITCH, "size": 4, "topology": "fully_connected"}],
+                [{**SWITCH, "size": 2}, {**SWITCH, "size": 2}, {**SWITCH, "size": 2, "in_network": True}],
+            ]
+        },
+    },
+    {
+        "npu": "a100-80gb",
+        "dimensions": [
+            {**SWITCH, "size": 2, "bandwidth": "100 GB/s", "collective": "flat_ring"},
+            {**SWITCH, "size": 4, "bandwidth": {"choice": ["10 GB/s", "50 GB/s"]}, "collective": "flat_ring"},
+        ],
+    },
+]
+SYSTEMS: list[dict[str, Any]] = [
+    {"chunks": {"choice": [1, 4, 16]}},
+    {"chunks": 8, "inter_dimension": {"choice": ["baseline", "themis", "bandwidth_aware"]}},
+    {"chunks": 4, "intra_dimension": {"choice": ["fifo", "scf"]}, "active_chunks": {"choice": ["overlap", 1]}},
+]
+PARALLEL: list[dict[str, Any]] = [
+    {"zero": {"choice": [0, 1, 3]}},
+    {"microbatch": {"choice": [1, 4]}, "recompute": {"choice": ["none", "full"]}},
+    {"interleave": {"choice": [1, 2]}, "sequence_parallel": {"choice": [False, True]}, "bucket": "1 MB"},
+    {"schedule": {"choice": ["1f1b", "gpipe"]}, "zero": 2},
+]
+CONSTRAINTS = [["fits"], ["fits", "parallelism.tensor <= 4", "cost.total <= 200000"], ["fits", "bubble <= 0.1"], []]
+DEGREES = {"product": 8, "of": ["tensor", "pipeline", "data"]}
+
+
+@st.composite
+def small_spaces(draw: st.DrawFn) -> Space:
+    return space(
+        parallelism={"degrees": DEGREES, **draw(st.sampled_from(PARALLEL))},
+        cluster=draw(st.sampled_from(CLUSTERS)),
+        system=draw(st.sampled_from(SYSTEMS)),
+        objectives=draw(st.sampled_from(OBJECTIVES)),
+        constraints=draw(st.sampled_from(CONSTRAINTS)),
+    )
+
+
+def brute_force(given_space: Space) -> dict[str, tuple[float, ...]]:
+    judge = Evaluator(given_space.objectives, given_space.constraints)
+    found = {}
+    for filled in given_space.enumerate():
+        outcome = judge(filled.document)
+        if outcome.state == "feasible":
+            found[outcome.key] = tuple(map(float, losses(given_space.objectives, [outcome.values])[0]))
+    return nondominated(found)
+
+
+def nondominated(found: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    if not found:
+        return {}
+    mask = front_mask(np.array(list(found.values())))
+    return {key: row for (key, row), kept in zip(found.items(), mask, strict=True) if kept}
+
+
+def exact(given_space: Space, batch: int, trials: int = 10**6) -> tuple[dict[str, tuple[float, ...]], dict[str, Any]]:
+    sampler = Exact(given_space, 0)
+    judge = Evaluator(given_space.objectives, given_space.constraints)
+    found: dict[str, tuple[float, ...]] = {}
+    asked = 0
+    while asked < trials:
+        proposals = [p for p in (sampler.ask() for _ in range(min(batch, trials - asked))) if p is not None]
+        if not proposals:
+            break
+        asked += len(proposals)
+        for proposal in proposals:
+            outcome = judge(proposal.filled.document)
+            assert outcome.state != "failed", outcome.error
+            row = tuple(map(float, losses(given_space.objectives, [outcome.values])[0]))
+            sampler.tell(proposal, row, outcome.violations)
+            if outcome.state == "feasible":
+                found[outcome.key] = row
+    return nondominated(found), sampler.proof()
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(small_spaces(), st.sampled_from([1, 8]))
+def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> None:
+    expected = brute_force(given_space)
+    front, proof = exact(given_space, batch)
+    assert front == expected
+    assert proof["complete"]
+    assert proof["simulated"] + proof["repeats"] + sum(proof["cut"].values()) == proof["points"]
+    for column, objective in enumerate(given_space.objectives):
+        if expected:
+            assert proof["bounds"][objective.name] == objective.sign * min(row[column] for row in expected.values())
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(small_spaces(), st.integers(0, 12))
+def test_no_design_beats_what_is_proved_where_the_trials_end_early(given_space: Space, trials: int) -> None:
+    expected = brute_force(given_space)
+    front, proof = exact(given_space, 4, trials)
+    for column, objective in enumerate(given_space.objectives):
+        proved = proof["bounds"][objective.name]
+        if proved is not None and expected:
+            best = min(row[column] for row in expected.values())
+            assert objective.sign * proved <= best
+            assert not front or best <= min(row[column] for row in front.values())
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(small_spaces())
+def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
+    parts = Parts.of(given_space)
+    brancher = Brancher(given_space.objectives, ())
+    for job in list(parts.jobs())[::5]:
+        for node in brancher.nodes(job, parts.networks_of(job)):
+            rows = brancher.bounds(node)
+            relaxed = brancher.relaxed(node)
+            proved = np.isfinite(rows).all(axis=0)
+            assert (relaxed[:, proved] <= rows[:, proved] + 1e-9 * abs(rows[:, proved])).all()
+            for row, network in zip(rows, np.flatnonzero(node.live), strict=True):
+                design, _ = parse_design(parts.filled(job, node.networks.parts[network]).document)
+                assert design is not None
+                proven = bound(design)
+                for value, objective in zip(row, given_space.objectives, strict=True):
+                    own = proven[objective.name]
+                    if own is not None and np.isfinite(value) and objective.name in ("iteration_time", "cost.total"):
+                        assert objective.sign * value == pytest.approx(own, rel=1e-6)
+
+
+def test_what_an_expression_ties_together_is_searched_too() -> None:
+    document = tiny(constraints=["fits", "bubble <= 0.3"])
+    document["system"]["chunks"] = {"expr": "parallelism.tensor * 2"}
+    given_space = space(document)
+    assert not Parts.of(given_space).separable
+    assert exact(given_space, 8)[0] == brute_force(given_space)
+
+
+def test_a_collective_alone_is_searched_too() -> None:
+    document = {
+        "workload": {"collective": "all_reduce", "size": {"choice": ["1 MB", "1 GB"]}},
+        "cluster": CLUSTERS[1],
+        "system": SYSTEMS[1],
+    }
+    given_space = space(document)
+    front, proof = exact(given_space, 4)
+    assert front == brute_force(given_space)
+    assert proof["simulated"] < proof["points"]
+
+
+def test_a_continuous_hole_is_refused() -> None:
+    document = tiny()
+    document["cluster"]["dimensions"][1]["bandwidth"] = {"range": ["10 GB/s", "400 GB/s"]}
+    with pytest.raises(InputError, match="continuous hole"):
+        Exact(space(document), 0)
+
+
+def run(given_space: Space, folder: Path, trials: int, jobs: int = 1, engine: str = "fast") -> str:
+    asked = Settings("exact", trials, 0, jobs=jobs, engine=engine)
+    return optimize(given_space, asked, folder, False, lambda *_: None, lambda *_: None)
+
+
+def test_a_study_is_the_same_to_the_byte_for_any_number_of_jobs(tmp_path: Path) -> None:
+    given_space = space()
+    for jobs in (1, 2):
+        assert run(given_space, tmp_path / str(jobs), 1000, jobs) == "exhausted"
+    one, two = (list(read_trials(tmp_path / str(jobs), given_space.objectives)) for jobs in (1, 2))
+    assert one == two
+    for name in ("study.yaml", "proof.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    record = load_record(tmp_path / "1")
+    assert record.proof is not None
+    assert record.proof["complete"]
+    assert record.bounds["iteration_time"] == min(t.values["iteration_time"] for t in record.front)
+
+
+def test_where_the_trials_end_the_gap_is_said(tmp_path: Path) -> None:
+    assert run(space(), tmp_path / "short", 3) == "trials"
+    record = load_record(tmp_path / "short")
+    assert record.proof is not None
+    assert not record.proof["complete"]
+    assert record.proof["open"] is None or record.proof["open"] > 0
+
+
+def test_an_engine_of_another_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="reference_links"):
+        run(space(), tmp_path / "links", 10, engine="reference_links")
+
+
+def test_a_proof_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    search(space(), tmp_path, "exhaustive", 2)
+    (tmp_path / "proof.json").write_text('{"bounds": {}}')
+    with pytest.raises(InputError, match="proof"):
+        load_record(tmp_path)

@@ -1,0 +1,114 @@
+"""Solved splits: `{split: …, solve: true}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_spaces import search, space, tiny
+
+from dse.evaluate import Evaluator
+from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
+from dse.space import Space
+from simcore.load import parse_design
+from simcore.problem import InputError
+from simcore.simulate import simulate
+
+
+def split(solve: bool, **changes: Any) -> Space:
+    switch = {"topology": "switch", "latency": "1 us"}
+    cluster = {
+        "npu": "a100-80gb",
+        "bandwidth": {"split": "120 GB/s", "step": "10 GB/s", "solve": solve},
+        "dimensions": [{**switch, "size": 4}, {**switch, "size": 2, "tier": "pod"}],
+    }
+    parallelism = {"degrees": {"product": 8, "of": ["tensor", "data"]}, "zero": {"choice": [0, 1]}}
+    workload = {**tiny()["workload"], "global_batch": 64}
+    return space(cluster=cluster, parallelism=parallelism, workload=workload, **changes)
+
+
+def shares(document: Any) -> list[float]:
+    return [float(d["bandwidth"].split()[0]) for d in document["cluster"]["dimensions"]]
+
+
+def test_every_design_gets_shares_about_as_good_as_the_best_of_all_steps() -> None:
+    for goal in ({"minimize": ["iteration_time"]}, {"maximize": ["perf_per_cost"]}):
+        best: dict[tuple[Any, ...], float] = {}
+        for solve in (False, True):
+            given = split(solve, objectives=goal)
+            judge = Evaluator(given.objectives, given.constraints)
+            (objective,) = given.objectives
+            for filled in given.enumerate():
+                outcome = judge(filled.document)
+                parallel = filled.document["parallelism"]
+                value = objective.sign * outcome.values[objective.name]
+                key = (parallel["tensor"], parallel["zero"])
+                if solve:
+                    assert sum(shares(filled.document)) == pytest.approx(120)
+                    assert min(shares(filled.document)) >= 10
+                    assert value <= best[key] + 0.02 * abs(best[key])
+                else:
+                    best[key] = min(best.get(key, np.inf), value)
+
+
+def test_shares_are_never_worse_than_equal_ones() -> None:
+    given = split(True, objectives={"minimize": ["iteration_time"]})
+    for filled in given.enumerate():
+        design, _ = parse_design(filled.document)
+        assert design is not None
+        equal = simulate(with_bandwidths(design, (0, 1), (60e9, 60e9)))
+        assert simulate(design).iteration_time_s <= equal.iteration_time_s
+
+
+def test_time_and_price_together_leave_the_choice_to_the_search() -> None:
+    assert split(True, objectives={"minimize": ["iteration_time"]}).count() == 8
+    assert split(True, objectives={"maximize": ["perf_per_cost"]}).count() == 8
+    both = split(True)
+    assert both.count() == 16
+    assert {filled.params["cluster.bandwidth.solve"] for filled in both.enumerate()} == {"time", "time_cost"}
+
+
+def test_the_dimensions_with_a_bandwidth_of_their_own_keep_it() -> None:
+    document = split(True).source["cluster"]
+    document["dimensions"][1]["bandwidth"] = "30 GB/s"
+    document["dimensions"].append({"topology": "ring", "size": 2, "latency": "1 us"})
+    parallelism = {"degrees": {"product": 16, "of": ["tensor", "data"]}}
+    given = space(cluster=document, parallelism=parallelism, system={"chunks": 4})
+    for filled in given.enumerate():
+        first, own, last = shares(filled.document)
+        assert own == 30
+        assert first + last == pytest.approx(120)
+
+
+def test_shares_of_a_collective_alone_fill_all_dimensions_alike() -> None:
+    source = split(True).source
+    document = {"workload": {"collective": "all_reduce", "size": "1 GB"}, "cluster": source["cluster"]}
+    filled = next(space({**document, "objectives": {"minimize": ["iteration_time"]}}).enumerate())
+    inner, outer = shares(filled.document)
+    assert inner / outer == pytest.approx(6, rel=0.1)  # 3/4 of the buffer inside, 1/2 of a quarter outside
+
+
+def test_simulations_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr("dse.solve.simulate", lambda design: calls.append(1) or simulate(design))
+    filled = next(split(True).enumerate())
+    assert len(calls) <= MOST_SIMULATIONS + 1
+    (solved,) = filled.solved
+    assert solved_shares(solved, filled.document) == [d["bandwidth"] for d in filled.document["cluster"]["dimensions"]]
+
+
+@pytest.mark.parametrize("sampler", ["random", "nsga2", "exhaustive", "exact"])
+def test_every_sampler_searches_a_space_with_solved_shares(tmp_path: Any, sampler: str) -> None:
+    _, outcomes = search(split(True), tmp_path, sampler, 12)
+    assert any(outcome.state == "feasible" for outcome in outcomes)
+
+
+def test_an_expression_cannot_look_at_what_is_solved_from_it() -> None:
+    with pytest.raises(InputError, match="without solved bandwidths"):
+        split(True, system={"chunks": {"expr": "cluster.dimensions[0].bandwidth // 1e9"}})
+
+
+def test_solve_is_true_or_false() -> None:
+    with pytest.raises(InputError, match="solve: true or false"):
+        split("yes")  # type: ignore[arg-type]
