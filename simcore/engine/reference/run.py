@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 import simpy
 
 from simcore.compute import operator_times
@@ -32,15 +29,15 @@ def time_collective(design: Design, links: bool = False) -> Timing:
     placement = collective_groups(design)
     groups = Groups(design, placement) if workload.groups else None
     transport = _transport(env, groups or Cluster(design, placement), links)
-    last = 0
-
-    def play(npu: int) -> Generator[simpy.Event, Any, None]:
-        nonlocal last
-        yield transport.collective(npu, workload.collective, groups.group(npu) if groups else "all", workload.size)
-        last = npu
-
-    env.run(env.all_of([env.process(play(npu)) for npu in range(design.cluster.npus)]))
-    use = transport.use(last)
+    issued = [
+        transport.collective(npu, workload.collective, groups.group(npu) if groups else "all", workload.size)
+        for npu in range(design.cluster.npus)
+    ]
+    finished: list[simpy.Event] = []
+    for event in issued:
+        event.callbacks.append(finished.append)
+    env.run(env.all_of(issued))
+    use = transport.use(issued.index(finished[-1]))
     return Timing(int(env.now), {Category.DATA: int(env.now)}, 0, 0, use.busy, use.sent)
 
 
