@@ -15,6 +15,7 @@ from simcore.check import check
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.reference.events import estimate_events
 from simcore.system.placement import GroupSlice, place, whole
+from simcore.workload_spec import InferenceWorkload
 
 Document = dict[str, Any]
 
@@ -82,7 +83,7 @@ def _steps(design: Design) -> list[tuple[str, Callable[[Design], list[Design]]]]
             ("NPUs", lambda d: _npus(d, 2)),
         ]
     p = design.parallelism.pipeline
-    return [
+    steps: list[tuple[str, Callable[[Design], list[Design]]]] = [
         ("layers", lambda d: _layers(d, 2)),
         ("microbatches", lambda d: _microbatches(d, 2 * p)),
         ("chunks", lambda d: _chunks(d, 8)),
@@ -93,13 +94,21 @@ def _steps(design: Design) -> list[tuple[str, Callable[[Design], list[Design]]]]
         ("NPUs", lambda d: _npus(d, 1)),
         ("microbatches", lambda d: _microbatches(d, 1)),
     ]
+    if isinstance(design.workload, InferenceWorkload):
+        return [("output tokens", lambda d: _outputs(d, 4)), *steps, ("output tokens", lambda d: _outputs(d, 1))]
+    if isinstance(design.workload, TransformerWorkload):
+        return steps
+    return [step for step in steps if step[0] != "layers"]  # those of a table or a recommender all differ
 
 
 def _value(design: Design, name: str) -> int:
     workload = design.workload
     if name == "layers":
-        assert isinstance(workload, TransformerWorkload)
+        assert isinstance(workload, TransformerWorkload | InferenceWorkload)
         return workload.model.layers
+    if name == "output tokens":
+        assert isinstance(workload, InferenceWorkload)
+        return workload.output_length
     values = {"chunks": lambda: design.system.chunks, "NPUs": lambda: design.cluster.npus}
     return values.get(name, lambda: design.microbatches)()
 
@@ -128,18 +137,25 @@ def _halves(value: int, least: int, unit: int = 1) -> list[int]:
 
 def _layers(design: Design, per_stage: int) -> list[Design]:
     workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    assert isinstance(workload, TransformerWorkload | InferenceWorkload)
     stages = p.pipeline * p.interleave
     model = workload.model.model_dump(mode="json", exclude_defaults=True)
     counts = _halves(workload.model.layers, per_stage * stages, stages)
     return _valid([_edited(design, (("workload", "model"), {**model, "layers": count})) for count in counts])
 
 
+def _outputs(design: Design, least: int) -> list[Design]:
+    workload = design.workload
+    assert isinstance(workload, InferenceWorkload)
+    counts = _halves(workload.output_length, least)
+    return _valid([_edited(design, (("workload", "output_length"), count)) for count in counts])
+
+
 def _microbatches(design: Design, least: int) -> list[Design]:
     p = design.parallelism
     unit = p.pipeline if p.interleave > 1 else 1
     counts = _halves(design.microbatches, least, unit)
-    each = design.data * p.microbatch
+    each = design.data * design.microbatch
     return _valid([_edited(design, (("workload", "global_batch"), count * each)) for count in counts])
 
 
