@@ -7,8 +7,9 @@ other gets them as an index.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -121,3 +122,26 @@ class FixedDraw:
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         return low
+
+
+@dataclass
+class RecordedDraw:
+    """What a sampler drew before, by name; an alternative without choice was never asked for.
+
+    Raises `KeyError` where another space was drawn from.
+    """
+
+    values: Mapping[str, Any]
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        return 0 if count == 1 else int(self.values[name])
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return int(self.values[name])
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        return float(self.values[name])

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from dse.constraint import Constraint
 from dse.objective import Objective
@@ -53,8 +53,21 @@ class Outcome:
     """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
 
 
-Evaluate = Callable[[Mapping[str, Any]], Outcome]
-"""What an executor calls: a document to its outcome."""
+class Evaluate(Protocol):
+    """What turns the document of a trial into its outcome; pickled, it goes to other processes."""
+
+    @property
+    def engine(self) -> str | Callable[[Design], Result]:
+        """What simulates."""
+
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one document of sound form."""
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,10 @@ class Evaluator:
     @cached_property
     def _engine(self) -> str | Callable[[Design], Result]:
         return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
+
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+        _ = self._engine
 
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
@@ -86,6 +103,13 @@ class Evaluator:
             where = f"{frame.name}, line {frame.lineno}"
             text = f"{type(error).__name__}: {error} (in {where})"
             return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
 
     def _unknown(self) -> dict[str, float]:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}

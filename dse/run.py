@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from dse.bound import space_bounds
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
 from dse.evaluate import Evaluate, Evaluator, Outcome
-from dse.execute import make_executor
+from dse.execute import Executor, Where, make_executor
 from dse.record import Purchase, StudyRecord
 from dse.search import make_sampler, resolve
 from dse.settings import sampler_problems
 from dse.space import Space, space_from
-from dse.store import JOURNAL, STUDY, Journal, check_folder, read_trials, study_record, write_study
+from dse.store import JOURNAL, STUDY, Journal, StoredTrial, check_folder, read_trials, study_record, write_study
 from dse.study import Limits, Study
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
@@ -50,8 +50,19 @@ class Settings:
     trials: int
     seed: int
     timeout: float | None = None
-    jobs: int = 1
+    jobs: int | None = None
     engine: str = "fast"
+    executor: str = "local"
+    address: str | None = None
+    design_timeout: float | None = None
+    start_timeout: float = 60.0
+    storage: str | None = None
+    study_name: str | None = None
+
+    @property
+    def where(self) -> Where:
+        """Where to evaluate."""
+        return Where(self.executor, self.jobs, self.address, self.design_timeout, self.start_timeout)
 
 
 def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
@@ -79,6 +90,7 @@ class _StudyDocument(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     batch: PositiveInt
     engine: str
+    design_timeout: PositiveFloat | None = None
     reference_point: dict[str, float] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
@@ -148,6 +160,7 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "seed": settings.seed,
         "batch": space.settings.batch,
         "engine": settings.engine,
+        **({} if settings.design_timeout is None else {"design_timeout": settings.design_timeout}),
         "reference_point": space.settings.reference_point,
         "versions": {
             "dse": VERSION,
@@ -173,7 +186,7 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
 
 
 def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
-    """Refuse to resume where what was asked has changed; `trials` may differ.
+    """Refuse to resume where what was asked has changed; `trials` and `design_timeout` may differ.
 
     Raises `InputError` that says what changed.
     """
@@ -181,7 +194,8 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
     old = read_document(folder / STUDY).data
-    changed = differences({**old, "trials": 0}, {**document, "trials": 0})
+    free = {"trials": 0, "design_timeout": 0}
+    changed = differences({**old, **free}, {**document, **free})
     if changed:
         fix = "undo the change, or start a new study with --out"
         problems = [Problem((), "the study as it was started", line, fix) for line in changed]
@@ -195,6 +209,7 @@ def optimize(
     resume: bool,
     on_trial: Callable[[int, Outcome], None],
     on_start: Callable[[str, int], None],
+    on_executor: Callable[[Executor], None] = lambda executor: None,
 ) -> str:
     """Run a study into `folder`; why it ended (`trials`, `time`, `exhausted`, `interrupted`).
 
@@ -203,31 +218,38 @@ def optimize(
     sampler_name = resolve(settings.sampler, space, settings.trials)
     sampler = make_sampler(sampler_name, space, settings.seed)
     document = study_document(space, settings, sampler_name)
-    known: dict[str, Outcome] = {}
-    if not resume:
-        check_folder(folder)
-    if resume:
-        check_resume(folder, json.loads(json.dumps(document)))
-        if (folder / JOURNAL).is_file():
-            known = {stored.outcome.key: stored.outcome for stored in read_trials(folder, space.objectives)}
-    elif (folder / JOURNAL).exists():
-        fix = "continue it with --resume, or choose another folder with --out"
-        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
-    if resume:
-        check_folder(folder)
-    write_study(folder, document)
+    known = {stored.outcome.key: stored.outcome for stored in earlier_trials(space, folder, resume, document)}
     evaluator = evaluator_of(space, settings)
-    executor = make_executor(evaluator, settings.jobs)
-    on_start(sampler_name, len(known))
-    journal = Journal(folder, space.name, space.objectives)
-    study = Study(space, sampler, executor, journal, known, on_trial)
+    executor = make_executor(evaluator, where=settings.where)
+    on_executor(executor)
     try:
-        return study.run(Limits(settings.trials, settings.timeout))
-    except KeyboardInterrupt:
-        return "interrupted"
+        check_folder(folder)
+        write_study(folder, document)
+        on_start(sampler_name, len(known))
+        journal = Journal(folder, space.name, space.objectives)
+        study = Study(space, sampler, executor, journal, known, on_trial)
+        try:
+            return study.run(Limits(settings.trials, settings.timeout))
+        except KeyboardInterrupt:
+            return "interrupted"
+        finally:
+            journal.close()
     finally:
         executor.close()
-        journal.close()
+
+
+def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[str, Any]) -> list[StoredTrial]:
+    """The trials of the study that goes on.
+
+    Raises `InputError` where it has changed, or where a new study would overwrite one.
+    """
+    if resume:
+        check_resume(folder, json.loads(json.dumps(document)))
+        return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
+    if (folder / JOURNAL).exists():
+        fix = "continue it with --resume, or choose another folder with --out"
+        raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
+    return []
 
 
 def evaluator_of(space: Space, settings: Settings) -> Evaluate:

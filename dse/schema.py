@@ -69,7 +69,7 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """The schema with a hole allowed in place of the object and of each of its values."""
     spec = dict(spec)
     if "properties" in spec:
-        spec["properties"] = {key: _or_hole(key, value) for key, value in spec["properties"].items()}
+        spec["properties"] = {key: _or_hole(name, key, value) for key, value in spec["properties"].items()}
     if name == "Cluster":
         spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
         spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
@@ -87,17 +87,22 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"model": ("models", "recommenders"), "npu": ("npus",), "cost": ("prices",)}
+_NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
 
 
-def _or_hole(key: str, value: dict[str, Any]) -> dict[str, Any]:
+def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
     if key in _NAMED:
-        options.insert(0, {"enum": [name for section in _NAMED[key] for name in catalog.section(section)]})
+        section = "recommenders" if name == "RecommenderWorkload" else _NAMED[key]
+        names = {"enum": list(catalog.section(section))}
+        varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
+        options = [names, varied, *options]
     return {"anyOf": options}
 
 
 def _items(value: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" in value:  # a hole may stand for alternatives of several kinds
+        return {"anyOf": value["oneOf"]}
     if "anyOf" in value:
         return {**value, "anyOf": [_items(option) for option in value["anyOf"]]}
     if "items" in value:

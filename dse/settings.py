@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from simcore.problem import Problem, nearest
 from simcore.result import METRICS
@@ -33,6 +33,8 @@ class StudySettings(BaseModel):
     """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
     tune_trials: PositiveInt = 200
     """Designs of each workload on each cluster, for samplers that are not exact."""
+    design_timeout: PositiveFloat | None = None
+    """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
     reference_point: dict[str, float] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
 

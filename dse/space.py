@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,20 @@ from simcore.include import with_files
 from simcore.problem import InputError, Problem, nearest
 from simcore.result import METRICS
 
-if TYPE_CHECKING:
-    from simcore.design import Design
-
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs",)
+_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_ONLY_WITH = {
+    "output_length": (
+        ("time_to_first_token", "time_per_output_token"),
+        "give the workload prompt_length and output_length, or drop it",
+    ),
+    "training_tokens": (
+        ("time_to_train", "cost_to_train"),
+        "give the workload training_tokens, e.g. 300e9, or drop it",
+    ),
+}
+"""Metrics that only designs with a key of the workload have, and what to do where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ def _design_problems(
             problems[_in_file(problem, filled)] = None
         if design is None:
             continue
-        for problem in (*_unanswerable(constraints, design.document()), *_unmeasured(objectives, design)):
+        for problem in _unanswerable(constraints, objectives, design.document()):
             problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
@@ -197,18 +205,20 @@ def _in_file(problem: Problem, filled: Filled) -> Problem:
     return replace(problem, path=filled.source(problem.path))
 
 
-def _unmeasured(objectives: Sequence[Objective], design: Design) -> Iterator[Problem]:
-    """Objectives about the whole training of a workload that does not say how long that is."""
-    if getattr(design.workload, "training_tokens", None) is None:
-        for objective in objectives:
-            if objective.name in ("time_to_train", "cost_to_train"):
-                what = f"'training_tokens' for objective {objective.name}"
-                yield Problem(("workload",), what, "nothing", "e.g. training_tokens: 300e9")
-
-
-def _unanswerable(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Constraints that have no value for a design, whatever its metrics."""
-    metrics = {name: 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+def _unanswerable(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Constraints and objectives that have no value for a design, whatever its metrics."""
+    lacking: dict[str, str] = {}
+    for key, (names, fix) in _ONLY_WITH.items():
+        if document["workload"].get(key) is None:
+            lacking |= dict.fromkeys(names, fix)
+    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for objective in objectives:
+        if objective.name in lacking:
+            place = ("objectives", objective.direction)
+            found = f"'{objective.name}'"
+            yield Problem(place, "a metric that every workload of the space has", found, lacking[objective.name])
     for index, constraint in enumerate(constraints):
         try:
             constraint.violation(metrics, document)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from simcore.problem import InputError, Problem
 
 JOURNAL, STUDY = "journal.log", "study.yaml"
 _PROBE_BYTES = 16 << 20
+FORGET = 1000
+"""Trials after which the writer's memory of them is emptied."""
 
 
 def _file_of_one_writer(path: Path) -> Any:
@@ -36,13 +38,21 @@ def _file_of_one_writer(path: Path) -> Any:
 
     class OneWriter(BaseJournalBackend):  # defined here so that optuna is imported when needed
         def __init__(self) -> None:
-            self._reader = JournalFileBackend(str(path))
+            self._recent: list[dict[str, Any]] = []
+            if path.exists():
+                self.forget(JournalFileBackend(str(path)).read_logs(0))
             self._file = path.open("ab")
 
+        def forget(self, logs: Iterable[dict[str, Any]] | None = None) -> None:
+            # Optuna keeps every trial that it reads: it is shown the study, and the trials since the last time.
+            logs = self._recent if logs is None else logs
+            self._recent = [log for log in logs if "datetime_start" not in log and "trial_id" not in log]
+
         def read_logs(self, log_number_from: int) -> Any:
-            return self._reader.read_logs(log_number_from)
+            return self._recent[log_number_from:]
 
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            self._recent += logs
             lines = (json.dumps(log, separators=(",", ":")) for log in logs)
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()  # from here on a killed process loses nothing
@@ -61,25 +71,32 @@ class Journal:
 
     def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
         import optuna
-        from optuna.storages import JournalStorage
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         path = folder / JOURNAL
         _cut_torn_line(path)
         self._backend = _file_of_one_writer(path)
-        self._study = optuna.create_study(
-            storage=JournalStorage(self._backend),
-            study_name=name,
-            directions=[objective.direction for objective in objectives],
-            load_if_exists=True,
-        )
+        self._name, self._objectives, self._appended = name, objectives, 0
+        self._study = self._open()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             self._study.set_metric_names([objective.name for objective in objectives])
-        self._objectives = objectives
 
-    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """Append a trial."""
+    def _open(self) -> Any:
+        import optuna
+        from optuna.storages import JournalStorage
+
+        return optuna.create_study(
+            storage=JournalStorage(self._backend),
+            study_name=self._name,
+            directions=[objective.direction for objective in self._objectives],
+            load_if_exists=True,
+        )
+
+    def append(
+        self, number: int, params: Mapping[str, Any], outcome: Outcome, draws: Mapping[str, Any] | None = None
+    ) -> None:
+        """Append a trial; `draws` are the sampler's own numbers, where a study cannot be replayed from its seed."""
         from optuna.trial import TrialState, create_trial
 
         attributes = {
@@ -94,6 +111,8 @@ class Journal:
         }
         if outcome.workloads:
             attributes["workloads"] = [asdict(workload) for workload in outcome.workloads]
+        if draws is not None:
+            attributes["draws"] = dict(draws)
         failed = outcome.state == "failed"
         trial = create_trial(
             state=TrialState.FAIL if failed else TrialState.COMPLETE,
@@ -102,6 +121,10 @@ class Journal:
             constraints=dict(outcome.violations),
         )
         self._study.add_trial(trial)
+        self._appended += 1
+        if self._appended % FORGET == 0:
+            self._backend.forget()
+            self._study = self._open()
 
     def synchronise(self) -> None:
         """Make sure that what was appended outlives a power failure."""
@@ -142,6 +165,7 @@ class StoredTrial:
     number: int
     params: dict[str, Any]
     outcome: Outcome
+    draws: dict[str, Any] | None = None
 
 
 def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[StoredTrial]:
@@ -186,7 +210,7 @@ def _stored(trial: Any, objectives: tuple[Objective, ...]) -> StoredTrial:
         error=attributes["error"],
         workloads=tuple(TunedRecord(**workload) for workload in attributes.get("workloads", ())),
     )
-    return StoredTrial(attributes["number"], attributes["params"], outcome)
+    return StoredTrial(attributes["number"], attributes["params"], outcome, attributes.get("draws"))
 
 
 def write_atomically(path: Path, text: str) -> None:

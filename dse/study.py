@@ -10,8 +10,10 @@ what was already evaluated.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +28,8 @@ from dse.space import Space
 
 MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
+SYNCHRONISED = 1000
+"""Trials after which a long stream's journal is written through to the disk."""
 MOST_ENUMERATED = 20_000
 """Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
 
@@ -62,18 +66,58 @@ class Study:
     trials: int = 0
     _seen: set[str] = field(default_factory=set)
     _others: Iterator[Filled] | None = None
+    _ended: str = "trials"
 
     def run(self, limits: Limits) -> str:
         """Search until a limit is reached; the reason it ended: `trials`, `time` or `exhausted`."""
+        batches = self._batches(limits)
+        if self.executor.ahead and not self.sampler.learns:
+            self._stream(batches)  # what is proposed does not depend on what is told: no need to wait for it
+        else:
+            for batch in batches:
+                self._evaluate(batch)
+        return self._ended
+
+    def _batches(self, limits: Limits) -> Iterator[list[tuple[str, Proposal]]]:
         deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
-        while self.trials < limits.trials:
+        asked = self.trials
+        self._ended = "trials"
+        while asked < limits.trials:
             if deadline is not None and time.monotonic() >= deadline:
-                return "time"
-            batch = self._ask(min(self.space.settings.batch, limits.trials - self.trials))
+                self._ended = "time"
+                return
+            batch = self._ask(min(self.space.settings.batch, limits.trials - asked))
             if not batch:
-                return "exhausted"
-            self._evaluate(batch)
-        return "trials"
+                self._ended = "exhausted"
+                return
+            asked += len(batch)
+            yield batch
+
+    def _stream(self, batches: Iterator[list[tuple[str, Proposal]]]) -> None:
+        """Evaluate batches as one stream, each outcome journalled as it comes in its order."""
+        waiting: deque[tuple[str, Proposal]] = deque()
+
+        def documents() -> Iterator[Mapping[str, Any]]:
+            for batch in batches:
+                waiting.extend(batch)
+                yield from (proposal.filled.document for key, proposal in batch if key not in self.known)
+
+        for outcome in chain(self.executor.map(documents()), [None]):  # None: what is known may come last
+            while waiting and (known := self.known.get(waiting[0][0])) is not None:
+                waiting.popleft()
+                self._count(known)
+            if outcome is not None:
+                _, proposal = waiting.popleft()
+                self.journal.append(self.trials, proposal.filled.params, outcome)
+                self._count(outcome)
+        self.journal.synchronise()
+
+    def _count(self, outcome: Outcome) -> None:
+        """One more trial is done."""
+        self.on_trial(self.trials, outcome)
+        self.trials += 1
+        if self.trials % SYNCHRONISED == 0:
+            self.journal.synchronise()
 
     def _ask(self, count: int) -> list[tuple[str, Proposal]]:
         """Distinct proposals that no earlier batch held; fewer than `count` where the space is exhausted."""
@@ -124,8 +168,7 @@ class Study:
             if outcome is None:
                 outcome = next(outcomes)
                 self.journal.append(self.trials, proposal.filled.params, outcome)
-            self.on_trial(self.trials, outcome)
-            self.trials += 1
+            self._count(outcome)
             done.append((proposal, outcome))
         self.journal.synchronise()
         for proposal, outcome in done:

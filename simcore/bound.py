@@ -24,12 +24,13 @@ from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine import pipeline
-from simcore.engine.fast import block_issues, stage_use
+from simcore.engine.fast import block_counts, block_issues, stage_use
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
 from simcore.program import Compute, Program
+from simcore.schedule import ORDERS
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import ORDERED_KINDS, PICOSECONDS, Chunks, Phase
 from simcore.system.placement import place, whole
@@ -122,6 +123,7 @@ class _IterationBound:
         self.program, self.lowering, self.programs = program, lowering, programs
         self._least = [_least(lowering, key, split) for key, (_, split) in lowering.keyed()]
         self._block: dict[int, int] = {}
+        self._split = ORDERS[program.schedule].splits
 
     def block(self, block: int) -> int:
         """Least time of a block: its operators and blocking collectives one after the other."""
@@ -146,13 +148,15 @@ class _IterationBound:
         final_first = self._after(0)
         for s in range(p):
             chunks = self.programs[s]
-            work = sum(m * self.block(forward) + (m - 1) * self.block(backward) for forward, backward, _, _ in chunks)
-            work += sum(self.block(last) for _, _, last, _ in chunks)
-            best = max(best, fill + work + max(self._after(s), drain + final_first if s else 0))
+            counts = block_counts(chunks, m, self._split)
+            work = sum(times * self.block(block) for block, times in counts) - self._after(s)
+            # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
+            passes_back = s > 0 and not self._split
+            best = max(best, fill + work + max(self._after(s), drain + final_first if passes_back else 0))
             fill += self.block(chunks[0][pipeline.FORWARD])
             drain += self.block(chunks[0][pipeline.BACKWARD])
             if self.lowering.design.system.inter_dimension == "baseline":
-                issues = block_issues(self.lowering, self.programs[s], m)
+                issues = block_issues(self.lowering, self.programs[s], m, self._split)
                 best = max(best, *stage_use(self.lowering, issues, len(self.lowering.design.cluster.dimensions))[0])
         return best
 
@@ -175,8 +179,9 @@ class _IterationBound:
 
     def _after(self, s: int) -> int:
         """What follows a stage's last backward: optimizer and blocking collectives."""
-        chunk = self.programs[s][0]
-        return self.block(chunk[pipeline.FINAL]) - self.block(chunk[pipeline.LAST_BACKWARD])
+        chunk, part = self.programs[s][0], self.program.parts[self.program.part_of[s]]
+        without = self.lowering.block(part.last_weights, None) if self._split else chunk[pipeline.LAST_BACKWARD]
+        return self.block(chunk[pipeline.FINAL]) - self.block(without)
 
 
 def _least_compute(program: Program, lowering: Lowering) -> int:
@@ -184,7 +189,7 @@ def _least_compute(program: Program, lowering: Lowering) -> int:
     of_part = []
     for part in program.parts:
         total = 0
-        for segments in (part.forward, part.backward):
+        for segments in (part.forward, part.backward, part.weights):
             for segment in segments:
                 own = sum(lowering.duration(op) for op in segment.operators if isinstance(op, Compute))
                 total += own * segment.repeat

@@ -16,7 +16,7 @@ from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
 from simcore.problem import Path, Problem
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import WEIGHTS
 from simcore.system.placement import place
 from simcore.workload import KINDS
 
@@ -159,15 +159,17 @@ def _schedule(design: Design) -> Iterator[Problem]:
     path: Path = ("parallelism", "interleave")
     if p.interleave == 1:
         return
-    if p.interleave >= 1 << CHUNK_SHIFT:
-        yield Problem(path, f"less than {1 << CHUNK_SHIFT}", str(p.interleave), rule="interleaving")
+    if p.interleave >= WEIGHTS:
+        yield Problem(path, f"less than {WEIGHTS}", str(p.interleave), rule="interleaving")
         return
     if p.pipeline == 1:
         yield Problem(
             path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
         )
-    elif p.schedule == "gpipe":
-        yield Problem(path, "1 with schedule gpipe", str(p.interleave), "use schedule 1f1b", rule="interleaving")
+    elif p.schedule != "1f1b":
+        yield Problem(
+            path, f"1 with schedule {p.schedule}", str(p.interleave), "use schedule 1f1b", rule="interleaving"
+        )
     elif design.data and design.microbatches % p.pipeline:
         yield Problem(
             path,

@@ -79,7 +79,8 @@ def _experts(design: Design) -> Iterator[Problem]:
     if p.expert == 1:
         return
     if moe is None:
-        yield Problem(path, "1 for a model without experts", str(p.expert), "use a model with mixture_of_experts")
+        fix = "use a model with mixture_of_experts"
+        yield Problem(path, "1 for a model without experts", str(p.expert), fix, rule="experts to spread")
         return
     yield from divides(p.expert, moe.experts, path, "a degree", "the experts", "expert divides the experts")
     if design.copies and design.copies % p.expert:
@@ -130,7 +131,8 @@ def _switches(design: Design) -> Iterator[Problem]:
     workload, p = _workload(design), design.parallelism
     if p.recompute_layers is not None and p.recompute != "full":
         path: Path = ("parallelism", "recompute_layers")
-        yield Problem(path, "nothing unless recompute is full", str(p.recompute_layers), "use recompute: full")
+        fix, found = "use recompute: full", str(p.recompute_layers)
+        yield Problem(path, "nothing unless recompute is full", found, fix, rule="layers to recompute")
     if p.tensor_overlap and not p.sequence_parallel:
         path = ("parallelism", "tensor_overlap")
         expected = "false without sequence_parallel, whose gathers and reduce-scatters it overlaps"

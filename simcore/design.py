@@ -89,7 +89,7 @@ class Parallelism(Frozen):
     expert: Count = 1
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
     microbatch: Count = 1
-    schedule: Literal["gpipe", "1f1b"] = "1f1b"
+    schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
     interleave: Count = 1
     first_stage_layers: Count | None = None
     """Layers of the first pipeline stage, and of the last one; an even share unless given."""

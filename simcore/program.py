@@ -117,6 +117,10 @@ class Part:
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
     """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
+    weights: tuple[Segment, ...] = ()
+    """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""
+    last_weights: tuple[Segment, ...] = ()
+    """The last microbatch's weight gradients: they also reduce the gradients."""
 
 
 @dataclass(frozen=True, slots=True)

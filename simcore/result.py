@@ -36,10 +36,10 @@ class Memory:
     optimizer: float
     activations: float
     peak: float
-    kv_cache: float = 0.0
+    kv_cache: float | None = None
     """Keys and values of the requests, where a model is served."""
-    expanded: float = 0.0
-    """What of `peak` lies in the expanded memory."""
+    expanded: float | None = None
+    """What of `peak` lies in the expanded memory, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,17 @@ class Result:
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
 
     def document(self) -> dict[str, Any]:
-        """The JSON form of the contract."""
+        """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
         document["network"] = list(document["network"])
+        for holder in (document, document["memory_bytes"] or {}):
+            for key in _OF_SOME.intersection(holder):
+                if holder[key] is None:
+                    del holder[key]
         return document
+
+
+_OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from simcore.engine import pipeline
 from simcore.engine.fast import Trace
 from simcore.program import Category
 from simcore.result import Result
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
 _PICOSECONDS_PER_MICROSECOND = 1e6
 
@@ -52,6 +52,8 @@ def _span(name: str, stage: int, thread: str, start: float, duration: float) -> 
 def _block_name(code: int) -> str:
     direction = "backward" if code & 1 else "forward"
     microbatch, chunk = divmod(code >> 1, 1 << CHUNK_SHIFT)
+    if chunk >= WEIGHTS:
+        direction, chunk = "weight gradients", chunk - WEIGHTS
     return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunk else "")
 
 

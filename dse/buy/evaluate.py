@@ -9,7 +9,7 @@ software runs (nothing fits) makes the cluster one that is cut, with proven boun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
 from simcore.memory.expanded import capacity
 from simcore.problem import dotted
-from simcore.result import METRICS
+from simcore.result import METRICS, Result
 
 _STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")
 """The state of a cluster is the first of these that one of its workloads is in."""
@@ -80,6 +80,20 @@ class Buyer:
             self._said([outcome.error for outcome in outcomes]),
             records,
         )
+
+    @property
+    def engine(self) -> str | Callable[[Design], Result]:
+        """See `Evaluate.engine`."""
+        return self.tuner.evaluator.engine
+
+    def prepare(self) -> None:
+        """See `Evaluate.prepare`."""
+        self.tuner.evaluator.prepare()
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """See `Evaluate.failed`."""
+        unknown = {VALID: 0.0} | {constraint.name: 1.0 for constraint in self.space.constraints}
+        return Outcome(self.space.key(Filled(document)), "failed", {}, unknown, dict(document), error=text)
 
     def _said(self, texts: Sequence[str | None]) -> str | None:
         """What is said of the workloads, each with its name where there are several."""

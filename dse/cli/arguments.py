@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 
+EXECUTORS = ("local", "ray", "ray-tune")
+"""As in `dse.execute`, which would bring the simulator along."""
+
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""

@@ -6,18 +6,21 @@ SPACE is a YAML space, or the study.yaml of an earlier run, which repeats that r
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.cli.arguments import duration, positive, seed
+from dse.cli.arguments import EXECUTORS, duration, positive, seed
 
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
   dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
   dse optimize spaces/gpt3.yaml --trials 2000 --out runs/gpt3-tpe --sampler tpe --resume
   dse optimize runs/transformer1t/study.yaml --out runs/again
+  dse optimize spaces/transformer1t.yaml --trials 100000 --sampler random --executor ray --address auto
 """
 
 
@@ -30,7 +33,25 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--sampler", metavar="NAME", help="auto, random, exhaustive, nsga2, nsga3, tpe [study.sampler, auto]"
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=positive, default=1, metavar="N", help="worker processes [1]")
+    command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
+    command.add_argument(
+        "--executor", choices=EXECUTORS, help="where to evaluate: local, ray, or through Ray Tune [local]"
+    )
+    command.add_argument(
+        "--address", metavar="A", help="Ray cluster: auto, local, HOST:PORT [RAY_ADDRESS, else a private one here]"
+    )
+    command.add_argument(
+        "--storage",
+        metavar="URL",
+        help="database of a study that several drivers share, as Optuna takes it",
+    )
+    command.add_argument("--study-name", metavar="NAME", help="of a shared study [space name]")
+    command.add_argument(
+        "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
+    )
+    command.add_argument(
+        "--start-timeout", type=duration, default=60.0, metavar="SECONDS", help="give up without a worker for this [60]"
+    )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
     command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
@@ -39,7 +60,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
-    from dse.run import Settings, load_record, next_free, open_space, optimize
+    from dse.drive import drive
+    from dse.run import Settings, load_record, next_free, open_space
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
@@ -50,6 +72,12 @@ def run(options: argparse.Namespace) -> int:
         timeout=options.timeout,
         jobs=options.jobs,
         engine=_engine(options.engine, earlier),
+        executor=options.executor or base.get("executor", "local"),
+        address=options.address,
+        design_timeout=options.design_timeout or base.get("design_timeout"),
+        start_timeout=options.start_timeout,
+        storage=options.storage,
+        study_name=options.study_name,
     )
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -60,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
 
-    with Progress(space, settings.trials) as progress:
-        ended = optimize(space, settings, folder, options.resume, progress.trial, progress.start)
+    with Progress(space, settings.trials) as progress, _quiet(settings.executor):
+        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, progress.watch)
     record = load_record(folder)
     files = write_reports(record, folder)
     if options.json:
@@ -80,6 +108,22 @@ def run(options: argparse.Namespace) -> int:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _quiet(executor: str) -> Iterator[None]:
+    """Keep what Ray prints off stdout, which is for results; say what takes the first seconds, and how it can end."""
+    if executor == "local":
+        yield
+        return
+    from dse.execute.workers import WorkersError
+
+    print(f"{executor}: connecting", file=sys.stderr)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
+            yield
+        except WorkersError as error:
+            raise WorkersError(f"{error}\nwhat was evaluated is saved; continue with --resume") from None
 
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:

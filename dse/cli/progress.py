@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate import Outcome
+from dse.execute import Executor
 from dse.objective import losses
 from dse.pareto import front_mask
 from dse.space import Space
@@ -31,6 +32,7 @@ class Progress:
         self._begun = self._shown = time.monotonic()
         self._live: Any = None
         self._task: Any = None
+        self._executor: Executor | None = None
 
     def __enter__(self) -> Progress:
         """Nothing is shown before `start`."""
@@ -57,6 +59,11 @@ class Progress:
         self._task = self._live.add_task("", total=self._trials)
         self._live.start()
 
+    def watch(self, executor: Executor) -> None:
+        """Show how the workers of an executor are doing, while they start too."""
+        self._executor = executor
+        executor.on_wait = self._tick
+
     def trial(self, number: int, outcome: Outcome) -> None:
         """One more trial is done."""
         self._done = number + 1
@@ -65,6 +72,9 @@ class Progress:
             row = losses(self._space.objectives, [outcome.values])
             points = np.concatenate([self._points, row])
             self._points = points[front_mask(points)]
+        self._tick()
+
+    def _tick(self) -> None:
         now = time.monotonic()
         if self._live is not None and (now - self._shown > REDRAW_SECONDS or self._done == self._trials):
             self._shown = now
@@ -83,6 +93,12 @@ class Progress:
                 best = objective.sign * float(self._points[:, column].min())
                 parts.append(f"{objective.name} {human(best, objective.unit)}")
         parts.append(f"front {len(np.unique(self._points, axis=0))}")
+        status = None if self._executor is None else self._executor.status()
+        if status is not None:
+            parts.append(
+                f"{status.nodes} nodes · {status.workers} of {status.wanted} workers · "
+                f"{status.flying} in flight · {status.failed} failed"
+            )
         return " · ".join(parts)
 
     def __exit__(

@@ -1,17 +1,34 @@
 """Where designs are evaluated: one file per executor."""
 
+from __future__ import annotations
+
 from dse.evaluate import Evaluate
-from dse.execute.base import Executor
+from dse.execute.base import Executor, Status
 from dse.execute.serial import Serial
+from dse.execute.where import Where
 
 
-def make_executor(evaluator: Evaluate, jobs: int) -> Executor:
-    """An executor with `jobs` workers on this machine; with one, in this process."""
-    if jobs == 1:
+def make_executor(evaluator: Evaluate, jobs: int = 1, where: Where | None = None) -> Executor:
+    """An executor with `jobs` workers on this machine (with one, in this process), or where `where` says.
+
+    Raises `InputError` where it cannot be had here, `ClusterError` where its cluster cannot be reached.
+    """
+    where = where or Where(jobs=jobs)
+    if where.executor == "ray":
+        from dse.execute.on_ray import ray_pool
+
+        return ray_pool(evaluator, where)
+    if where.design_timeout is not None:
+        from dse.execute.local_workers import LocalWorkers
+        from dse.execute.pool import Pool
+
+        workers = LocalWorkers(evaluator)
+        return Pool(evaluator, workers, where.jobs or 1, where.design_timeout, where.start_timeout)
+    if (where.jobs or 1) == 1:
         return Serial(evaluator)
     from dse.execute.processes import Processes
 
-    return Processes(evaluator, jobs)
+    return Processes(evaluator, where.jobs or 1)
 
 
-__all__ = ["Executor", "make_executor"]
+__all__ = ["Executor", "Status", "Where", "make_executor"]

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dse.evaluate import Outcome
 
-Documents = Sequence[Mapping[str, Any]]
+Documents = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an executor of many workers is doing."""
+
+    nodes: int
+    workers: int
+    """Ready ones."""
+    wanted: int
+    flying: int
+    """Designs on their way."""
+    failed: int
 
 
 class Executor(ABC):
     """Evaluates batches of design documents."""
 
+    ahead: ClassVar[bool] = False
+    """Whether it takes from an endless stream of documents as it has room; if not it is given batches."""
+    on_wait: Callable[[], None] = staticmethod(lambda: None)
+    """Called now and then while there is nothing but to wait."""
+
     @abstractmethod
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """The outcome of each document, in order, each as soon as it and those before it are there."""
+
+    def status(self) -> Status | None:
+        """How its workers are doing; None where there is nothing to say."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -50,7 +50,8 @@ class Processes(Executor):
 
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """See `Executor.map`."""
-        chunks = [list(documents[i : i + CHUNK]) for i in range(0, len(documents), CHUNK)]
+        batch = list(documents)
+        chunks = [batch[i : i + CHUNK] for i in range(0, len(batch), CHUNK)]
         futures: list[Future[list[Outcome]]] = [self._pool.submit(_evaluate, chunk) for chunk in chunks]
         for i, chunk in enumerate(chunks):
             try:

@@ -26,6 +26,9 @@ class Proposal:
 class Sampler(ABC):
     """A way to choose which designs to try. Same space, seed and outcomes: same proposals."""
 
+    learns: bool = True
+    """Whether what it proposes depends on what it is told."""
+
     @abstractmethod
     def ask(self) -> Proposal | None:
         """The next proposal; None where the space is exhausted."""

@@ -13,6 +13,8 @@ from simcore.problem import InputError, Problem
 class Exhaustive(Sampler):
     """Needs a finite space: raises `InputError` where a hole is continuous."""
 
+    learns = False
+
     def __init__(self, space: Space, seed: int) -> None:
         del seed
         if space.count() == float("inf"):

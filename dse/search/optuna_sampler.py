@@ -19,6 +19,9 @@ from dse.space import Space
 MOST_CATEGORIES = 100
 """Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
 
+FORGET = 1000
+"""Trials after which a sampler that does not learn starts with an empty memory."""
+
 
 @dataclass(frozen=True)
 class OptunaDraw:
@@ -47,24 +50,39 @@ class OptunaDraw:
 class OptunaSampler(Sampler):
     """Any sampler of Optuna; `smooth` ones get degrees and shares as weights instead of an index."""
 
-    def __init__(self, space: Space, sampler: Any, smooth: bool) -> None:
+    def __init__(self, space: Space, sampler: Any, smooth: bool, learns: bool = True) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space, self._smooth = space, smooth
-        self._study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
+        self._space, self.smooth, self.learns = space, smooth, learns
+        self.sampler, self._asked = sampler, 0
+        self._study = self._new_study()
+
+    def _new_study(self) -> Any:
+        return optuna.create_study(directions=["minimize"] * len(self._space.objectives), sampler=self.sampler)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself."""
+        self._asked += 1
+        if not self.learns and self._asked % FORGET == 0:
+            self._study = self._new_study()  # its memory is of no use, and a sweep has millions of trials
         trial = self._study.ask()
-        return Proposal(self._space.fill(OptunaDraw(trial, self._smooth)), trial)
+        return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
+        if not self.learns:
+            return
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
         self._study.tell(proposal.handle, losses)
 
+    def learn(self, trial: Any) -> None:
+        """Take in a finished trial (`dse.search.replay.finished`) that this sampler did not propose."""
+        self._study.add_trial(trial)
+
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
+        if not self.learns:
+            return
         self._study.tell(proposal.handle, state=optuna.trial.TrialState.FAIL)
 
 
@@ -75,7 +93,7 @@ def population(space: Space) -> int:
 
 def random(space: Space, seed: int) -> OptunaSampler:
     """Independent uniform choices."""
-    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False)
+    return OptunaSampler(space, optuna.samplers.RandomSampler(seed=seed), smooth=False, learns=False)
 
 
 def nsga2(space: Space, seed: int) -> OptunaSampler:

@@ -114,8 +114,10 @@ def _problems(design: Design) -> Iterator[Problem]:
 
 
 def _exchanges(design: Design) -> Iterator[Problem]:
-    """Exchanges between neighbours of a ring, beside computation: ASTRA-sim has no such collective."""
+    """Exchanges between neighbours of a ring, for which ASTRA-sim has no collective; blocks of weight gradients."""
     p = design.parallelism
+    if ORDERS[p.schedule].splits:
+        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{p.schedule}'")
     if p.context > 1 and p.context_communication == "ring":
         path = ("parallelism", "context_communication")
         yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")

@@ -92,7 +92,9 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
     last = int(np.argmax(run.finish))
     dimensions = len(design.cluster.dimensions)
-    busy, sent = stage_use(lowering, block_issues(lowering, programs[last].tolist(), program.microbatches), dimensions)
+    split = ORDERS[program.schedule].splits
+    issues = block_issues(lowering, programs[last].tolist(), program.microbatches, split)
+    busy, sent = stage_use(lowering, issues, dimensions)
     used = {category: int(run.spent[last, category]) for category in Category}
     timing = Timing(int(run.finish[last]), used, int(run.bubble[last]), last, busy, sent)
     rows = run.log[1 : 1 + run.log[0, 0]] if trace else run.log
@@ -180,7 +182,9 @@ def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
     if not (apart == period).all():
         return False
     later = missing // steady.period * period
-    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD]]].sum(axis=(1, 2))
+    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD, pipeline.WEIGHT_GRADIENTS]]].sum(
+        axis=(1, 2)
+    )
     run.finish[:] += later
     run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
     run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
@@ -213,7 +217,7 @@ def _serial(lowering: Lowering, tables: _Tables, microbatches: int) -> float:
     segment_ends = np.concatenate([[0.0], np.cumsum((ends[end] - ends[first]) * repeat)])
     begin, stop = tables.blocks.T
     blocks = segment_ends[stop] - segment_ends[begin]
-    return float((blocks[tables.programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1]).sum())
+    return float((blocks[tables.programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
 
 
 def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
@@ -222,7 +226,11 @@ def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
     """
     starts = [
-        [(operator, segment.repeat) for segment in part.last_backward for operator in segment.operators]
+        [
+            (operator, segment.repeat)
+            for segment in (*part.last_backward, *part.last_weights)
+            for operator in segment.operators
+        ]
         for part in program.parts
     ]
     issued = max(sum(repeat for op, repeat in part if isinstance(op, Start)) for part in starts) + 4
@@ -233,17 +241,31 @@ def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
     return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 
 
-def block_issues(lowering: Lowering, programs: list[list[int]], microbatches: int) -> dict[int, int]:
-    """How often a stage with `programs` `[chunks, 4]` issues each type of collective in the iteration."""
+def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
+    """The blocks of a stage with `programs` `[chunks, 5]`, each with how often it plays it in the iteration."""
+    counts: list[tuple[int, int]] = []
+    for chunk, (forward, backward, last, final, weights) in enumerate(programs):
+        counts += [(forward, microbatches), (backward, microbatches - 1), (weights, microbatches - 1)]
+        if split:
+            counts.append((last, 1))
+        counts.append((final if chunk == 0 else last, 1))
+    return counts
+
+
+def block_issues(
+    lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False
+) -> dict[int, int]:
+    """How often a stage with `programs` `[chunks, 5]` issues each type of collective in the iteration.
+
+    `split`: the schedule splits the backward pass.
+    """
     counts: dict[int, int] = {}
-    for chunk, (forward, backward, last, final) in enumerate(programs):
-        ends = final if chunk == 0 else last
-        for block, times in ((forward, microbatches), (backward, microbatches - 1), (ends, 1)):
-            for segment in range(*lowering.blocks[block]):
-                first, end, repeat = lowering.segments[segment]
-                for code, argument, _ in lowering.operators[first:end]:
-                    if code in (pipeline.START, pipeline.BLOCKING):
-                        counts[argument] = counts.get(argument, 0) + times * repeat
+    for block, times in block_counts(programs, microbatches, split):
+        for segment in range(*lowering.blocks[block]):
+            first, end, repeat = lowering.segments[segment]
+            for code, argument, _ in lowering.operators[first:end]:
+                if code in (pipeline.START, pipeline.BLOCKING):
+                    counts[argument] = counts.get(argument, 0) + times * repeat
     return counts
 
 

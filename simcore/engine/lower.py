@@ -142,11 +142,11 @@ class Lowering:
 
 
 def lower_schedule(lowering: Lowering, program: Program) -> Ints:
-    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 4]`."""
+    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 5]`."""
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
-    programs: list[tuple[int, int, int, int]] = []
-    known: dict[Hashable, tuple[int, int, int, int]] = {}
+    programs: list[tuple[int, int, int, int, int]] = []
+    known: dict[Hashable, tuple[int, int, int, int, int]] = {}
     for k in range(p * v):
         s = k % p
         ahead = back = None
@@ -158,11 +158,13 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
         key = (program.part_of[k], ahead, back, id(final))
         if key not in known:
             part = program.parts[program.part_of[k]]
+            ends, sent = (part.last_weights, None) if part.weights else (part.last_backward, back)
             known[key] = (
                 lowering.block(part.forward, ahead),
                 lowering.block(part.backward, back),
                 lowering.block(part.last_backward, back),
-                lowering.block(part.last_backward, back, final),
+                lowering.block(ends, sent, final),
+                lowering.block(part.weights, None),
             )
         programs.append(known[key])
-    return np.array(programs, np.int64).reshape(v, p, 4).transpose(1, 0, 2).copy()
+    return np.array(programs, np.int64).reshape(v, p, 5).transpose(1, 0, 2).copy()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from simcore.compiled import compiled, inlined
 from simcore.engine.queues import advance, normalized, shift, start, unhindered, wait
 from simcore.engine.state import NOW, OUTSTANDING, Ints
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
 BLOCKING_CLASS = 0
 
@@ -31,8 +31,9 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
 UNKNOWN, CONSTANT, VARIES = range(3)
 
-# Programs of a stage's blocks, `[stages, chunks, 4]`; FINAL is that of the very last backward, in chunk 0.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL = range(4)
+# Programs of a stage's blocks, `[stages, chunks, 5]`; FINAL is that of the very last block, in chunk 0;
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS = range(5)
 
 # Log, `[capacity, 5]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
 BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
@@ -193,13 +194,17 @@ def run(
         code = order[s, at]
         position[s] = at + 1
         direction = code & 1
-        chunk = (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
+        chunk = (code >> 1) & (WEIGHTS - 1)
+        weights = (code >> 1) & WEIGHTS > 0
         microbatch = code >> (CHUNK_SHIFT + 1)
         stage = chunk * stages + s + 1
-        now = clock[s]
-        begin = max(now, done[direction, microbatch, stage - 1 + 2 * direction])
-        bubble[s] += begin - now
+        begin = clock[s]
         kind = direction * (BACKWARD + (microbatch == last) + (at == length - 1))  # FORWARD is 0
+        if weights:
+            kind = FINAL if at == length - 1 else WEIGHT_GRADIENTS
+        else:
+            begin = max(begin, done[direction, microbatch, stage - 1 + 2 * direction])
+            bubble[s] += begin - clock[s]
         block = programs[s, chunk, kind]
         if idle[s] and known_blocks[block, KNOWN] == CONSTANT:
             sent = begin + known_blocks[block, UNTIL_SENT]
@@ -227,7 +232,8 @@ def run(
             clock[s] = states[s, NOW]
             idle[s] = states[s, OUTSTANDING] == 0
         _note(log, BLOCK_LEVEL, s, code, begin, clock[s])
-        done[direction, microbatch, stage] = sent
+        if not weights:
+            done[direction, microbatch, stage] = sent
     for s in range(stages):
         states[s, NOW] = clock[s]
         for played in range(blocks.shape[0]):

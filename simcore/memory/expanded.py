@@ -55,7 +55,8 @@ def fits(design: Design, memory: Memory) -> bool:
     """Whether both memories hold what lies in them."""
     expanded = _expanded(design)
     room = expanded.share if expanded else 0.0
-    return memory.peak - memory.expanded <= own_capacity(design) and memory.expanded <= room
+    there = memory.expanded or 0.0
+    return memory.peak - there <= own_capacity(design) and there <= room
 
 
 def _expanded(design: Design) -> ExpandedMemory | None:
@@ -70,8 +71,8 @@ def with_expanded(design: Design, program: Program) -> Program:
     own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
-        slower = 1.0 + memory.expanded / memory.peak * (own / expanded.rate - 1.0)
-        return _edited(program, _Slower(slower)) if memory.expanded else program
+        share = (memory.expanded or 0.0) / memory.peak
+        return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
     if "optimizer" in expanded.place:
         program = _edited(program, _Optimizer(design, own, expanded))
     if "activations" in expanded.place:

@@ -15,6 +15,11 @@ CHUNK_SHIFT = 12
 """Bits of a block's code that hold its chunk."""
 
 
+WEIGHTS = 1 << CHUNK_SHIFT - 1
+"""Bit of a block's chunk that says that it computes weight gradients alone (direction 1): it needs no input and sends
+nothing."""
+
+
 @compiled
 def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
     """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
@@ -35,11 +40,12 @@ def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: 
         while position[s] < length:
             code = order[s, position[s]]
             direction = code & 1
-            stage = ((code >> 1) & ((1 << CHUNK_SHIFT) - 1)) * stages + s + 1
+            stage = ((code >> 1) & (WEIGHTS - 1)) * stages + s + 1
             microbatch = code >> (CHUNK_SHIFT + 1)
-            if not ready[direction, microbatch, stage - 1 + 2 * direction]:
-                break
-            ready[direction, microbatch, stage] = True
+            if (code >> 1) & WEIGHTS == 0:
+                if not ready[direction, microbatch, stage - 1 + 2 * direction]:
+                    break
+                ready[direction, microbatch, stage] = True
             position[s] += 1
             sequence[ran] = s
             ran += 1
@@ -79,11 +85,15 @@ class Steady(NamedTuple):
 class PipelineSchedule(ABC):
     """A way to order the blocks of `microbatches` microbatches on `stages` stages of `chunks` model chunks each."""
 
+    splits = False
+    """Whether backward blocks compute input gradients alone, and weight gradients come in blocks of their own."""
+
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
-        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]`.
+        """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]` (with `WEIGHTS`: 3 x).
 
         A block is coded as (microbatch << CHUNK_SHIFT | chunk) << 1 | direction, direction 0 forward and 1 backward.
+        Where a schedule `splits` the backward pass, chunks with the bit `WEIGHTS` are blocks of weight gradients.
         """
 
     def sequence(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:

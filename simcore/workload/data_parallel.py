@@ -112,11 +112,15 @@ class DataParallel:
             out.append(Unit(unit.name, self._reduce(full) + unit.operators, unit.parameters, len(list(run))))
         return [*out, Unit("gradients", self._reduce(waiting), Amount(0.0))]
 
+    def plain(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
+        """Segments of units that need no parameters."""
+        return tuple(Segment(unit.name, unit.operators, unit.repeat) for unit in units if unit.operators)
+
     def gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
         """Segments of the units; ZeRO-3 gathers each piece's parameters while the piece before it runs."""
         p = self.design.parallelism
         if p.zero < 3 or self.design.copies == 1:
-            return tuple(Segment(unit.name, unit.operators, unit.repeat) for unit in units if unit.operators)
+            return self.plain(units)
         if not p.data_overlap:
             return tuple(
                 Segment(unit.name, (*self._gathered_first(unit.parameters), *unit.operators), unit.repeat)

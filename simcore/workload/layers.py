@@ -149,6 +149,29 @@ def backwards(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     )
 
 
+CORE_PRODUCTS = ("scores", "attention")
+"""Products of two activations: they have no weights."""
+
+
+def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """A backward pass as input gradients (with all that is sent and recomputed) and weight gradients.
+
+    Each product of a linear layer computes both, of the same FLOPs and bytes.
+    """
+    inputs: list[Operator] = []
+    weights: list[Operator] = []
+    for operator in backward:
+        if isinstance(operator, Compute) and operator.kind == "gemm" and operator.name.endswith("-backward"):
+            name = operator.name.removesuffix("-backward")
+            if name not in CORE_PRODUCTS:
+                half = operator._replace(flops=operator.flops / 2, bytes=operator.bytes / 2)
+                inputs.append(half._replace(name=f"{name}-input-gradient"))
+                weights.append(half._replace(name=f"{name}-weight-gradient"))
+                continue
+        inputs.append(operator)
+    return tuple(inputs), tuple(weights)
+
+
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
     """Look the tokens up; each NPU of the tensor group holds a part of the vocabulary."""
     return (shapes.moves("embedding", 2.0 * shapes.tokens * shapes.model.hidden), *shapes.reduce())

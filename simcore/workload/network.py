@@ -183,7 +183,7 @@ class LayerKind(WorkloadKind):
         if p.pipeline > len(rows):
             expected = f"at most {len(rows)} stages, one a row"
             yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
-        if p.pipeline > 1 and p.schedule not in ("1f1b", "gpipe"):
+        if p.schedule not in ("1f1b", "gpipe"):
             yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
         for number, row in enumerate(rows, 1):
             if row.product is not None and row.product[2] % p.tensor:
@@ -236,7 +236,13 @@ def unused(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:
         field = type(design.parallelism).model_fields.get(name)
         if field is not None and (found := getattr(design.parallelism, name)) != field.default:
             path: Path = ("parallelism", name)
-            yield Problem(path, f"{field.default} (this kind of workload has no other)", str(found), "leave it out")
+            yield Problem(
+                path,
+                f"{field.default} (this kind of workload has no other)",
+                str(found),
+                "leave it out",
+                rule="kind of workload",
+            )
 
 
 def precision(design: Design) -> Iterator[Problem]:

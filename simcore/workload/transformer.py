@@ -6,11 +6,12 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from simcore.design import Design, TransformerWorkload
-from simcore.program import Operator, Part, Program
+from simcore.program import Operator, Part, Program, Segment
+from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
 from simcore.workload.counts import forward_flops
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
@@ -18,9 +19,9 @@ from simcore.workload.layer import LayerKind, layer_backward, layer_forward, lay
 from simcore.workload.layers import Shapes
 from simcore.workload.stages import Runs, stage_runs
 
-WORKSPACE = 2 * 32 * 2**20
-"""Workspaces of the matrix products [B]: 32 MiB each for the framework's library handle and for Transformer Engine's,
-what both reserve on NPUs since H100."""
+WORKSPACE = 32 * 2**20
+"""Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
+Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
 def transformer_program(design: Design) -> Program:
@@ -93,15 +94,28 @@ class _Builder:
             forward.append(Unit("head", layers.head_forward(shapes), head))
             backward.insert(0, Unit("head", layers.head_backward(shapes), head))
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
+        usual, last_one, weights, last_weights = self._backward(backward)
         return Part(
             forward=self.data.gathering(forward),
-            backward=self.data.gathering(backward),
-            last_backward=self.data.gathering(self.data.reducing(backward)),
+            backward=usual,
+            last_backward=last_one,
+            weights=weights,
+            last_weights=last_weights,
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
             activations=self._kept(runs) + self._edges(last),
             working=self._working(runs, first, last),
             expert_parameters=experts,
         )
+
+    def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
+        """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
+        data = self.data
+        if not SCHEDULES[self.design.parallelism.schedule].splits:
+            return data.gathering(units), data.gathering(data.reducing(units)), (), ()
+        halves = [layers.split_backward(unit.operators) for unit in units]
+        inputs = data.gathering([replace(unit, operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        weights = [replace(unit, operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
 
     def _kept(self, runs: Runs) -> float:
         return sum(count * activations.layer_activations(self.shapes, kind) for kind, count in runs)
@@ -129,7 +143,13 @@ class _Builder:
             moments.append(self._head_moment())
         if first:
             moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
-        return max(moments, default=0.0) + self._placeholders(runs) + self._gathered(runs) + self._sent() + WORKSPACE
+        return (
+            max(moments, default=0.0)
+            + self._placeholders(runs)
+            + self._gathered(runs)
+            + self._sent()
+            + self._workspaces
+        )
 
     def _layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
@@ -171,6 +191,10 @@ class _Builder:
             return 0.0
         largest = max((self._layer(kind)[2].total for kind, _ in runs), default=0.0)
         return 2 * self.shapes.operand * largest
+
+    @property
+    def _workspaces(self) -> int:
+        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
 
     def _sent(self) -> float:
         """Hidden states received from and sent to the neighbouring stages."""

@@ -18,6 +18,7 @@ from simcore.result import METRICS
 EVERY_OBJECTIVE = tuple(
     Objective(name, "minimize" if metric.better == "lower" else "maximize", metric.unit)
     for name, metric in METRICS.items()
+    if name not in ("time_to_first_token", "time_per_output_token")  # of a model that is served
 )
 
 

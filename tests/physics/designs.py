@@ -179,7 +179,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     context = draw(st.sampled_from([d for d in (1, 1, 2, 4) if npus // (tensor * pipeline) % d == 0]))
     data = npus // (tensor * pipeline * context)
     interleave = draw(st.sampled_from([1, 2])) if 1 < pipeline <= 4 else 1
-    gpipe = interleave == 1 and draw(st.booleans())
+    schedule = draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])) if interleave == 1 else "1f1b"
     microbatch = draw(st.sampled_from([1, 2]))
     rounds = draw(st.integers(1, 3))
     microbatches = rounds * pipeline if interleave > 1 else draw(st.integers(1, 8))
@@ -215,7 +215,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "data_overlap": draw(st.sampled_from([True, True, False])),
                 "zero": draw(st.sampled_from(zero)),
                 "microbatch": microbatch,
-                "schedule": "gpipe" if gpipe else "1f1b",
+                "schedule": schedule,
                 "interleave": interleave,
                 "recompute": draw(st.sampled_from(["none", "selective", "full"])),
                 "sequence_parallel": sequence_parallel,

@@ -13,7 +13,7 @@ from simcore.compute import Roofline
 from simcore.design import Design, TransformerWorkload
 from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
 from simcore.system.placement import place
 from simcore.workload import transformer_program
@@ -167,6 +167,13 @@ def play(design: Design) -> Played:
             while position[s] < len(order[s]):
                 code = order[s][position[s]]
                 direction, chunk, mb = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1), code >> (CHUNK_SHIFT + 1)
+                if chunk >= WEIGHTS:
+                    part = program.parts[program.part_of[s]]
+                    run(stage, part.last_weights if mb == m - 1 else part.weights)
+                    position[s] += 1
+                    if position[s] == len(order[s]):
+                        run(stage, program.final[s])
+                    continue
                 k = chunk * p + s
                 if (direction, k, mb) not in ready:
                     break

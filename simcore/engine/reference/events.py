@@ -125,6 +125,8 @@ def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
             (part.forward, program.microbatches),
             (part.backward, program.microbatches - 1),
             (part.last_backward, 1),
+            (part.weights, program.microbatches - 1),
+            (part.last_weights, 1),
         ):
             yield from ((segment, times * segment.repeat) for segment in segments)
     yield from ((segment, segment.repeat) for segment in program.final[stage])

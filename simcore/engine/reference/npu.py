@@ -17,7 +17,7 @@ from simcore.engine.reference.clock import now
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import picoseconds
 
 Process = Generator[simpy.Event, Any, None]
@@ -64,16 +64,20 @@ class Npu:
         program = self.job.program
         for position, code in enumerate(self.order):
             microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
-            chunk, direction = divmod(rest, 2)
+            coded, direction = divmod(rest, 2)
+            chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             segments = part.forward
             if direction:
                 segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
             if direction and position == len(self.order) - 1:
                 segments = part.last_backward
-            yield from self._receive(direction, chunk, microbatch)
-            yield from self._run(segments)
-            yield from self._send(direction, chunk, microbatch)
+            if weights:
+                yield from self._run(part.last_weights if microbatch == program.microbatches - 1 else part.weights)
+            else:
+                yield from self._receive(direction, chunk, microbatch)
+                yield from self._run(segments)
+                yield from self._send(direction, chunk, microbatch)
             if direction and position == len(self.order) - 1:
                 yield from self._run(program.final[self.stage])
         self.finish = now(self.env)

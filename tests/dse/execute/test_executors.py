@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tiny_spaces import always_broken, broken_for_tensor_2, cheap, search, space
 
 from dse.evaluate import Evaluator
-from dse.execute import Executor, make_executor
+from dse.execute import Executor, Where, make_executor
 from dse.execute.processes import WorkerDiedError
 from dse.execute.serial import Serial
 from simcore.design import Design
@@ -26,9 +27,17 @@ def evaluator(engine: Any) -> Evaluator:
     return Evaluator(SPACE.objectives, SPACE.constraints, engine)
 
 
-@pytest.fixture(params=[1, 2], ids=["serial", "processes"])
+WHERE = {
+    "serial": Where(jobs=1),
+    "processes": Where(jobs=2),
+    "processes with a time limit": Where(jobs=2, design_timeout=60.0),
+    # Ray's own suite is in tests/ray, on a cluster.
+}
+
+
+@pytest.fixture(params=WHERE.values(), ids=list(WHERE))
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
-    made = make_executor(evaluator(broken_for_tensor_2), request.param)
+    made = make_executor(evaluator(broken_for_tensor_2), where=request.param)
     yield made
     made.close()
 
@@ -89,3 +98,28 @@ def test_failed_evaluations_in_workers_never_block_a_study(tmp_path: Path) -> No
     ended, outcomes = search(SPACE, tmp_path, "random", 20, engine=always_broken, jobs=2)
     assert ended == "trials"
     assert {outcome.state for outcome in outcomes} == {"failed"}
+
+
+def hangs_for_tensor_2(design: Design) -> Result:
+    if design.parallelism.tensor == 2:
+        time.sleep(1000)
+    return cheap(design)
+
+
+@pytest.mark.parametrize("engine", [hangs_for_tensor_2, kills_its_process_for_tensor_2])
+def test_with_a_time_limit_what_hangs_or_crashes_is_a_failed_outcome_and_the_rest_is_as_ever(engine: Any) -> None:
+    executor = make_executor(evaluator(engine), where=Where(jobs=2, design_timeout=3.0))
+    suspects = [document for document in DOCUMENTS if document["parallelism"]["tensor"] == 2]
+    documents = [*DOCUMENTS[:2], suspects[0], *DOCUMENTS[2:4]]
+    try:
+        outcomes = list(executor.map(documents))
+    finally:
+        executor.close()
+    judge = evaluator(cheap)
+    for document, outcome in zip(documents, outcomes, strict=True):
+        if document["parallelism"]["tensor"] == 2:
+            assert outcome.state == "failed"
+            assert "tried 2 times" in str(outcome.error)
+        else:
+            assert outcome == judge(document)
+    assert [outcome.state for outcome in outcomes].count("failed") == 1

@@ -67,5 +67,5 @@ def test_samplers_take_four_objectives(sampler: str, tmp_path: Path) -> None:
 
 
 def test_an_objective_about_the_whole_training_needs_its_length() -> None:
-    with pytest.raises(ValueError, match="'training_tokens' for objective time_to_train"):
+    with pytest.raises(ValueError, match="'time_to_train'; give the workload training_tokens"):
         space(tiny(objectives={"minimize": ["time_to_train"]}))

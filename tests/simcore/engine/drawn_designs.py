@@ -180,7 +180,7 @@ def trainings(
         "context": c,
         "expert": draw(st.sampled_from(experts)),
         "zero": draw(st.integers(0, zero)),
-        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe"])),
+        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])),
         "interleave": interleave,
         "recompute": recompute,
         "sequence_parallel": sequence_parallel,

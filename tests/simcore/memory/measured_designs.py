@@ -15,7 +15,10 @@ from simcore.load import design_from
 
 Row = dict[str, str]
 
-MODELS = {"deepseekv2": "deepseek-v2"}
+MODELS: dict[str, dict[str, Any]] = {
+    "deepseekv2": {"base": "deepseek-v2"},
+    "deepseekv3": {"base": "deepseek-v3", "mixture_of_experts": {"dense_layers": 1}},
+}
 DEGREES = ("tensor", "pipeline", "data", "context", "expert", "zero", "microbatch", "interleave")
 
 
@@ -27,7 +30,7 @@ def rows(path: Path) -> list[Row]:
 
 def measured_document(row: Row) -> dict[str, Any]:
     """The document of a row."""
-    model: dict[str, Any] = {"base": MODELS.get(row["model"], row["model"]), "layers": int(row["layers"])}
+    model = {**MODELS.get(row["model"], {"base": row["model"]}), "layers": int(row["layers"])}
     return {
         "workload": {
             "model": model,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from simcore.design import Design
 from simcore.engine.fast import Timing, time_program
 from simcore.load import design_from
-from simcore.program import Compute, Part, Segment
+from simcore.problem import InputError
+from simcore.program import Compute, Part, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
 from simcore.simulate import simulate
@@ -22,27 +23,34 @@ from simcore.system.placement import place
 from simcore.workload import transformer_program
 
 Block = tuple[int, int, int]
-"""Microbatch, chunk, direction (0 forward, 1 backward)."""
+"""Microbatch, chunk, kind (0 forward, 1 backward, 2 weight gradients)."""
 
 CASES = [
     pytest.param(name, p, m, v, id=f"{name}-p{p}-m{m}-v{v}")
     for name, p, m, v in product(SCHEDULES, (1, 2, 3, 4, 8), (1, 2, 4, 6, 8, 24), (1, 2, 3))
-    if v == 1 or (name != "gpipe" and p > 1 and m % p == 0)
+    if v == 1 or (name == "1f1b" and p > 1 and m % p == 0)
 ]
 
 
 def blocks(name: str, p: int, m: int, v: int) -> list[list[Block]]:
     shift = code.CHUNK_SHIFT
     rows = SCHEDULES[name].order(p, m, v).tolist()
-    return [[(c >> (shift + 1), (c >> 1) & ((1 << shift) - 1), c & 1) for c in row] for row in rows]
+    mask = code.WEIGHTS - 1
+    return [[(c >> (shift + 1), (c >> 1) & mask, 2 if (c >> 1) & code.WEIGHTS else c & 1) for c in row] for row in rows]
+
+
+def kinds(name: str) -> tuple[int, ...]:
+    return (0, 1, 2) if SCHEDULES[name].splits else (0, 1)
 
 
 @pytest.mark.parametrize(("name", "p", "m", "v"), CASES)
 def test_every_stage_runs_every_block_once_and_forward_before_backward(name: str, p: int, m: int, v: int) -> None:
     for row in blocks(name, p, m, v):
-        assert sorted(row) == sorted(product(range(m), range(v), (0, 1)))
+        assert sorted(row) == sorted(product(range(m), range(v), kinds(name)))
         at = {block: i for i, block in enumerate(row)}
-        assert all(at[(mb, chunk, 0)] < at[(mb, chunk, 1)] for mb, chunk in product(range(m), range(v)))
+        for mb, chunk, kind in product(range(m), range(v), kinds(name)[1:]):
+            assert at[(mb, chunk, kind - 1)] < at[(mb, chunk, kind)]
+        assert row[-1] == (m - 1, 0, kinds(name)[-1])
 
 
 def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
@@ -57,14 +65,15 @@ def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
                 mb, chunk, direction = order[s][position[s]]
                 stage = chunk * p + s
                 before = (mb, stage - 1, 0) if direction == 0 else (mb, stage + 1, 1)
-                exists = 0 <= before[1] < p * v
+                exists = 0 <= before[1] < p * v and direction < 2
                 if exists and before not in done:
                     break
                 if direction == 1:
                     assert (mb, stage, 0) in done
                 start = max(now[s], done[before]) if exists else now[s]
                 now[s] = start + 1
-                done[(mb, stage, direction)] = now[s]
+                if direction < 2:
+                    done[(mb, stage, direction)] = now[s]
                 position[s] += 1
                 moved = True
     assert position == [len(row) for row in order], "deadlock"
@@ -82,8 +91,9 @@ def peaks(row: list[Block], v: int) -> tuple[int, set[tuple[int, ...]], list[int
     most: list[int] = [0] * v
     top: int = 0
     shapes: set[tuple[int, ...]] = set()
-    for _, chunk, direction in row:
-        counts[chunk] += 1 - 2 * direction
+    last = max(kind for _, _, kind in row)
+    for _, chunk, kind in row:
+        counts[chunk] += 1 if kind == 0 else -1 if kind == last else 0
         most = [max(a, b) for a, b in zip(most, counts, strict=True)]
         if sum(counts) > top:
             top, shapes = sum(counts), set()
@@ -137,21 +147,28 @@ def test_orders_of_any_size_run_and_have_the_ideal_time(p: int, rounds: int, v: 
 # Bubbles, timed by the engine
 
 
-def balanced(name: str, p: int, m: int, v: int, forward: float, backward: float) -> tuple[Design, Timing]:
-    """A pipeline of equal stages that sends nothing: `forward` and `backward` are FLOPs of a microbatch on a stage."""
+def balanced(
+    name: str, p: int, m: int, v: int, forward: float, backward: float, weights: float = 0.0
+) -> tuple[Design, Timing]:
+    """A pipeline of equal stages that sends nothing, with FLOPs of a microbatch on a stage.
+
+    `weights` are the FLOPs of the weight gradients, where `backward` computes input gradients alone.
+    """
     parallelism = {"pipeline": p, "interleave": v, "schedule": name}
     network = [dimension(size=p, bandwidth="1000000 EB/s", latency="0 s")]
     workload = {"model": model(layers=64), "global_batch": m}
     design = design_from(training(parallelism, network, workload=workload, system={"chunks": 1}))
-    steps = [Segment("block", (Compute("block", "gemm", flops / v, 0.0),)) for flops in (forward, backward)]
+    steps = [Segment("block", (Compute("block", "gemm", flops / v, 0.0),)) for flops in (forward, backward, weights)]
     part = Part((steps[0],), (steps[1],), (steps[1],), parameters=1.0, activations=1.0, working=1.0)
+    if weights:
+        part = replace(part, weights=(steps[2],), last_weights=(steps[2],))
     program = replace(
         transformer_program(design), parts=(part,), part_of=(0,) * (p * v), final=((),) * p, send_bytes=0.0
     )
     return design, time_program(design, program, place(design)[0])[0]
 
 
-@pytest.mark.parametrize("name", list(SCHEDULES))
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
 @pytest.mark.parametrize(("p", "m"), [(2, 2), (4, 4), (4, 16), (8, 3), (8, 64), (1, 5)])
 def test_the_bubble_of_equal_stages_is_p_minus_1_over_m_plus_p_minus_1(name: str, p: int, m: int) -> None:
     _, timing = balanced(name, p, m, 1, 1e14, 2e14)  # 1 s forward, 2 s backward
@@ -165,6 +182,45 @@ def test_interleaving_divides_the_bubble_by_the_chunks(p: int, m: int, v: int) -
     _, timing = balanced("1f1b", p, m, v, 1e14, 2e14)
     assert timing.bubble / 1e12 == pytest.approx(3 * (p - 1) / v, rel=1e-9)
     assert timing.total / 1e12 == pytest.approx(3 * m + 3 * (p - 1) / v, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "m"), [(1, 5), (2, 4), (4, 4), (4, 16), (8, 8), (8, 64)])
+@pytest.mark.parametrize(("f", "b", "w"), [(1, 1, 1), (1.0, 1.2, 0.8), (1, 2, 1)])
+def test_zero_bubble_leaves_p_minus_1_times_forward_and_input_less_weight_gradients(
+    p: int, m: int, f: float, b: float, w: float
+) -> None:
+    _, timing = balanced("zero_bubble", p, m, 1, f * 1e14, b * 1e14, w * 1e14)
+    assert timing.total / 1e12 == pytest.approx(m * (f + b + w) + (p - 1) * (f + b - w), rel=1e-9)
+    _, whole = balanced("1f1b", p, m, 1, f * 1e14, (b + w) * 1e14)
+    assert whole.total / 1e12 == pytest.approx((m + p - 1) * (f + b + w), rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2, 4, 8])
+def test_zero_bubble_keeps_on_every_stage_what_1f1b_keeps_on_the_first(p: int) -> None:
+    kept = [SCHEDULES["zero_bubble"].in_flight(s, p, 64, 1) for s in range(p)]
+    assert kept == [SCHEDULES["1f1b"].in_flight(0, p, 64, 1)] * p
+
+
+def test_splitting_the_backward_pass_changes_no_flops_and_reduces_all_gradients_once() -> None:
+    def part_of(name: str) -> Part:
+        document = training({"data": 4, "tensor": 2, "schedule": name, "bucket": "1 B"}, [dimension(size=8)])
+        return transformer_program(design_from(document)).parts[0]
+
+    def flops(*segments: Segment) -> float:
+        return sum(op.flops * s.repeat for s in segments for op in s.operators if isinstance(op, Compute))
+
+    def reduced(*segments: Segment) -> float:
+        starts = [
+            (op, s.repeat) for s in segments for op in s.operators if isinstance(op, Start) and op.group == "data"
+        ]
+        return sum(op.size * times for op, times in starts)
+
+    whole, split = part_of("1f1b"), part_of("zero_bubble")
+    assert flops(*split.backward) + flops(*split.weights) == pytest.approx(flops(*whole.backward))
+    assert reduced(*split.last_weights) == pytest.approx(reduced(*whole.last_backward))
+    assert reduced(*split.last_backward, *split.weights) == 0
+    tensor = [op for s in split.weights for op in s.operators if isinstance(op, Start)]
+    assert tensor == []
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (8, 32)])
@@ -182,5 +238,12 @@ def test_a_whole_design_without_communication_cost_has_the_same_bubble(p: int, m
 @pytest.mark.parametrize("name", list(SCHEDULES))
 def test_an_order_is_an_array_of_stages_by_blocks(name: str) -> None:
     order = SCHEDULES[name].order(4, 8, 1)
-    assert order.shape == (4, 16)
+    assert order.shape == (4, 8 * len(kinds(name)))
     assert order.dtype == np.int64
+
+
+def test_a_table_of_layers_has_no_blocks_of_weight_gradients_on_any_number_of_stages() -> None:
+    workload = {"layers": [{"name": "one", "m": 8, "n": 8, "k": 8}], "global_batch": 8}
+    document = training({"schedule": "zero_bubble"}, [dimension(size=8)]) | {"workload": workload}
+    with pytest.raises(InputError, match="expected 1f1b or gpipe for a table of layers"):
+        design_from(document)

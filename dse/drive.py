@@ -1,0 +1,118 @@
+"""A run of `dse optimize`, whoever drives the search: this program, Ray Tune, or several drivers of one study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dse.evaluate import Evaluator, Outcome
+from dse.execute import Executor, make_executor
+from dse.run import Settings, differences, earlier_trials, optimize, study_document
+from dse.search import make_sampler, resolve
+from dse.space import Space
+from dse.store import Journal, check_folder, write_study
+from simcore.problem import InputError, Problem
+
+
+def drive(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool,
+    on_trial: Callable[[int, Outcome], None],
+    on_start: Callable[[str, int], None],
+    on_executor: Callable[[Executor], None] = lambda executor: None,
+) -> str:
+    """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
+    if settings.executor == "ray-tune":
+        if settings.storage is not None:
+            raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
+        return _tuned(space, settings, folder, resume, on_trial, on_start)
+    if settings.storage is not None:
+        return _shared(space, settings, folder, resume, on_trial, on_start, on_executor)
+    return optimize(space, settings, folder, resume, on_trial, on_start, on_executor)
+
+
+def _tuned(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool,
+    on_trial: Callable[[int, Outcome], None],
+    on_start: Callable[[str, int], None],
+) -> str:
+    """`optimize` through Ray Tune."""
+    from dse.tuned_study import TunedStudy, check_tune
+
+    sampler = check_tune(settings.sampler, settings.where)
+    document = study_document(space, settings, sampler) | {"executor": settings.executor}
+    known = earlier_trials(space, folder, resume, document)
+    check_folder(folder)
+    write_study(folder, document)
+    on_start(sampler, len(known))
+    journal = Journal(folder, space.name, space.objectives)
+    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, on_trial)
+    try:
+        return study.run(settings.trials, settings.timeout)
+    except KeyboardInterrupt:
+        return "interrupted"
+    finally:
+        journal.close()
+
+
+def _shared(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool,
+    on_trial: Callable[[int, Outcome], None],
+    on_start: Callable[[str, int], None],
+    on_executor: Callable[[Executor], None],
+) -> str:
+    """`optimize` as one of several drivers of a study in a storage."""
+    from dse.claims import SharedStudy
+    from dse.shared import SharedSearch, own_seed
+
+    assert settings.storage is not None
+    sampler_name = resolve(settings.sampler, space, settings.trials)
+    name = settings.study_name or space.name
+    document = study_document(space, settings, sampler_name) | {"shared": name}
+    document = json.loads(json.dumps(document))
+    known = earlier_trials(space, folder, resume, document)
+    shared = SharedStudy(settings.storage, name, space.objectives)
+    try:
+        before, first = shared.join(document)
+        _check_shared(name, first, document)
+        sampler = make_sampler(sampler_name, space, own_seed(settings.seed, before))
+        evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+        executor = make_executor(evaluator, where=settings.where)
+        on_executor(executor)
+        try:
+            check_folder(folder)
+            write_study(folder, document)
+            on_start(sampler_name, len(known))
+            journal = Journal(folder, space.name, space.objectives)
+            numbers = {stored.number for stored in known}
+            search = SharedSearch(space, sampler, executor, journal, shared, on_trial, numbers)
+            try:
+                return search.run(settings.trials, settings.timeout)
+            except KeyboardInterrupt:
+                return "interrupted"
+            finally:
+                journal.close()
+        finally:
+            executor.close()
+    finally:
+        shared.leave()
+
+
+def _check_shared(name: str, first: dict[str, Any], document: dict[str, Any]) -> None:
+    """Raise `InputError` where the drivers of a study do not mean the same; how they search is each one's own."""
+    own = {"sampler": 0, "trials": 0, "seed": 0, "batch": 0, "design_timeout": 0}
+    changed = differences({**first, **own}, {**document, **own})
+    if changed:
+        fix = "give this one a name of its own with --study-name"
+        problems = [Problem((), "the study of the other drivers", line, fix) for line in changed]
+        raise InputError(problems, f"study {name}")

@@ -1,0 +1,138 @@
+"""Workers as Ray actors: one process each, one CPU each, wherever the cluster has room.
+
+Actors, not tasks: a hung design can be told from one that waits for a CPU, and ended. They are never restarted by Ray,
+which takes 20 s to notice that a node is gone; the pool asks for a new one at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dse.evaluate import Evaluate
+from dse.execute.ray_worker import Made, RayWorker, made
+from dse.execute.workers import Answer, Event, Gone, Ready, Unfit, Workers
+
+
+class RayWorkers(Workers):
+    """Workers on the cluster that this process is connected to."""
+
+    def __init__(self, evaluator: Evaluate, own: bool, disconnect: bool = True) -> None:
+        import ray
+
+        self._ray: Any = ray
+        self._own, self._disconnect = own, disconnect
+        self._evaluator = ray.put(evaluator)
+        self._actor: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayWorker)
+        self._actors: dict[int, Any] = {}
+        self._nodes: dict[int, str] = {}
+        self._waiting: dict[Any, tuple[int, int | None]] = {}
+        """What is waited for -> worker and call; no call while it starts."""
+        self._made = made()
+        self._started = 0
+
+    def start(self) -> int:
+        """See `Workers.start`."""
+        self._started += 1
+        actor = self._actor.remote(self._evaluator)
+        self._actors[self._started] = actor
+        self._waiting[actor.ready.remote()] = (self._started, None)
+        return self._started
+
+    def send(self, worker: int, call: int, documents: Sequence[Mapping[str, Any]]) -> None:
+        """See `Workers.send`."""
+        self._waiting[self._actors[worker].evaluate.remote(documents)] = (worker, call)
+
+    def events(self, seconds: float) -> list[Event]:
+        """See `Workers.events`."""
+        done, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=seconds)
+        if done:
+            done, _ = self._ray.wait(list(self._waiting), num_returns=len(self._waiting), timeout=0)
+        return [
+            self._event(reference, *self._waiting.pop(reference))
+            for reference in sorted(done, key=lambda one: self._waiting[one][1] or 0)
+            if reference in self._waiting  # a death takes all that its worker had
+        ]
+
+    def _event(self, reference: Any, worker: int, call: int | None) -> Event:
+        errors = self._ray.exceptions
+        try:
+            value = self._ray.get(reference)
+        except errors.RuntimeEnvSetupError as error:
+            return Unfit(worker, f"the cluster cannot set up a worker's environment: {_last(error)}")
+        except errors.RayTaskError as error:
+            # The evaluator turns what a design raises into an outcome: this is the worker itself.
+            return Unfit(worker, f"a worker on the cluster cannot evaluate designs: {_last(error)}")
+        except errors.RayError as error:
+            return self._gone(worker, call, error)
+        if call is not None:
+            return Answer(worker, call, *value)
+        return self._ready(worker, value)
+
+    def _ready(self, worker: int, there: Made) -> Event:
+        different = self._made.differences(there)
+        if different:
+            return Unfit(worker, f"the cluster runs something else: {'; '.join(different)}")
+        self._nodes[worker] = there.node
+        return Ready(worker, there.node)
+
+    def _gone(self, worker: int, call: int | None, error: Exception) -> Event:
+        said = " ".join(str(error).split())
+        if call is None and ("ModuleNotFoundError" in said or "ImportError" in said or "creation task" in said):
+            return Unfit(worker, f"a worker on the cluster cannot start: {_last(error)}")
+        node = self._nodes.pop(worker, None)
+        del self._actors[worker]
+        for reference in [other for other, (owner, _) in self._waiting.items() if owner == worker]:
+            del self._waiting[reference]
+        lost = node is not None and node not in self._alive()
+        reason = "its machine left the cluster" if lost else f"its worker process died ({_cause(said)})"
+        return Gone(worker, reason, blameless=lost or "node died" in said.lower())
+
+    def _alive(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+
+    def stop(self, worker: int) -> None:
+        """See `Workers.stop`."""
+        self._nodes.pop(worker, None)
+        self._ray.kill(self._actors.pop(worker), no_restart=True)
+        for reference in [other for other, (owner, _) in self._waiting.items() if owner == worker]:
+            del self._waiting[reference]
+
+    def room(self) -> int:
+        """See `Workers.room`: the cluster's CPUs, whoever uses them."""
+        return int(self._ray.cluster_resources().get("CPU", 0))
+
+    def nodes(self) -> int:
+        """See `Workers.nodes`."""
+        return len(self._alive())
+
+    def shortage(self) -> str:
+        """See `Workers.shortage`."""
+        free = self._ray.available_resources().get("CPU", 0)
+        return (
+            f"the cluster has {self.room()} CPUs on {self.nodes()} nodes, {free:g} of them free; "
+            "end what uses them, add nodes, or wait longer with --start-timeout"
+        )
+
+    def close(self) -> None:
+        """See `Workers.close`."""
+        for worker in list(self._actors):
+            self.stop(worker)
+        if self._own or self._disconnect:
+            self._ray.shutdown()
+
+
+def _last(error: Exception) -> str:
+    """The last line of an error that came from afar: the rest is a trace of Ray's own."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__
+
+
+def _cause(said: str) -> str:
+    """What Ray knows of a death, without its addresses and ids, which would differ from run to run."""
+    text = said.lower()
+    if "memory" in text and "oom" in text:
+        return "out of memory"
+    if "segfault" in text or "sigsegv" in text:
+        return "segmentation fault"
+    return "killed, crashed, or ended by the design"

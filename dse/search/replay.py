@@ -1,0 +1,72 @@
+"""What a sampler drew and what came of it, as a finished trial that any Optuna study takes.
+
+For studies that cannot be replayed from their seed: those of Ray Tune, and those that several drivers share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import optuna
+
+from dse.draw import RecordedDraw
+from dse.fill import Filled
+from dse.search.optuna_sampler import MOST_CATEGORIES
+from dse.space import Space
+
+
+@dataclass
+class Distributions(RecordedDraw):
+    """Answers what was drawn, and notes from what."""
+
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        if count > 1:
+            numbers = ordered or count > MOST_CATEGORIES
+            self.found[name] = (
+                optuna.distributions.IntDistribution(0, count - 1)
+                if numbers
+                else optuna.distributions.CategoricalDistribution(list(range(count)))
+            )
+        return super().index(name, count, ordered)
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        self.found[name] = optuna.distributions.IntDistribution(low, high)
+        return super().integer(name, low, high)
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Draw.real`."""
+        self.found[name] = optuna.distributions.FloatDistribution(low, high, log=log)
+        return super().real(name, low, high, log)
+
+
+def refill(space: Space, draws: Mapping[str, Any], smooth: bool) -> tuple[Filled, dict[str, Any]]:
+    """The design that a sampler drew, and the distributions it drew from.
+
+    Raises `KeyError` where the numbers are of another space; `optuna.trial.create_trial` raises `ValueError`.
+    """
+    source = Distributions(draws, smooth)
+    filled = space.fill(source)
+    return filled, source.found
+
+
+def finished(
+    space: Space,
+    draws: Mapping[str, Any],
+    smooth: bool,
+    losses: Sequence[float],
+    violations: Mapping[str, float],
+) -> Any:
+    """A complete trial; `losses` and `violations` as of `Sampler.tell`."""
+    _, distributions = refill(space, draws, smooth)
+    return optuna.trial.create_trial(
+        params={name: draws[name] for name in distributions},
+        distributions=distributions,
+        values=list(losses),
+        constraints=dict(violations),
+    )

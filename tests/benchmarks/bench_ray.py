@@ -1,0 +1,104 @@
+"""Designs per second on this machine and through Ray on the same cores: `python tests/benchmarks/bench_ray.py`.
+
+With `--long N` one run of N designs of the fast engine through Ray, and the driver's memory as it goes. Start-up (from
+the call to the first outcome) is told apart; a study is a random sampler's, with its journal. Runs alternate, because
+other work on the machine comes and goes; the best of each is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "dse"), str(HERE.parent / "ray")]
+# Ray's workers find the engine and what it imports where this process does.
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
+
+from dse.drive import drive  # noqa: E402  # after the path
+from dse.evaluate import Outcome  # noqa: E402
+from dse.run import Settings  # noqa: E402
+from dse.space import Space, load_space  # noqa: E402
+
+RUNS = 2
+DESIGNS = {"ms1": 2000, "ms5": 600, "ms50": 80}
+
+
+def steady(space: Space, **settings: Any) -> tuple[float, float]:
+    """Designs per second from the first outcome to the last, and the seconds before."""
+    times: list[float] = []
+
+    def on_trial(number: int, outcome: Outcome) -> None:
+        assert outcome.state == "feasible", outcome.error
+        times.append(time.perf_counter())
+
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        drive(space, Settings(**settings), Path(folder) / "run", False, on_trial, lambda name, known: None)
+    warm = len(times) // 10  # the first calls grow to their size
+    return (len(times) - 1 - warm) / (times[-1] - times[warm]), times[0] - begun
+
+
+def overhead(jobs: int) -> None:
+    """The table of local against Ray."""
+    from sweeps import wide
+
+    print(f"{jobs} workers, random sampler, best of {RUNS} alternating runs")
+    print(f"{'engine':>7} {'local 1/s':>10} {'ray 1/s':>10} {'ray/local':>10} {'local start':>12} {'ray start':>10}")
+    for name, trials in DESIGNS.items():
+        rates: dict[str, list[tuple[float, float]]] = {"local": [], "ray": []}
+        for _ in range(RUNS):
+            for executor, found in rates.items():
+                engine = f"burning_engine:{name}"
+                common: dict[str, Any] = {"sampler": "random", "trials": trials, "seed": 0, "jobs": jobs}
+                found.append(steady(wide(), engine=engine, executor=executor, **common))
+        (local, first), (ray, second) = (max(rates[executor]) for executor in ("local", "ray"))
+        print(f"{name:>7} {local:10.1f} {ray:10.1f} {ray / local:10.2f} {first:10.1f} s {second:8.1f} s", flush=True)
+
+
+def long_run(trials: int, jobs: int, path: str) -> None:
+    """One run through Ray, and the driver's memory."""
+    space = load_space(path)
+    begun = time.perf_counter()
+    first: list[float] = []
+    step = max(trials // 10, 1)
+
+    def on_trial(number: int, outcome: Outcome) -> None:
+        first.append(time.perf_counter()) if not first else None
+        if (number + 1) % step == 0:
+            with open("/proc/self/statm", encoding="ascii") as file:
+                megabytes = int(file.read().split()[1]) * resource.getpagesize() / 2**20
+            rate = number / (time.perf_counter() - first[0])
+            print(f"{number + 1:>9} designs {rate:8.0f} 1/s  driver {megabytes:6.0f} MiB", flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings("random", trials, 0, jobs=jobs, executor="ray")
+        drive(space, settings, Path(folder) / "run", False, on_trial, lambda name, known: None)
+        size = (Path(folder) / "run" / "journal.log").stat().st_size / 2**20
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = (used.ru_utime + used.ru_stime) / trials * 1e3
+    wall = time.perf_counter() - begun
+    print(f"{trials} designs in {wall:.0f} s; driver {cpu:.2f} ms CPU a design; journal {size:.0f} MiB")
+
+
+def main() -> None:
+    """Print the tables."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--long", type=int)
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--space", default="spaces/transformer1t.yaml")
+    given = options.parse_args()
+    if given.long:
+        long_run(given.long, given.jobs, given.space)
+    else:
+        overhead(given.jobs)
+
+
+if __name__ == "__main__":
+    main()

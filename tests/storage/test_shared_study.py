@@ -1,0 +1,191 @@
+"""Several drivers on one study: distinct proposals, all results, whoever dies."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli_runs import dse, start
+from conftest import PASSWORD
+from sweeps import TESTS, WIDE, sweep
+from tiny_spaces import space, tiny
+
+from dse.claims import SharedStudy, open_storage, shown
+from dse.evaluate import Outcome
+from dse.run import load_record
+from simcore.problem import InputError
+
+ENGINE = """\
+import os, sys, time
+sys.path.insert(0, {tests!r})
+from tiny_spaces import cheap
+
+def engine(design):
+    with open({log!r}, "a") as file:
+        file.write(f"{{os.getpid()}} {{design.key}}\\n")
+    time.sleep(0.03)
+    return cheap(design)
+"""
+TRIALS = 60
+
+
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A space whose engine notes who evaluates what."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(yaml.safe_dump(tiny(**WIDE), sort_keys=False))
+    (tmp_path / "noting_engine.py").write_text(ENGINE.format(tests=str(TESTS), log=str(tmp_path / "evaluated")))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return path
+
+
+def evaluated(given: Path) -> list[tuple[str, str]]:
+    log = given.parent / "evaluated"
+    return [(pid, key) for pid, key in map(str.split, log.read_text().splitlines())] if log.exists() else []
+
+
+def driver(given: Path, url: str, name: str, *arguments: object) -> subprocess.Popen[str]:
+    return start(
+        *("optimize", given, "--storage", url, "--study-name", name, "--trials", TRIALS, "--sampler", "nsga2"),
+        *("--engine", "noting_engine:engine", *arguments),
+        engines=given.parent,
+    )
+
+
+def table(folder: Path) -> bytes:
+    return (folder / "trials.csv").read_bytes()
+
+
+def test_two_drivers_evaluate_distinct_designs_and_both_end_with_all_results(postgresql: str, given: Path) -> None:
+    folders = [given.parent / name for name in ("a", "b")]
+    running = [driver(given, postgresql, "two", "--out", folder) for folder in folders]
+    for process in running:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert PASSWORD not in err
+    seen = evaluated(given)
+    assert len(seen) == len({key for _, key in seen}) == TRIALS
+    assert len(Counter(pid for pid, _ in seen)) == 2
+    assert table(folders[0]) == table(folders[1])
+    assert len(load_record(folders[0]).trials) == TRIALS
+    files = [path for folder in folders for path in folder.iterdir()]
+    assert not [path.name for path in files if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_what_a_killed_driver_had_claimed_is_evaluated_by_another(
+    postgresql: str, given: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = driver(given, postgresql, "killed", "--out", given.parent / "a")
+    deadline = time.monotonic() + 60
+    while len(evaluated(given)) < 20 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert 20 <= len(evaluated(given)) < TRIALS
+    monkeypatch.setattr("dse.claims.STALE_SECONDS", 1.0)
+    options = {"engine": "noting_engine:engine", "storage": postgresql, "study_name": "killed", "sampler": "nsga2"}
+    found = sweep(given.parent / "b", TRIALS, given=space(**WIDE), **options)
+    assert found.ended == "trials"
+    assert found.counts()[0] == TRIALS
+    assert found.counts()[2] == 0
+    again = sweep(given.parent / "b", TRIALS + 5, given=space(**WIDE), resume=True, **options)
+    assert (again.counts()[0], again.counts()[2]) == (TRIALS + 5, 0)
+
+
+def test_a_study_of_another_space_is_not_joined(postgresql: str, tmp_path: Path) -> None:
+    options = {"storage": postgresql, "study_name": "spaces", "sampler": "random"}
+    sweep(tmp_path / "a", 3, given=space(), **options)
+    with pytest.raises(InputError, match=r"space.cluster.npu.*--study-name"):
+        sweep(tmp_path / "b", 3, given=space(cluster={**tiny()["cluster"], "npu": "b200"}), **options)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_wrong_password_is_told_without_it(postgresql: str, given: Path) -> None:
+    wrong = postgresql.replace(PASSWORD, "wrong-word")
+    done = dse("optimize", given, "--storage", wrong, "--out", given.parent / "run")
+    assert done.returncode == 2
+    assert "password authentication failed" in done.stderr
+    assert "wrong-word" not in done.stderr
+    assert "dse:***@127.0.0.1" in done.stderr
+    assert not (given.parent / "run").exists()
+
+
+def outcome(key: str) -> Outcome:
+    return Outcome(key, "feasible", {"iteration_time": 1.0, "cost.total": 2.0}, {"valid": 0.0}, {})
+
+
+def test_of_two_claims_to_a_design_the_first_wins_and_both_drivers_know(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    one, two = (SharedStudy(url, "claims", space().objectives) for _ in range(2))
+    assert one.join({"what": 1}) == (0, {"what": 1})
+    assert two.join({"what": 2}) == (1, {"what": 1})
+    try:
+        for study, keys in ((one, "ab"), (two, "bc")):
+            for key in keys:
+                study.claim(key, {}, None, False, None)
+        owners = {claim.key: claim.driver for claim in one.claims()}
+        assert owners == {claim.key: claim.driver for claim in two.claims()}
+        assert owners == {"a": one.driver, "b": one.driver, "c": two.driver}
+        mine = next(claim for claim in two.claims() if claim.key == "c")
+        assert two.finish(mine, outcome("c"))
+        one.release(mine)  # too late: it is finished
+        assert [claim.outcome for claim in one.claims() if claim.key == "c"] == [outcome("c")]
+    finally:
+        two.leave()
+        one.leave()
+    late = SharedStudy(url, "claims", space().objectives)
+    assert [claim.key for claim in late.claims()] == ["c"]
+    late.leave()
+
+
+def test_a_driver_that_comes_back_from_the_dead_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.claims.STALE_SECONDS", 0.0)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    one, two = (SharedStudy(url, "claims", space().objectives) for _ in range(2))
+    one.join({})
+    one.claim("a", {}, None, False, None)
+    mine = one.claims()[0]
+    two.join({})
+    try:
+        assert [claim.key for claim in two.claims()] == ["a"]
+        time.sleep(0.01)
+        assert two.claims() == []
+        assert not one.finish(mine, outcome("a"))
+        two.claim("a", {}, None, False, None)
+        assert [claim.driver for claim in two.claims()] == [two.driver]
+    finally:
+        two.leave()
+        one.leave()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("nonsense", "a storage such as postgresql"),
+        ("postgresql+no_such_driver://u:secret@h/d", "a storage such as postgresql"),
+        ("mysql+a_driver_that_is_not_there://u:secret@h/d", "a storage such as postgresql"),
+    ],
+)
+def test_a_storage_that_cannot_be_opened_is_told_without_its_password(url: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        open_storage(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_is_shown_without_its_password() -> None:
+    assert shown("postgresql+psycopg://me:p@ss:w@host:1/d") == "postgresql+psycopg://me:***@host:1/d"
+    assert shown("sqlite:///a.db") == "sqlite:///a.db"
+
+
+def test_what_every_driver_gets_is_told_apart_from_a_study_of_one(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "sampler": "exhaustive"}
+    found = sweep(tmp_path / "a", 130, given=space(), **options)
+    assert (found.ended, found.counts()[0]) == ("exhausted", 120)
+    with pytest.raises(InputError, match=r'shared: "tiny" -> null'):
+        sweep(tmp_path / "a", 130, given=space(), resume=True, sampler="exhaustive")
