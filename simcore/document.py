@@ -59,7 +59,11 @@ _Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.v
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what this module's loader would not read as text."""
+    """Quotes what this module's loader would not read as text; writes what is shared in full wherever it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Documents are trees."""
+        return True
 
 
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
