@@ -15,6 +15,7 @@ from dse.evaluate import Evaluator
 from dse.objective import losses
 from dse.pareto import front_mask
 from dse.run import Settings, load_record, optimize
+from dse.search import resolve
 from dse.search.branch import Brancher
 from dse.search.exact import Exact
 from dse.search.parts import Parts
@@ -71,6 +72,7 @@ PARALLEL: list[dict[str, Any]] = [
     {"microbatch": {"choice": [1, 4]}, "recompute": {"choice": ["none", "full"]}},
     {"interleave": {"choice": [1, 2]}, "sequence_parallel": {"choice": [False, True]}, "bucket": "1 MB"},
     {"schedule": {"choice": ["1f1b", "gpipe"]}, "zero": 2},
+    {"schedule": {"choice": ["1f1b", "zero_bubble"]}, "zero": {"choice": [0, 1]}},
 ]
 CONSTRAINTS = [["fits"], ["fits", "parallelism.tensor <= 4", "cost.total <= 200000"], ["fits", "bubble <= 0.1"], []]
 DEGREES = {"product": 8, "of": ["tensor", "pipeline", "data"]}
@@ -124,7 +126,7 @@ def exact(given_space: Space, batch: int, trials: int = 10**6) -> tuple[dict[str
     return nondominated(found), sampler.proof()
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces(), st.sampled_from([1, 8]))
 def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> None:
     expected = brute_force(given_space)
@@ -137,7 +139,7 @@ def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> Non
             assert proof["bounds"][objective.name] == objective.sign * min(row[column] for row in expected.values())
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces(), st.integers(0, 12))
 def test_no_design_beats_what_is_proved_where_the_trials_end_early(given_space: Space, trials: int) -> None:
     expected = brute_force(given_space)
@@ -150,7 +152,7 @@ def test_no_design_beats_what_is_proved_where_the_trials_end_early(given_space: 
             assert not front or best <= min(row[column] for row in front.values())
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_spaces())
 def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
     parts = Parts.of(given_space)
@@ -218,11 +220,26 @@ def test_a_study_is_the_same_to_the_byte_for_any_number_of_jobs(tmp_path: Path) 
 
 
 def test_where_the_trials_end_the_gap_is_said(tmp_path: Path) -> None:
-    assert run(space(), tmp_path / "short", 3) == "trials"
+    assert run(space(), tmp_path / "short", 1) == "trials"
     record = load_record(tmp_path / "short")
     assert record.proof is not None
     assert not record.proof["complete"]
     assert record.proof["open"] is None or record.proof["open"] > 0
+
+
+def test_auto_proves_what_it_can_finish() -> None:
+    finite, endless = space(), space(system={"chunks": {"range": [1, 10**6]}})
+    assert [resolve("auto", given, "fast") for given in (finite, endless)] == ["exact", "guided"]
+    assert resolve("auto", finite) == resolve("auto", finite, "reference_links") == "guided"
+
+
+def test_workloads_without_proven_bounds_of_many_networks_are_refused() -> None:
+    document = tiny(constraints=[], objectives={"minimize": ["iteration_time"]})
+    document["workload"] = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 64, "output_length": 4}
+    served = space(document)
+    assert resolve("auto", served, "fast") == "guided"
+    with pytest.raises(InputError, match="another kind of workload"):
+        Exact(served, 0)
 
 
 def test_an_engine_of_another_model_is_refused(tmp_path: Path) -> None:

@@ -79,14 +79,14 @@ def test_every_proposal_is_a_document_of_sound_form_from_the_space(sampler: str)
         assert problems == []
 
 
-@every_sampler
+@every_searcher
 def test_a_study_holds_distinct_designs_only(tmp_path: Path, sampler: str) -> None:
     ended, outcomes = search(roomy(sampler), tmp_path, sampler, 60)
     assert ended == "trials"
     assert len({outcome.key for outcome in outcomes}) == len(outcomes) == 60
 
 
-@every_sampler
+@every_searcher
 def test_a_search_of_a_finite_space_ends_when_nothing_new_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
 ) -> None:
@@ -193,5 +193,5 @@ def test_exhaustive_refuses_a_continuous_hole() -> None:
 
 @pytest.mark.parametrize("chunks", [{"range": [1, 10]}, {"range": [1, 100]}])
 def test_auto_is_guided_and_any_other_name_is_itself(chunks: Any) -> None:
-    assert resolve("auto", space(system={"chunks": chunks}), 40) == "guided"
-    assert resolve("tpe", space(system={"chunks": chunks}), 40) == "tpe"
+    assert resolve("auto", space(system={"chunks": chunks})) == "guided"
+    assert resolve("tpe", space(system={"chunks": chunks})) == "tpe"
