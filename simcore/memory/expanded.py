@@ -133,6 +133,8 @@ def _edited(program: Program, edit: _Slower | _Optimizer) -> Program:
             forward=segments(part.forward),
             backward=segments(part.backward),
             last_backward=segments(part.last_backward),
+            weights=segments(part.weights),
+            last_weights=segments(part.last_weights),
         )
         for part in program.parts
     )

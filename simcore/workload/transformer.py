@@ -25,9 +25,24 @@ WORKSPACE = 32 * 2**20
 Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
+MOST_PROGRAMS = 512
+_programs: dict[tuple[object, ...], Program] = {}
+"""The latest Programs, by all that they follow from: many designs of a search differ in their network alone."""
+
+
 @once
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
+    key = (design.workload, design.parallelism, design.data, design.cluster.npu.curve is not None)
+    found = _programs.get(key)
+    if found is None:
+        if len(_programs) >= MOST_PROGRAMS:
+            del _programs[next(iter(_programs))]
+        found = _programs[key] = _program(design)
+    return found
+
+
+def _program(design: Design) -> Program:
     workload, p = design.workload, design.parallelism
     assert isinstance(workload, TransformerWorkload)
     virtual = p.pipeline * p.interleave
