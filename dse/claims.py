@@ -19,13 +19,13 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.trial import TrialState
 
-from dse.evaluate import Outcome
+from dse.evaluate import Outcome, read_outcome, written
 from dse.objective import Objective
 from simcore.problem import InputError, Problem
 
@@ -189,7 +189,7 @@ class SharedStudy:
         try:
             for name, value in constrained.system_attrs.items():
                 self._storage.set_trial_system_attr(number, name, value)
-            self._storage.set_trial_user_attr(number, "outcome", json.dumps(asdict(outcome)))
+            self._storage.set_trial_user_attr(number, "outcome", written(outcome))
             self._storage.set_trial_state_values(number, TrialState.FAIL if failed else TrialState.COMPLETE, values)
         except optuna.exceptions.UpdateFinishedTrialError:
             return False
@@ -227,5 +227,5 @@ def _claim(trial: Any) -> Claim | None:
         told["smooth"],
         told["params"],
         attributes["driver"],
-        None if outcome is None else Outcome(**json.loads(outcome)),
+        None if outcome is None else read_outcome(outcome),
     )

@@ -9,9 +9,10 @@ document, same outcome.
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -48,6 +49,17 @@ class Outcome:
     error: str | None = None
     workloads: tuple[TunedRecord, ...] = ()
     """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
+
+
+def written(outcome: Outcome) -> str:
+    """An outcome as text that `read_outcome` reads."""
+    return json.dumps(asdict(outcome))
+
+
+def read_outcome(text: str) -> Outcome:
+    """The outcome that `written` wrote."""
+    data = json.loads(text)
+    return Outcome(**{**data, "workloads": tuple(TunedRecord(**workload) for workload in data["workloads"])})
 
 
 class Evaluate(Protocol):

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import optuna
@@ -30,7 +29,7 @@ from ray.tune.search import Searcher
 from ray.tune.search.optuna import OptunaSearch
 
 from dse.draw import RecordedDraw
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate import Evaluator, Outcome, written
 from dse.search.optuna_sampler import MAKERS, OptunaDraw
 from dse.search.replay import finished
 from dse.space import Space
@@ -56,7 +55,7 @@ class DesignTrainable(tune.Trainable):
         filled = self._space.fill(RecordedDraw(self.config["draws"], self.config["smooth"]))
         outcome = self._evaluator(filled.document)
         values = {o.name: outcome.values.get(o.name, math.nan) for o in self._space.objectives}
-        found = {"state": outcome.state, "key": outcome.key, "outcome": json.dumps(asdict(outcome))}
+        found = {"state": outcome.state, "key": outcome.key, "outcome": written(outcome)}
         return values | found | {"done": True}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:

@@ -7,7 +7,6 @@ which this program never loads from a run folder; they are written to a temporar
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.draw import RecordedDraw
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate import Evaluator, Outcome, read_outcome
 from dse.execute.ray_cluster import check_address, check_installed, connect
 from dse.execute.where import Where
 from dse.space import Space
@@ -119,9 +118,7 @@ def _recorder(study: TunedStudy) -> Any:
 
         def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
             """A trial has its result."""
-            self.append(
-                trial.config["draws"], trial.config["smooth"], Outcome(**json.loads(trial.last_result["outcome"]))
-            )
+            self.append(trial.config["draws"], trial.config["smooth"], read_outcome(trial.last_result["outcome"]))
 
         def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
             """A trial's process died."""
