@@ -15,13 +15,13 @@ from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.relax import least_times, time_key
+from dse.screen import cluster_metrics
 from dse.space import Space
-from simcore.bound import bound
+from simcore.bound import bound_of_any
 from simcore.cost.price import cluster_cost, price_problems, unit_price
-from simcore.cost.running import electricity, per_token, racks
+from simcore.cost.running import electricity, per_token
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.load import parse_design
-from simcore.memory.expanded import capacity
 from simcore.quantity import parse, write
 from simcore.result import METRICS
 from simcore.workload.counts import forward_flops
@@ -138,13 +138,7 @@ def _proven(design: Design, least: float | None) -> dict[str, float | None]:
         raise ValueError("a shape without a price")
     cost = cluster_cost(design)
     proven: dict[str, float | None] = {
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-        "memory.capacity": capacity(design),
-        "racks": float(racks(design)),
+        **cluster_metrics(design),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
@@ -152,9 +146,7 @@ def _proven(design: Design, least: float | None) -> dict[str, float | None]:
         "fits": 1.0,
     }
     if not isinstance(design.workload, CollectiveWorkload):
-        document = design.document()
-        whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
-        free = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
+        free = bound_of_any(design)
         proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
         if least is not None and isinstance(design.workload, TransformerWorkload):
             seconds = max(free["iteration_time"] or 0.0, least)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate import Outcome
 from dse.execute import Executor, make_executor
-from dse.run import Settings, differences, earlier_trials, optimize, study_document
+from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
 from dse.space import Space
 from dse.store import Journal, check_folder, write_study
@@ -90,8 +90,7 @@ def _shared(
         before, first = shared.join(document)
         _check_shared(name, first, document)
         sampler = make_sampler(sampler_name, space, own_seed(settings.seed, before))
-        evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
-        executor = make_executor(evaluator, where=settings.where)
+        executor = make_executor(evaluator_of(space, settings), where=settings.where)
         on_executor(executor)
         try:
             check_folder(folder)

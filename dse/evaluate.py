@@ -20,9 +20,9 @@ from dse.constraint import Constraint
 from dse.objective import Objective
 from dse.record import State, TunedRecord
 from dse.screen import Screened
-from simcore.bound import bound
+from simcore.bound import bound, bound_of_any
 from simcore.cost.price import cluster_cost, price_problems
-from simcore.design import CollectiveWorkload, Design
+from simcore.design import Design
 from simcore.engine.named import engine_named
 from simcore.load import parse_design
 from simcore.problem import Problem
@@ -153,12 +153,7 @@ class Evaluator:
 
     def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
-        partial = {
-            "workload": document["workload"],
-            "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus},
-            "cost": document["cost"],
-        }
-        proven = bound(partial) if not isinstance(design.workload, CollectiveWorkload) else {}
+        proven = bound_of_any(design)
         if not price_problems(design):
             cost = cluster_cost(design)
             proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}

@@ -69,20 +69,28 @@ def known_before(constraint: Constraint, design: Design) -> bool:
     return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
 
 
-def bounds_before(design: Design) -> dict[str, float | None]:
-    """The metrics that are exact before simulation."""
+def cluster_metrics(design: Design) -> dict[str, float | None]:
+    """The metrics that a cluster has whatever runs on it."""
     cost = cluster_cost(design)
-    memory: Memory | None = None
-    if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_of(design, program_of(design))
     return {
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.capacity": capacity(design),
-        "fits": float(memory is None or fits(design, memory)),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,
         "cost.memory": cost.memory,
         "npus": float(design.cluster.npus),
+        "memory.capacity": capacity(design),
         "racks": float(racks(design)),
+    }
+
+
+def bounds_before(design: Design) -> dict[str, float | None]:
+    """The metrics that are exact before simulation."""
+    memory: Memory | None = None
+    if not isinstance(design.workload, CollectiveWorkload):
+        memory = memory_of(design, program_of(design))
+    peak = None if memory is None else memory.peak
+    return {
+        **cluster_metrics(design),
+        "memory.peak": peak,
+        "fits": float(memory is None or fits(design, memory)),
     }

@@ -59,6 +59,15 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     return _bound_partial(design)
 
 
+def bound_of_any(design: Design) -> Bounds:
+    """What no design of its workload can beat on as many of its NPUs; nothing of a single collective."""
+    if isinstance(design.workload, CollectiveWorkload):
+        return {}
+    document = design.document()
+    cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
+    return _bound_partial({"workload": document["workload"], "cluster": cluster, "cost": document["cost"]})
+
+
 def _bound_design(design: Design) -> Bounds:
     if isinstance(design.workload, CollectiveWorkload):
         groups = collective_groups(design)

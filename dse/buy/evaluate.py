@@ -22,14 +22,12 @@ from dse.evaluate import VALID, Outcome
 from dse.fill import Filled
 from dse.objective import Direction, Objective
 from dse.record import State, TunedRecord
-from dse.screen import known_before
+from dse.screen import cluster_metrics, known_before
 from dse.space import Space
-from simcore.bound import bound
-from simcore.cost.price import cluster_cost, price_problems
-from simcore.cost.running import racks
-from simcore.design import CollectiveWorkload, Design
+from simcore.bound import bound_of_any
+from simcore.cost.price import price_problems
+from simcore.design import Design
 from simcore.load import parse_design
-from simcore.memory.expanded import capacity
 from simcore.problem import dotted
 from simcore.result import METRICS, Result
 
@@ -156,27 +154,9 @@ def _of_cluster(constraint: Constraint) -> bool:
     )
 
 
-def cluster_metrics(design: Design) -> dict[str, float | None]:
-    """The metrics that a cluster has whatever runs on it."""
-    cost = cluster_cost(design)
-    return {
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-        "memory.capacity": capacity(design),
-        "racks": float(racks(design)),
-    }
-
-
 def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str, float]:
     """What no software of the design's workload can beat on its cluster; 0 where nothing is proven."""
-    proven: dict[str, float | None] = {}
-    if not isinstance(design.workload, CollectiveWorkload):
-        document = design.document()
-        whole = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
-        proven = bound({"workload": document["workload"], "cluster": whole, "cost": document["cost"]})
+    proven = bound_of_any(design)
     if not price_problems(design):
         proven = {**proven, **cluster_metrics(design)}
     return {objective.name: proven.get(objective.name) or 0.0 for objective in objectives}

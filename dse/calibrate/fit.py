@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dse.measured import Measured
 from simcore.design import Design, TransformerWorkload
+from simcore.once import changed
 from simcore.problem import InputError, Problem
 from simcore.simulate import simulate
 from simcore.spec import Curve
@@ -76,9 +77,7 @@ class Sample:
         """Predicted iteration time with `curve` in place of the NPU's own [s]."""
         cluster = self.design.cluster
         npu = cluster.npu.model_copy(update={"curve": curve})
-        changed = self.design.model_copy(update={"cluster": cluster.model_copy(update={"npu": npu})})
-        changed.__dict__.pop("key", None)
-        return simulate(changed).iteration_time_s
+        return simulate(changed(self.design, cluster=cluster.model_copy(update={"npu": npu}))).iteration_time_s
 
 
 def samples(rows: Sequence[Measured], parameters: int) -> list[Sample]:

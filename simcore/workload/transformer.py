@@ -6,11 +6,10 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache
 
 from simcore.design import Design, TransformerWorkload
-from simcore.once import once
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
@@ -25,24 +24,23 @@ WORKSPACE = 32 * 2**20
 Engine's, and four more where experts' products run side by side on streams of their own."""
 
 
-MOST_PROGRAMS = 512
-_programs: dict[tuple[object, ...], Program] = {}
-"""The latest Programs, by all that they follow from: many designs of a search differ in their network alone."""
+@dataclass(frozen=True)
+class _Alike:
+    """Designs are alike in their Program where their keys are equal: many of a search differ in their network alone."""
+
+    key: tuple[object, ...]
+    design: Design = field(compare=False)
 
 
-@once
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
-    key = (design.workload, design.parallelism, design.data, design.cluster.npu.curve is not None)
-    found = _programs.get(key)
-    if found is None:
-        if len(_programs) >= MOST_PROGRAMS:
-            del _programs[next(iter(_programs))]
-        found = _programs[key] = _program(design)
-    return found
+    traced = design.cluster.npu.curve is not None
+    return _program(_Alike((design.workload, design.parallelism, design.data, traced), design))
 
 
-def _program(design: Design) -> Program:
+@lru_cache(maxsize=512)
+def _program(alike: _Alike) -> Program:
+    design = alike.design
     workload, p = design.workload, design.parallelism
     assert isinstance(workload, TransformerWorkload)
     virtual = p.pipeline * p.interleave

@@ -89,15 +89,19 @@ class Groups(Cluster):
         sizes = [slices[0].part.members for slices in self.placement.values()]
         return tuple(accumulate(sizes, initial=0))[:-1]
 
+    def _found(self, npu: int) -> tuple[int, int]:
+        """Number of the group of an NPU, and its rank there."""
+        place = npu % self.design.cluster.dimensions[0].size
+        number = bisect_right(self.starts, place) - 1
+        return number, place - self.starts[number]
+
     def group(self, npu: int) -> str:
         """The group of an NPU."""
-        place = npu % self.design.cluster.dimensions[0].size
-        return tuple(self.placement)[bisect_right(self.starts, place) - 1]
+        return tuple(self.placement)[self._found(npu)[0]]
 
     def digit(self, npu: int, where: GroupSlice) -> int:
         """See `Cluster.digit`."""
-        place = npu % self.design.cluster.dimensions[0].size
-        return place - self.starts[bisect_right(self.starts, place) - 1]
+        return self._found(npu)[1]
 
 
 def slowdowns(design: Design) -> Sequence[float]:
