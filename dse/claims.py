@@ -27,6 +27,7 @@ from optuna.trial import TrialState
 
 from dse.evaluate import Outcome, read_outcome, written
 from dse.objective import Objective
+from dse.search.base import Drawn
 from simcore.problem import InputError, Problem
 
 BEAT_SECONDS = 5.0
@@ -40,8 +41,7 @@ class Claim:
 
     number: int
     key: str
-    draws: dict[str, Any] | None
-    smooth: bool
+    drawn: Drawn | None
     params: dict[str, Any]
     driver: str
     outcome: Outcome | None
@@ -166,11 +166,9 @@ class SharedStudy:
                 dead.add(driver)
         return dead
 
-    def claim(
-        self, key: str, params: Mapping[str, Any], draws: Mapping[str, Any] | None, smooth: bool, trial: Any
-    ) -> None:
-        """Claim a design; `claims` says who owns it. `trial` is the sampler's own, or None."""
-        told = json.dumps({"params": dict(params), "draws": None if draws is None else dict(draws), "smooth": smooth})
+    def claim(self, key: str, params: Mapping[str, Any], drawn: Drawn | None, trial: Any) -> None:
+        """Claim a design; `claims` says who owns it. `trial` is the sampler's own where that is of Optuna, or None."""
+        told = json.dumps({"params": dict(params), "drawn": drawn and [dict(drawn.values), drawn.smooth]})
         self._study.add_trial(
             optuna.trial.create_trial(
                 state=TrialState.RUNNING,
@@ -223,8 +221,7 @@ def _claim(trial: Any) -> Claim | None:
     return Claim(
         trial.number,
         attributes["key"],
-        told["draws"],
-        told["smooth"],
+        None if told["drawn"] is None else Drawn(*told["drawn"]),
         told["params"],
         attributes["driver"],
         None if outcome is None else read_outcome(outcome),

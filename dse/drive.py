@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dse.evaluate import Outcome
-from dse.execute import Executor, make_executor
+from dse.execute import make_executor
 from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
 from dse.space import Space
 from dse.store import Journal, check_folder, write_study
+from dse.watch import WATCHER, Watcher
 from simcore.problem import InputError, Problem
 
 
@@ -21,29 +20,22 @@ def drive(
     settings: Settings,
     folder: Path,
     resume: bool,
-    on_trial: Callable[[int, Outcome], None],
-    on_start: Callable[[str, int], None],
-    on_executor: Callable[[Executor], None] = lambda executor: None,
-    on_note: Callable[[str], None] = lambda text: None,
+    watcher: Watcher = WATCHER,
 ) -> str:
     """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
     if settings.executor == "ray-tune":
         if settings.storage is not None:
             raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
-        return _tuned(space, settings, folder, resume, on_trial, on_start)
+        if space.jobs:
+            fix = "use --executor ray or local: Ray Tune's trials are designs, not clusters with a search in each"
+            raise InputError([Problem(("--executor",), "a space without workloads for ray-tune", "one", fix)], "study")
+        return _tuned(space, settings, folder, resume, watcher)
     if settings.storage is not None:
-        return _shared(space, settings, folder, resume, on_trial, on_start, on_executor)
-    return optimize(space, settings, folder, resume, on_trial, on_start, on_executor, on_note)
+        return _shared(space, settings, folder, resume, watcher)
+    return optimize(space, settings, folder, resume, watcher)
 
 
-def _tuned(
-    space: Space,
-    settings: Settings,
-    folder: Path,
-    resume: bool,
-    on_trial: Callable[[int, Outcome], None],
-    on_start: Callable[[str, int], None],
-) -> str:
+def _tuned(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
     """`optimize` through Ray Tune."""
     from dse.tuned_study import TunedStudy, check_tune
 
@@ -52,9 +44,9 @@ def _tuned(
     known = earlier_trials(space, folder, resume, document)
     check_folder(folder)
     write_study(folder, document)
-    on_start(sampler, len(known))
+    watcher.start(sampler, len(known))
     journal = Journal(folder, space.name, space.objectives)
-    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, on_trial)
+    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, watcher.trial)
     try:
         return study.run(settings.trials, settings.timeout)
     except KeyboardInterrupt:
@@ -63,15 +55,7 @@ def _tuned(
         journal.close()
 
 
-def _shared(
-    space: Space,
-    settings: Settings,
-    folder: Path,
-    resume: bool,
-    on_trial: Callable[[int, Outcome], None],
-    on_start: Callable[[str, int], None],
-    on_executor: Callable[[Executor], None],
-) -> str:
+def _shared(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
     """`optimize` as one of several drivers of a study in a storage."""
     from dse.claims import SharedStudy
     from dse.shared import SharedSearch, own_seed
@@ -91,14 +75,14 @@ def _shared(
         _check_shared(name, first, document)
         sampler = make_sampler(sampler_name, space, own_seed(settings.seed, before))
         executor = make_executor(evaluator_of(space, settings), where=settings.where)
-        on_executor(executor)
+        watcher.watch(executor)
         try:
             check_folder(folder)
             write_study(folder, document)
-            on_start(sampler_name, len(known))
+            watcher.start(sampler_name, len(known))
             journal = Journal(folder, space.name, space.objectives)
             numbers = {stored.number for stored in known}
-            search = SharedSearch(space, sampler, executor, journal, shared, on_trial, numbers)
+            search = SharedSearch(space, sampler, executor, journal, shared, watcher.trial, numbers)
             try:
                 return search.run(settings.trials, settings.timeout)
             except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from dse.bound import space_bounds
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
-from dse.evaluate import Evaluate, Evaluator, Outcome
-from dse.execute import Executor, Where, make_executor
+from dse.evaluate import Evaluate, Evaluator
+from dse.execute import Where, make_executor
 from dse.record import Purchase, StudyRecord
 from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.settings import sampler_problems
@@ -39,6 +39,7 @@ from dse.store import (
     write_study,
 )
 from dse.study import Study
+from dse.watch import WATCHER, Watcher
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem, dotted
@@ -225,10 +226,7 @@ def optimize(
     settings: Settings,
     folder: Path,
     resume: bool,
-    on_trial: Callable[[int, Outcome], None],
-    on_start: Callable[[str, int], None],
-    on_executor: Callable[[Executor], None] = lambda executor: None,
-    on_note: Callable[[str], None] = lambda text: None,
+    watcher: Watcher = WATCHER,
 ) -> str:
     """Run a study into `folder`; why it ended (a reason of `dse.stop`, `exhausted`, `interrupted`).
 
@@ -239,18 +237,18 @@ def optimize(
     sampler = make_sampler(sampler_name, space, settings.seed)
     if isinstance(sampler, Prover):
         _check_provable(settings.engine)
-        sampler.on_note = on_note
+        sampler.on_note = watcher.note
     document = study_document(space, settings, sampler_name)
     known = {stored.outcome.key: stored.outcome for stored in earlier_trials(space, folder, resume, document)}
     evaluator = evaluator_of(space, settings)
     executor = make_executor(evaluator, where=settings.where)
-    on_executor(executor)
+    watcher.watch(executor)
     try:
         check_folder(folder)
         write_study(folder, document)
-        on_start(sampler_name, len(known))
+        watcher.start(sampler_name, len(known))
         journal = Journal(folder, space.name, space.objectives)
-        study = Study(space, sampler, executor, journal, known, on_trial)
+        study = Study(space, sampler, executor, journal, known, watcher.trial)
         try:
             return study.run(limits)
         except KeyboardInterrupt:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from dse.claims import Claim, SharedStudy
 from dse.evaluate import Outcome
@@ -20,10 +19,8 @@ from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.search.exhaustive import Exhaustive
 from dse.search.optuna_sampler import OptunaSampler
-from dse.search.replay import finished
 from dse.space import Space
 from dse.store import Journal
-from simcore.load import parse_design
 
 MOST_REPEATS = 100
 WAIT_SECONDS = 0.5
@@ -73,25 +70,22 @@ class SharedSearch:
             proposal = self.sampler.ask()
             if proposal is None:
                 break
-            design, problems = parse_design(proposal.filled.document)
-            if design is None:
-                raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-            if design.key in taken:
+            key = self.space.key(proposal.filled)
+            if key in taken:
                 self.sampler.reject(proposal)
                 # Where a space is gone through in order, what others have done is no sign that its end is near.
                 repeats += not isinstance(self.sampler, Exhaustive)
                 continue
             repeats = 0
-            taken.add(design.key)
-            batch.append((design.key, proposal))
+            taken.add(key)
+            batch.append((key, proposal))
         return batch
 
     def _claim(self, batch: list[tuple[str, Proposal]], trials: int) -> list[tuple[Claim, Proposal]]:
         """Claim a batch; what of it is this driver's."""
-        smooth = isinstance(self.sampler, OptunaSampler) and self.sampler.smooth
         for key, proposal in batch:
-            draws = None if proposal.handle is None else proposal.handle.params
-            self.shared.claim(key, proposal.filled.params, draws, smooth, proposal.handle)
+            trial = proposal.handle if isinstance(self.sampler, OptunaSampler) else None
+            self.shared.claim(key, proposal.filled.params, self.sampler.drawn(proposal), trial)
         proposals = dict(batch)
         mine: list[tuple[Claim, Proposal]] = []
         owned = {
@@ -128,18 +122,10 @@ class SharedSearch:
             self.journal.append(claim.number, claim.params, outcome)
             self.on_trial(self._trials, outcome)
             self._trials += 1
-            if claim.number not in self._told:
-                self._learn(claim, outcome)
+            if claim.number not in self._told and claim.drawn is not None and outcome.state != "failed":
+                row = losses(self.space.objectives, [outcome.values])[0]
+                self.sampler.learn(claim.drawn, tuple(map(float, row)), outcome.violations)
         self.journal.synchronise()
-
-    def _learn(self, claim: Claim, outcome: Outcome) -> None:
-        """Tell the sampler another driver's trial, where it is of the sampler's own kind."""
-        sampler: Any = self.sampler
-        alike = isinstance(sampler, OptunaSampler) and claim.smooth == sampler.smooth
-        if alike and claim.draws is not None and outcome.state != "failed":
-            row = losses(self.space.objectives, [outcome.values])[0]
-            trial = finished(self.space, claim.draws, claim.smooth, list(map(float, row)), outcome.violations)
-            sampler.learn(trial)
 
 
 def own_seed(seed: int, others: int) -> int:

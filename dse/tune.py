@@ -30,6 +30,7 @@ from ray.tune.search.optuna import OptunaSearch
 
 from dse.draw import RecordedDraw
 from dse.evaluate import Evaluator, Outcome, written
+from dse.search.base import Drawn
 from dse.search.optuna_sampler import MAKERS, OptunaDraw
 from dse.search.replay import finished
 from dse.space import Space
@@ -134,7 +135,7 @@ class SpaceSearch(OptunaSearch):
         self._seen.add(outcome.key)
         if draws is not None and outcome.state != "failed":
             values = [outcome.values[objective.name] for objective in self._design_space.objectives]
-            self.study.add_trial(finished(self._design_space, draws, self._smooth, values, outcome.violations))
+            self.study.add_trial(finished(self._design_space, Drawn(draws, self._smooth), values, outcome.violations))
 
     @property
     def study(self) -> Any:

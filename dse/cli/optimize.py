@@ -106,12 +106,12 @@ def run(options: argparse.Namespace) -> int:
         folder.rename(kept)
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
+    from dse.cli.interrupt import Interrupt
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
 
-    with Progress(space, settings.trials) as progress, _quiet(settings.executor):
-        notes = (progress.watch, progress.note)
-        ended = drive(space, settings, folder, options.resume, progress.trial, progress.start, *notes)
+    with Interrupt() as interrupt, Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
+        ended = drive(space, settings, folder, options.resume, progress)
     record = load_record(folder)
     write_reports(record, folder)
     if options.json:

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dse.cli.interrupt import Interrupt
 from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.objective import losses
 from dse.pareto import front_mask
 from dse.space import Space
+from dse.watch import Watcher
 
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
@@ -28,11 +30,11 @@ def _limit(trials: int) -> str:
     return f"{trials} trials" if trials < ENDLESS else "as many trials as it needs"
 
 
-class Progress:
+class Progress(Watcher):
     """Shows how a study goes, from its first trial to its last."""
 
-    def __init__(self, space: Space, trials: int) -> None:
-        self._space, self._trials = space, trials
+    def __init__(self, space: Space, trials: int, interrupt: Interrupt) -> None:
+        self._space, self._trials, self._interrupt = space, trials, interrupt
         self._points = np.empty((0, len(space.objectives)))
         self._done = self._fresh = 0
         self._begun = self._shown = time.monotonic()
@@ -72,6 +74,7 @@ class Progress:
 
     def trial(self, number: int, outcome: Outcome) -> None:
         """One more trial is done."""
+        self._interrupt.look()
         self._done = number + 1
         self._fresh += 1
         if outcome.state == "feasible":
@@ -92,6 +95,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """What the sampler is doing while there are no trials."""
+        self._interrupt.look()
         now = time.monotonic()
         if self._live is not None and now - self._shown > REDRAW_SECONDS:
             self._shown = now

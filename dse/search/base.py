@@ -26,6 +26,14 @@ class Proposal:
     """The design, where the sampler has it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a sampler drew for a proposal, by name: `space.fill(RecordedDraw(values, smooth))` gives it again."""
+
+    values: Mapping[str, Any]
+    smooth: bool
+
+
 class Sampler(ABC):
     """A way to choose which designs to try. Same space, seed and outcomes: same proposals."""
 
@@ -43,6 +51,15 @@ class Sampler(ABC):
     @abstractmethod
     def reject(self, proposal: Proposal) -> None:
         """The proposal repeats an earlier one, or failed: it teaches nothing."""
+
+    def drawn(self, proposal: Proposal) -> Drawn | None:
+        """What was drawn for a proposal, for the samplers of other drivers; None where they could not learn from it."""
+        return None
+
+    def learn(  # noqa: B027  # most have nothing to learn
+        self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]
+    ) -> None:
+        """Take in what became of another driver's proposal, where it is of a kind that this sampler can learn from."""
 
 
 class Prover(Sampler):

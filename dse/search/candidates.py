@@ -69,8 +69,13 @@ class Candidates:
 
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
-        draw = GeneDraw(self.generator, given)
-        return self.of(self.space.fill(draw), draw.genes, estimated)
+        filled, genes = self.filled({name: gene.value for name, gene in given.items()})
+        return self.of(filled, genes, estimated)
+
+    def filled(self, values: Mapping[str, float]) -> tuple[Filled, Genes]:
+        """A document filled with what genes are known to have drawn, the others drawn at random; and all its genes."""
+        draw = GeneDraw(self.generator, values)
+        return self.space.fill(draw), draw.genes
 
     def of(self, filled: Filled, genes: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of a filled document, without estimates where these are not asked; None where seen before."""

@@ -38,10 +38,10 @@ Genes = dict[str, Gene]
 
 @dataclass
 class GeneDraw:
-    """Fills a space from `given` genes, and at random where they say nothing; `genes` are those that were used."""
+    """Fills a space from `given` values of genes, at random where they say nothing; `genes` are those used."""
 
     generator: np.random.Generator
-    given: Mapping[str, Gene] = field(default_factory=dict)
+    given: Mapping[str, float] = field(default_factory=dict)
     genes: Genes = field(default_factory=dict)
     smooth: bool = False
 
@@ -50,7 +50,7 @@ class GeneDraw:
         if count == 1:
             return 0
         known = self.given.get(name)
-        value = min(int(known.value), count - 1) if known else self._like(name, count)
+        value = self._like(name, count) if known is None else min(int(known), count - 1)
         self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1)
         return value
 
@@ -61,8 +61,8 @@ class GeneDraw:
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         known = self.given.get(name)
-        if known:
-            value = min(max(known.value, low), high)
+        if known is not None:
+            value = min(max(known, low), high)
         else:
             share = float(self.generator.random())
             value = math.exp(math.log(low) + share * math.log(high / low)) if log else low + share * (high - low)
@@ -73,9 +73,9 @@ class GeneDraw:
     def _like(self, name: str, count: int) -> int:
         """A random index; of a split that was given for another budget, the same shares of this one."""
         hole, mark, _ = name.partition("#")
-        for other, gene in self.given.items() if mark else ():
+        for other, index in self.given.items() if mark else ():
             if other.startswith(f"{hole}#") and _parts(other) == _parts(name):
-                shares = composition(_units(other), _parts(other), int(gene.value))
+                shares = composition(_units(other), _parts(other), int(index))
                 return composition_index(apportion(_units(name), [float(share) for share in shares]))
         return random_below(self.generator, count)
 

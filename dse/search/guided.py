@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from dse.search.base import Proposal, Sampler
+from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
 from dse.search.promise import Judge
 from dse.space import Space
@@ -90,6 +90,24 @@ class Guided(Sampler):
 
     def reject(self, proposal: Proposal) -> None:
         """A design that fails is not proposed again, and teaches nothing."""
+
+    def drawn(self, proposal: Proposal) -> Drawn | None:
+        """See `Sampler.drawn`."""
+        return Drawn({name: gene.value for name, gene in proposal.handle.genes.items()}, smooth=False)
+
+    def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.learn`."""
+        if drawn.smooth:
+            return
+        filled, genes = self._candidates.filled(drawn.values)
+        candidate = self._candidates.of(filled, genes)
+        if candidate is None:  # seen here as well: if it waits to be proposed, it need not
+            key = self._space.key(filled)
+            candidate = next((other for other in self._pool if other.design.key == key), None)
+            if candidate is None:
+                return
+            self._pool.remove(candidate)
+        self._judge.tell(candidate, losses, violations)
 
     def _generation(self, count: int) -> list[Candidate]:
         """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""

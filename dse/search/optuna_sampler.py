@@ -14,12 +14,10 @@ from typing import Any
 
 import optuna
 
-from dse.search.base import Proposal, Sampler
+from dse.search.base import Drawn, Proposal, Sampler
+from dse.search.replay import MOST_CATEGORIES, finished
 from dse.space import Space
 from simcore.problem import InputError, Problem
-
-MOST_CATEGORIES = 100
-"""Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,14 @@ class OptunaSampler(Sampler):
             proposal.handle.set_constraint(name, violation)
         self._study.tell(proposal.handle, losses)
 
-    def learn(self, trial: Any) -> None:
-        """Take in a finished trial (`dse.search.replay.finished`) that this sampler did not propose."""
-        self._study.add_trial(trial)
+    def drawn(self, proposal: Proposal) -> Drawn | None:
+        """See `Sampler.drawn`."""
+        return Drawn(proposal.handle.params, self.smooth)
+
+    def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.learn`."""
+        if drawn.smooth == self.smooth:
+            self._study.add_trial(finished(self._space, drawn, losses, violations))
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""

@@ -12,9 +12,11 @@ from typing import Any
 import optuna
 
 from dse.draw import RecordedDraw
-from dse.fill import Filled
-from dse.search.optuna_sampler import MOST_CATEGORIES
+from dse.search.base import Drawn
 from dse.space import Space
+
+MOST_CATEGORIES = 100
+"""Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""
 
 
 @dataclass
@@ -45,27 +47,16 @@ class Distributions(RecordedDraw):
         return super().real(name, low, high, log)
 
 
-def refill(space: Space, draws: Mapping[str, Any], smooth: bool) -> tuple[Filled, dict[str, Any]]:
-    """The design that a sampler drew, and the distributions it drew from.
+def finished(space: Space, drawn: Drawn, losses: Sequence[float], violations: Mapping[str, float]) -> Any:
+    """A complete trial; `losses` and `violations` as of `Sampler.tell`.
 
-    Raises `KeyError` where the numbers are of another space; `optuna.trial.create_trial` raises `ValueError`.
+    Raises `KeyError` or `ValueError` where the numbers are of another space.
     """
-    source = Distributions(draws, smooth)
-    filled = space.fill(source)
-    return filled, source.found
-
-
-def finished(
-    space: Space,
-    draws: Mapping[str, Any],
-    smooth: bool,
-    losses: Sequence[float],
-    violations: Mapping[str, float],
-) -> Any:
-    """A complete trial; `losses` and `violations` as of `Sampler.tell`."""
-    _, distributions = refill(space, draws, smooth)
+    source = Distributions(drawn.values, drawn.smooth)
+    space.fill(source)
+    distributions = source.found
     return optuna.trial.create_trial(
-        params={name: draws[name] for name in distributions},
+        params={name: drawn.values[name] for name in distributions},
         distributions=distributions,
         values=list(losses),
         constraints=dict(violations),

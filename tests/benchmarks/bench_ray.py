@@ -25,6 +25,7 @@ from dse.drive import drive  # noqa: E402  # after the path
 from dse.evaluate import Outcome  # noqa: E402
 from dse.run import Settings  # noqa: E402
 from dse.space import Space, load_space  # noqa: E402
+from dse.watch import Watcher  # noqa: E402
 
 RUNS = 2
 DESIGNS = {"ms1": 2000, "ms5": 600, "ms50": 80}
@@ -34,13 +35,14 @@ def steady(space: Space, **settings: Any) -> tuple[float, float]:
     """Designs per second from the first outcome to the last, and the seconds before."""
     times: list[float] = []
 
-    def on_trial(number: int, outcome: Outcome) -> None:
-        assert outcome.state == "feasible", outcome.error
-        times.append(time.perf_counter())
+    class Clock(Watcher):
+        def trial(self, number: int, outcome: Outcome) -> None:
+            assert outcome.state == "feasible", outcome.error
+            times.append(time.perf_counter())
 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        drive(space, Settings(**settings), Path(folder) / "run", False, on_trial, lambda name, known: None)
+        drive(space, Settings(**settings), Path(folder) / "run", False, Clock())
     warm = len(times) // 10  # the first calls grow to their size
     return (len(times) - 1 - warm) / (times[-1] - times[warm]), times[0] - begun
 
@@ -69,17 +71,18 @@ def long_run(trials: int, jobs: int, path: str) -> None:
     first: list[float] = []
     step = max(trials // 10, 1)
 
-    def on_trial(number: int, outcome: Outcome) -> None:
-        first.append(time.perf_counter()) if not first else None
-        if (number + 1) % step == 0:
-            with open("/proc/self/statm", encoding="ascii") as file:
-                megabytes = int(file.read().split()[1]) * resource.getpagesize() / 2**20
-            rate = number / (time.perf_counter() - first[0])
-            print(f"{number + 1:>9} designs {rate:8.0f} 1/s  driver {megabytes:6.0f} MiB", flush=True)
+    class Memory(Watcher):
+        def trial(self, number: int, outcome: Outcome) -> None:
+            first.append(time.perf_counter()) if not first else None
+            if (number + 1) % step == 0:
+                with open("/proc/self/statm", encoding="ascii") as file:
+                    megabytes = int(file.read().split()[1]) * resource.getpagesize() / 2**20
+                rate = number / (time.perf_counter() - first[0])
+                print(f"{number + 1:>9} designs {rate:8.0f} 1/s  driver {megabytes:6.0f} MiB", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings("random", trials, 0, jobs=jobs, executor="ray")
-        drive(space, settings, Path(folder) / "run", False, on_trial, lambda name, known: None)
+        drive(space, settings, Path(folder) / "run", False, Memory())
         size = (Path(folder) / "run" / "journal.log").stat().st_size / 2**20
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = (used.ru_utime + used.ru_stime) / trials * 1e3

@@ -27,9 +27,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             wall, cpu = time.perf_counter(), time.process_time()
             settings = Settings(sampler=sampler, trials=trials, seed=0)
-            optimize(
-                space, settings, Path(folder) / "run", False, lambda number, outcome: None, lambda name, known: None
-            )
+            optimize(space, settings, Path(folder) / "run", resume=False)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             records[sampler] = wall, cpu, load_record(Path(folder) / "run")
     reference = max(

@@ -16,17 +16,19 @@ from dse.report.tables import csv_text, trials_table
 from dse.run import Settings, differences, load_record, open_space, optimize
 from dse.space import Space, load_space
 from dse.store import JOURNAL, STUDY
+from dse.watch import Watcher
 from simcore.problem import InputError
 from simcore.simulate import simulate
 
 
 def run(given: Space, folder: Path, resume: bool = False, stop_after: int | None = None, **settings: Any) -> str:
-    def count(number: int, outcome: Outcome) -> None:
-        if number + 1 == stop_after:
-            raise KeyboardInterrupt
+    class Stopping(Watcher):
+        def trial(self, number: int, outcome: Outcome) -> None:
+            if number + 1 == stop_after:
+                raise KeyboardInterrupt
 
     chosen = Settings(**{"sampler": "nsga2", "trials": 40, "seed": 0, **settings})
-    return optimize(given, chosen, folder, resume, count, lambda name, known: None)
+    return optimize(given, chosen, folder, resume, Stopping())
 
 
 def table(folder: Path) -> str:

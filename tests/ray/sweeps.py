@@ -16,6 +16,7 @@ from dse.execute import Executor
 from dse.report.tables import csv_text, trials_table
 from dse.run import Settings, load_record
 from dse.space import Space
+from dse.watch import Watcher
 
 ENGINE = """\
 import os, sys, time
@@ -84,14 +85,19 @@ def sweep(
 ) -> Sweep:
     """A study in `folder`; when trial `at` is done, `fault` happens."""
     seen = Sweep("", [], [], folder)
-    executors: list[Executor] = []
 
-    def on_trial(number: int, outcome: Outcome) -> None:
-        seen.trials.append(outcome)
-        seen.status.append(executors[0].status() if executors else None)
-        if number == at:
-            fault()
+    class Seeing(Watcher):
+        executor: Executor | None = None
+
+        def watch(self, executor: Executor) -> None:
+            self.executor = executor
+
+        def trial(self, number: int, outcome: Outcome) -> None:
+            seen.trials.append(outcome)
+            seen.status.append(self.executor.status() if self.executor else None)
+            if number == at:
+                fault()
 
     chosen = Settings(**{"sampler": "random", "trials": trials, "seed": 0, "engine": "tiny_spaces:cheap", **settings})
-    seen.ended = drive(given or wide(), chosen, folder, resume, on_trial, lambda name, known: None, executors.append)
+    seen.ended = drive(given or wide(), chosen, folder, resume, Seeing())
     return seen

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ("dse", "cli", "ray", "storage")]
+sys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ("dse", "dse/buy", "cli", "ray", "storage")]
 
 from passwords import PASSWORD  # noqa: E402  # after the path
 

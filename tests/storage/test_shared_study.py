@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import bought
 import pytest
 import yaml
 from cli_runs import dse, start
@@ -50,9 +51,9 @@ def evaluated(given: Path) -> list[tuple[str, str]]:
     return [(pid, key) for pid, key in map(str.split, log.read_text().splitlines())] if log.exists() else []
 
 
-def driver(given: Path, url: str, name: str, *arguments: object) -> subprocess.Popen[str]:
+def driver(given: Path, url: str, name: str, *arguments: object, sampler: str = "nsga2") -> subprocess.Popen[str]:
     return start(
-        *("optimize", given, "--storage", url, "--study-name", name, "--trials", TRIALS, "--sampler", "nsga2"),
+        *("optimize", given, "--storage", url, "--study-name", name, "--trials", TRIALS, "--sampler", sampler),
         *("--engine", "noting_engine:engine", *arguments),
         engines=given.parent,
     )
@@ -62,9 +63,12 @@ def table(folder: Path) -> bytes:
     return (folder / "trials.csv").read_bytes()
 
 
-def test_two_drivers_evaluate_distinct_designs_and_both_end_with_all_results(postgresql: str, given: Path) -> None:
+@pytest.mark.parametrize("sampler", ["auto", "nsga2"])
+def test_two_drivers_evaluate_distinct_designs_and_both_end_with_all_results(
+    postgresql: str, given: Path, sampler: str
+) -> None:
     folders = [given.parent / name for name in ("a", "b")]
-    running = [driver(given, postgresql, "two", "--out", folder) for folder in folders]
+    running = [driver(given, postgresql, sampler, "--out", folder, sampler=sampler) for folder in folders]
     for process in running:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
@@ -128,7 +132,7 @@ def test_of_two_claims_to_a_design_the_first_wins_and_both_drivers_know(tmp_path
     try:
         for study, keys in ((one, "ab"), (two, "bc")):
             for key in keys:
-                study.claim(key, {}, None, False, None)
+                study.claim(key, {}, None, None)
         owners = {claim.key: claim.driver for claim in one.claims()}
         assert owners == {claim.key: claim.driver for claim in two.claims()}
         assert owners == {"a": one.driver, "b": one.driver, "c": two.driver}
@@ -149,7 +153,7 @@ def test_a_driver_that_comes_back_from_the_dead_is_refused(tmp_path: Path, monke
     url = f"sqlite:///{tmp_path / 'study.db'}"
     one, two = (SharedStudy(url, "claims", space().objectives) for _ in range(2))
     one.join({})
-    one.claim("a", {}, None, False, None)
+    one.claim("a", {}, None, None)
     mine = one.claims()[0]
     two.join({})
     try:
@@ -157,7 +161,7 @@ def test_a_driver_that_comes_back_from_the_dead_is_refused(tmp_path: Path, monke
         time.sleep(0.01)
         assert two.claims() == []
         assert not one.finish(mine, outcome("a"))
-        two.claim("a", {}, None, False, None)
+        two.claim("a", {}, None, None)
         assert [claim.driver for claim in two.claims()] == [two.driver]
     finally:
         two.leave()
@@ -189,3 +193,13 @@ def test_what_every_driver_gets_is_told_apart_from_a_study_of_one(tmp_path: Path
     assert (found.ended, found.counts()[0]) == ("exhausted", 120)
     with pytest.raises(InputError, match=r'shared: "tiny" -> null'):
         sweep(tmp_path / "a", 130, given=space(), resume=True, sampler="exhaustive")
+
+
+def test_clusters_that_are_bought_for_several_workloads_can_be_shared(tmp_path: Path) -> None:
+    given = bought.space(bought.two())
+    options: dict[str, Any] = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "engine": "fast"}
+    found = sweep(tmp_path / "a", 4, given=given, **options)
+    alone = bought.run(given, tmp_path / "alone")
+    values = [trial.values for trial in alone.trials]
+    assert len(found.trials) == 4
+    assert all(outcome.workloads and outcome.values in values for outcome in found.trials)

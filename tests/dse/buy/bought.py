@@ -67,7 +67,7 @@ def space(document: Mapping[str, Any]) -> Space:
 def run(given: Space, folder: Path, **settings: Any) -> StudyRecord:
     """The record of a finished study."""
     chosen: dict[str, Any] = {"sampler": "exhaustive", "trials": 1000, "seed": 0} | settings
-    optimize(given, Settings(**chosen), folder, False, lambda number, outcome: None, lambda sampler, known: None)
+    optimize(given, Settings(**chosen), folder, resume=False)
     return load_record(folder)
 
 

@@ -12,6 +12,7 @@ import bought
 import pytest
 
 from dse.buy.aggregate import aggregate
+from dse.drive import drive
 from dse.objective import Objective
 from dse.record import StudyRecord
 from dse.report import write_reports
@@ -105,7 +106,7 @@ def test_workers_and_resuming_change_no_byte(folder: Path, tmp_path: Path) -> No
     write_reports(two_jobs, tmp_path / "two")
     bought.run(given, tmp_path / "parts", trials=4)
     settings = Settings("exhaustive", 1000, 0)
-    optimize(given, settings, tmp_path / "parts", True, lambda number, outcome: None, lambda sampler, known: None)
+    optimize(given, settings, tmp_path / "parts", resume=True)
     write_reports(load_record(tmp_path / "parts"), tmp_path / "parts")
     for name in ("study.yaml", "trials.csv", "pareto.json", "report.html"):
         assert (tmp_path / "two" / name).read_bytes() == (folder / name).read_bytes(), name
@@ -267,3 +268,9 @@ def test_what_is_wrong_in_a_workload_is_said_with_its_place(key: str, value: Any
     with pytest.raises(InputError) as caught:
         bought.space(document)
     assert any(path in str(problem) and said in str(problem) for problem in caught.value.problems), str(caught.value)
+
+
+def test_ray_tune_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a space without workloads for ray-tune"):
+        drive(bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False)
+    assert not (tmp_path / "run").exists()

@@ -37,7 +37,7 @@ def test_many_objectives_and_limits_reach_every_report(count: int, tmp_path: Pat
     document = tiny(objectives={"minimize": NAMES[:count]}, constraints=["fits", "power <= 6000", "racks <= 1"])
     document["workload"]["training_tokens"] = 1e9
     given = space(document)
-    optimize(given, Settings("random", 40, 0), tmp_path, False, lambda number, outcome: None, lambda name, known: None)
+    optimize(given, Settings("random", 40, 0), tmp_path, resume=False)
     record = load_record(tmp_path)
     assert {trial.state for trial in record.trials} == {"feasible", "infeasible"}
     losses = record.losses(record.feasible)

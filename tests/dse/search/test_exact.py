@@ -202,7 +202,7 @@ def test_a_continuous_hole_is_refused() -> None:
 
 def run(given_space: Space, folder: Path, trials: int, jobs: int = 1, engine: str = "fast") -> str:
     asked = Settings("exact", trials, 0, jobs=jobs, engine=engine)
-    return optimize(given_space, asked, folder, False, lambda *_: None, lambda *_: None)
+    return optimize(given_space, asked, folder, resume=False)
 
 
 def test_a_study_is_the_same_to_the_byte_for_any_number_of_jobs(tmp_path: Path) -> None:

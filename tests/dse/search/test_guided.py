@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
-from dse.draw import RandomDraw, random_below
+from dse.draw import RandomDraw, RecordedDraw, random_below
 from dse.evaluate import Evaluator
 from dse.hole import Product, composition, composition_index, compositions
 from dse.pareto import hypervolume
@@ -20,6 +20,7 @@ from dse.screen import Screened
 from dse.search import make_sampler
 from dse.search.gain import Box, greedy, promise
 from dse.search.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves
+from dse.search.guided import Guided
 from dse.search.surrogate import fit
 from dse.stop import Limits, StopRules
 from simcore.estimate import estimate
@@ -62,7 +63,7 @@ def test_every_design_of_a_space_is_reached_by_small_moves() -> None:
     given.fill(draw)
     found, queue = set(), [draw.genes]
     while queue:
-        again = GeneDraw(generator, queue.pop())
+        again = GeneDraw(generator, {name: gene.value for name, gene in queue.pop().items()})
         key = str(given.fill(again).document)
         if key not in found:
             found.add(key)
@@ -206,3 +207,17 @@ def test_a_best_within_the_gap_of_its_bound_stops_a_study() -> None:
         rules = StopRules(Limits(1000, gap=gap, bounds={"iteration_time": time / 2}), rules.objectives)
         rules.see(outcome)
         assert rules.reason() == expected
+
+
+def test_what_another_driver_found_is_learned_and_not_proposed_again() -> None:
+    given = space(system={"collective": ["ring", "ring"], "chunks": {"range": [1, 400]}})
+    other, own = Guided(given, 0), Guided(given, 1)
+    theirs = [proposal for _ in range(20) if (proposal := other.ask()) is not None]
+    for number, proposal in enumerate(theirs):
+        drawn = other.drawn(proposal)
+        assert drawn is not None
+        assert given.fill(RecordedDraw(drawn.values, drawn.smooth)) == proposal.filled
+        own.learn(drawn, (1.0 + number, 2.0), {})
+    assert len(own._judge.simulated) == len(theirs) == 20
+    mine = [proposal for _ in range(20) if (proposal := own.ask()) is not None]
+    assert not {given.key(p.filled) for p in mine} & {given.key(p.filled) for p in theirs}
