@@ -1,16 +1,19 @@
 """The least iteration time over a whole space: a best-first search over jobs, each on the best network there could be.
 
-Every job (workload, degrees, memory savings) that can be and fits has a least compute time. In order of that, jobs get
-the least time that their collectives add on *lifted* networks: each dimension with the most bandwidth that it can have
-(of a split: the largest budget but one step for each other dimension), the least latency, and the best of the space's
-algorithms and policies. Where a budget is split over all dimensions, the best split of it (`dse.bandwidth`) counts. The
-search ends where no later job's compute is below the best of these, or after `MOST_REFINED` jobs. Either way no
-feasible design of the space is faster than what it returns.
+Every job (workload, degrees, memory savings) that can be and fits has a least compute time: from one layer's time at
+first, from its program when its turn comes. In order of that, jobs get the least time that their collectives add on
+*lifted* networks: each dimension with the most bandwidth that it can have (of a split: the largest budget but one step
+for each other dimension), the least latency, and the best of the space's algorithms and policies. Where a budget is
+split over all dimensions, the best split of it (`dse.bandwidth`) counts. The search ends where no later job's compute
+is below the best of these, or after `MOST_REFINED` jobs. Either way no feasible design of the space is faster than what
+it returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,8 @@ from dse.objective import Objective
 from dse.search.branch import Brancher, Node, joined, of_job
 from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, proven_kind, separable
 from dse.space import Space
-from simcore.bound_many import Family, Iteration
+from simcore.bound_many import Family, Iteration, layers_seconds
+from simcore.check import check
 from simcore.design import Design, TransformerWorkload
 from simcore.once import changed
 from simcore.quantity import parse, write
@@ -55,28 +59,48 @@ def least_times(space: Space) -> dict[tuple[str, str, int], float]:
     lifted = _lifted_networks(template, jobs)
     brancher = Brancher(TIME, [c for c in space.constraints if of_job(c)])
     neutral = {key: _neutral(networks.design) for networks in lifted for key in [_npu_key(networks.design)]}
-    queues: dict[tuple[str, str, int], list[tuple[float, int, Part, Node]]] = {}
+    queues: dict[tuple[str, str, int], list[_Entry]] = {}
+    seconds: dict[tuple[str, int], dict[Hashable, float]] = {key: {} for key in neutral}
     for number, job in enumerate(fillings(jobs)):
-        for node in brancher.nodes(job, list(neutral.values())):
-            if isinstance(node.design.workload, TransformerWorkload):
-                queues.setdefault(time_key(node.design), []).append((node.compute, number, job, node))
+        for npu, networks in neutral.items():
+            design = joined(parsed({**networks.parts[0].document, **job.document}), networks.design)
+            if isinstance(design.workload, TransformerWorkload) and not check(design):
+                entry = _Entry(layers_seconds(design, seconds[npu]), number, job, networks)
+                queues.setdefault(time_key(design), []).append(entry)
     budget = _whole_budget(template["cluster"])
-    return {key: _first(queue, lifted, brancher, budget) for key, queue in queues.items()}
+    found = {key: _first(queue, lifted, brancher, budget) for key, queue in queues.items()}
+    return {key: least for key, least in found.items() if least < np.inf}
 
 
-def _first(
-    queue: list[tuple[float, int, Part, Node]], lifted: list[Networks], brancher: Brancher, budget: float | None
-) -> float:
-    """The least time of the jobs of one workload and NPU."""
-    queue.sort(key=lambda entry: entry[:2])
-    best = np.inf
-    for refined, (compute, _, job, node) in enumerate(queue):
-        if compute >= best:
+@dataclass(order=True)
+class _Entry:
+    """A job in the queue, by what is known of its compute so far [s]."""
+
+    compute: float
+    number: int
+    job: Part = field(compare=False)
+    networks: Networks = field(compare=False)
+    fits: bool = field(default=False, compare=False)
+    """Whether it is known that it can be; then `compute` is that of its program."""
+
+
+def _first(queue: list[_Entry], lifted: list[Networks], brancher: Brancher, budget: float | None) -> float:
+    """The least time of the jobs of one workload and NPU; infinity where none of them can be."""
+    heapify(queue)
+    best, refined = np.inf, 0
+    while queue:
+        first = heappop(queue)
+        if first.compute >= best:
             return float(best)
-        mine = [networks for networks in lifted if _npu_key(networks.design) == _npu_key(node.design)]
+        if not first.fits:  # the program of a job is made when its turn comes
+            for node in brancher.nodes(first.job, [first.networks]):
+                heappush(queue, replace(first, compute=max(node.compute, first.compute), fits=True))
+            continue
+        mine = [networks for networks in lifted if _npu_key(networks.design) == _npu_key(first.networks.design)]
         if refined == MOST_REFINED or not mine:
-            return min(float(best), compute)
-        for on in brancher.nodes(job, mine):
+            return min(float(best), first.compute)
+        refined += 1
+        for on in brancher.nodes(first.job, mine):
             best = min(best, _least(on, brancher, budget, best))
     return float(best)
 

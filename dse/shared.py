@@ -70,7 +70,7 @@ class SharedSearch:
             proposal = self.sampler.ask()
             if proposal is None:
                 break
-            key = self.space.key(proposal.filled)
+            key = proposal.key or self.space.key(proposal.filled)
             if key in taken:
                 self.sampler.reject(proposal)
                 # Where a space is gone through in order, what others have done is no sign that its end is near.

@@ -135,7 +135,7 @@ class Study:
 
     def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
         """Add a proposal to the batch if its design was not seen before."""
-        key = self.space.key(proposal.filled) if proposal.design is None else proposal.design.key
+        key = proposal.key or self.space.key(proposal.filled)
         if key in self._seen:
             return False
         self._seen.add(key)

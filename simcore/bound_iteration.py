@@ -144,6 +144,12 @@ class IterationBound:
             self._known["gathering", block] = before + chain + after
         return self._known["gathering", block]
 
+    def _ended(self, block: int) -> list[Any]:
+        if ("ended", block) not in self._known:
+            self._known["ended", block] = list(self._endings(block))
+        found: list[Any] = self._known["ended", block]
+        return found
+
     def _endings(self, block: int) -> Iterator[Any]:
         """The very last backward and what follows it: up to a gradient bucket, that bucket, then what waits for it.
 
@@ -198,7 +204,7 @@ class IterationBound:
             # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
             if s and not self._split:
                 yield work + drain + final_first
-            for ending in self._endings(final) if with_endings else ():
+            for ending in self._ended(final) if with_endings else ():
                 yield work - self.block(ends) + ending
             fill = fill + worth(chunks[0][pipeline.FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])

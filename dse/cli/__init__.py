@@ -6,11 +6,15 @@ Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what was ev
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+COLLECTED = 100_000, 50, 100
+"""Thresholds of the garbage collector: a search makes many objects and few cycles, and looking for these in all of them
+as often as Python does takes a fifth of its time."""
 COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
     "simulate": "one design: time, breakdown, memory, cost",
@@ -94,4 +98,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """The console script."""
+    gc.set_threshold(*COLLECTED)
     sys.exit(main())

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.fill import Filled
-from simcore.design import Design
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,8 @@ class Proposal:
 
     filled: Filled
     handle: Any = None
-    design: Design | None = None
-    """The design, where the sampler has it."""
+    key: str | None = None
+    """The design's identity, where the sampler knows it."""
 
 
 @dataclass(frozen=True, slots=True)

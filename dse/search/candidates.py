@@ -37,7 +37,8 @@ class Candidate:
 
     genes: Genes
     filled: Filled
-    design: Design
+    key: str
+    """The design's identity. The design itself is not kept: what followed from it is large."""
     violation: float
     """0 where it may be simulated."""
     features: dict[int, float]
@@ -93,7 +94,7 @@ class Candidates:
         elif estimated:
             known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
-        return Candidate(genes, filled, design, violation, self.encoder.encode(filled.params), known)
+        return Candidate(genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""

@@ -82,7 +82,7 @@ class Guided(Sampler):
             return None
         self._asked += 1
         chosen = self._queue.popleft()
-        return Proposal(chosen.filled, chosen, chosen.design)
+        return Proposal(chosen.filled, chosen, chosen.key)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
@@ -103,7 +103,7 @@ class Guided(Sampler):
         candidate = self._candidates.of(filled, genes)
         if candidate is None:  # seen here as well: if it waits to be proposed, it need not
             key = self._space.key(filled)
-            candidate = next((other for other in self._pool if other.design.key == key), None)
+            candidate = next((other for other in self._pool if other.key == key), None)
             if candidate is None:
                 return
             self._pool.remove(candidate)

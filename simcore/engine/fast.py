@@ -267,11 +267,8 @@ def block_issues(
     """
     counts: dict[int, int] = {}
     for block, times in block_counts(programs, microbatches, split):
-        for segment in range(*lowering.blocks[block]):
-            first, end, repeat = lowering.segments[segment]
-            for code, argument, _ in lowering.operators[first:end]:
-                if code in (pipeline.START, pipeline.BLOCKING):
-                    counts[argument] = counts.get(argument, 0) + times * repeat
+        for kind, count in lowering.issues(block).items():
+            counts[kind] = counts.get(kind, 0) + times * count
     return counts
 
 

@@ -38,6 +38,8 @@ class Lowering:
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
     _lowered: list[tuple[int, tuple[Operator, ...]]] = field(default_factory=list)
+    _started: dict[int, list[int]] = field(default_factory=dict)
+    _issued: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chunker = Chunker(self.design)
@@ -122,6 +124,21 @@ class Lowering:
         self._block_of[key] = len(self.blocks)
         self.blocks.append((first, len(self.segments)))
         return self._block_of[key]
+
+    def issues(self, block: int) -> dict[int, int]:
+        """How often a block issues each type of collective."""
+        counts = self._issued.get(block)
+        if counts is None:
+            counts = self._issued[block] = {}
+            for segment in range(*self.blocks[block]):
+                first, end, repeat = self.segments[segment]
+                if first not in self._started:
+                    rows = self.operators[first:end]
+                    starting = (pipeline.START, pipeline.BLOCKING)
+                    self._started[first] = [argument for code, argument, _ in rows if code in starting]
+                for kind in self._started[first]:
+                    counts[kind] = counts.get(kind, 0) + repeat
+        return counts
 
     def network(self) -> Ints:
         """The phases of every type of collective, packed."""

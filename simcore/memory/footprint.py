@@ -8,7 +8,7 @@ Activations: what one microbatch keeps x the microbatches in flight under the pi
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.serving import serving_memory
@@ -55,17 +55,17 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     dense = model_states(own, design.copies, p.zero, weight, gradient)
     routed = model_states(experts, design.copies // p.expert, p.zero, weight, gradient)
-    states = States(*(a + b for a, b in zip(astuple(dense), astuple(routed), strict=True)))
     flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
     activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
     working = max(part.working for part in parts)
-    weights = states.weights + sum(part.resident for part in parts)
+    weights = dense.weights + routed.weights + sum(part.resident for part in parts)
+    gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
     return Memory(
         weights=weights,
-        gradients=states.gradients,
-        optimizer=states.optimizer,
+        gradients=gradients,
+        optimizer=optimizer,
         activations=activations,
-        peak=weights + states.gradients + states.optimizer + activations + working,
+        peak=weights + gradients + optimizer + activations + working,
     )
 
 

@@ -95,22 +95,21 @@ class DataParallel:
         """
         if self.design.copies == 1 or not self.design.parallelism.data_overlap:
             return list(units)
-        least = self.design.parallelism.bucket
-        pieces: list[tuple[int, Amount]] = []
-        waiting = Amount(0.0)
+        least = self.design.parallelism.bucket / self._gradient_bytes(1.0)
+        pieces: list[tuple[int, float, float]] = []
+        own = experts = 0.0
         for index, unit in enumerate(units):
             for _ in range(unit.repeat):
-                full = Amount(*(of if self._gradient_bytes(of) >= least else 0.0 for of in waiting))
-                pieces.append((index, full))
-                waiting = Amount(
-                    waiting.own + unit.parameters.own - full.own,
-                    waiting.experts + unit.parameters.experts - full.experts,
-                )
+                full = own if own >= least else 0.0, experts if experts >= least else 0.0
+                pieces.append((index, *full))
+                own = (0.0 if full[0] else own) + unit.parameters.own
+                experts = (0.0 if full[1] else experts) + unit.parameters.experts
         out = []
-        for (index, full), run in groupby(pieces):
+        for (index, *found), run in groupby(pieces):
             unit = units[index]
-            out.append(Unit(unit.name, self._reduce(full) + unit.operators, unit.parameters, len(list(run))))
-        return [*out, Unit("gradients", self._reduce(waiting), Amount(0.0))]
+            bucket = self._reduce(Amount(*found))
+            out.append(Unit(unit.name, bucket + unit.operators, unit.parameters, len(list(run))))
+        return [*out, Unit("gradients", self._reduce(Amount(own, experts)), Amount(0.0))]
 
     def plain(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
         """Segments of units that need no parameters."""

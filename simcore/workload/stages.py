@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 
 from simcore.design import Parallelism
@@ -39,12 +40,15 @@ def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
     out: list[Runs] = []
     layer = 0
     for count in stage_layers(model, p):
-        kinds = [_kind(model, p, layer + i, i) for i in range(count)]
-        out.append(tuple((kind, len(list(run))) for kind, run in groupby(kinds)))
+        recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
+        dense = min(max(model.dense_layers - layer, 0), count)
+        out.append(_runs(count, dense, recomputed, p.recompute))
         layer += count
     return out
 
 
-def _kind(model: Transformer, p: Parallelism, layer: int, place: int) -> LayerKind:
-    chosen = p.recompute_layers is None or place < p.recompute_layers
-    return LayerKind(layer >= model.dense_layers, p.recompute if chosen else "none")
+@lru_cache(maxsize=4096)
+def _runs(count: int, dense: int, recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `dense` have no experts, and the first `recomputed` are recomputed."""
+    kinds = [LayerKind(i >= dense, how if i < recomputed else "none") for i in range(count)]
+    return tuple((kind, len(list(run))) for kind, run in groupby(kinds))

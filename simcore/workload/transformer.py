@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import Design, Parallelism, TransformerWorkload
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
@@ -34,8 +35,17 @@ class _Alike:
 
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
-    traced = design.cluster.npu.curve is not None
-    return _program(_Alike((design.workload, design.parallelism, design.data, traced), design))
+    return _program(_Alike((design.workload, design.parallelism, design.data, _traced(design)), design))
+
+
+def _traced(design: Design) -> bool:
+    return design.cluster.npu.curve is not None
+
+
+def shapes_of(design: Design) -> Shapes:
+    """The sizes of a design whose workload is a transformer."""
+    assert isinstance(design.workload, TransformerWorkload)
+    return Shapes(design.workload, design.parallelism, _traced(design))
 
 
 @lru_cache(maxsize=512)
@@ -46,7 +56,7 @@ def _program(alike: _Alike) -> Program:
     virtual = p.pipeline * p.interleave
     kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))
-    builder = _Builder(design, Shapes(workload, p, traced=design.cluster.npu.curve is not None))
+    builder = _Builder(design, shapes_of(design))
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
@@ -70,6 +80,56 @@ def _held(parts: list[Part]) -> Amount:
     return Amount(sum(part.parameters for part in parts) - experts, experts)
 
 
+_LAYERS_ASIDE = {
+    "pipeline": 1,
+    "data": None,
+    "zero": 0,
+    "schedule": "1f1b",
+    "interleave": 1,
+    "first_stage_layers": None,
+    "last_stage_layers": None,
+    "recompute": "none",
+    "recompute_layers": None,
+    "data_overlap": True,
+    "bucket": 25e6,
+}
+"""What says which layers an NPU has and how copies of them agree: nothing inside a layer depends on it."""
+
+
+class Layer(NamedTuple):
+    """A layer of one kind."""
+
+    forward: tuple[Operator, ...]
+    backward: tuple[Operator, ...]
+    parameters: Amount
+
+
+class Layers:
+    """The layers of one NPU, each kind made once."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        self._shapes = shapes
+        self._known: dict[LayerKind, Layer] = {}
+
+    def __getitem__(self, kind: LayerKind) -> Layer:
+        found = self._known.get(kind)
+        if found is None:
+            shapes = self._shapes
+            forward, backward = layer_forward(shapes, kind), layer_backward(shapes, kind)
+            found = self._known[kind] = Layer(forward, backward, Amount(*layer_parameters(shapes, kind)))
+        return found
+
+
+def layers_of(shapes: Shapes) -> Layers:
+    """The layers of an NPU; designs that differ in what lies between layers share them."""
+    return _layers(shapes.workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
+
+
+@lru_cache(maxsize=512)
+def _layers(workload: TransformerWorkload, inside: Parallelism, traced: bool) -> Layers:
+    return Layers(Shapes(workload, inside, traced))
+
+
 @dataclass(frozen=True)
 class _Builder:
     design: Design
@@ -81,15 +141,8 @@ class _Builder:
         return DataParallel(self.design)
 
     @cached_property
-    def _layers(self) -> dict[LayerKind, tuple[tuple[Operator, ...], tuple[Operator, ...], Amount]]:
-        return {}
-
-    def _layer(self, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...], Amount]:
-        """Forward, backward and parameters of a layer, one object for all parts."""
-        if kind not in self._layers:
-            forward, backward = layer_forward(self.shapes, kind), layer_backward(self.shapes, kind)
-            self._layers[kind] = forward, backward, Amount(*layer_parameters(self.shapes, kind))
-        return self._layers[kind]
+    def _layers(self) -> Layers:
+        return layers_of(self.shapes)
 
     def part(self, runs: Runs, first: bool, last: bool) -> Part:
         """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
@@ -99,7 +152,7 @@ class _Builder:
         forward: list[Unit] = []
         backward: list[Unit] = []
         for kind, count in runs:
-            ahead, back, parameters = self._layer(kind)
+            ahead, back, parameters = self._layers[kind]
             forward.append(Unit("layer", ahead, parameters, count))
             backward.insert(0, Unit("layer", back, parameters, count))
         if first:
@@ -207,7 +260,7 @@ class _Builder:
         """Whole parameters of two layers under ZeRO-3: the one at work and the next."""
         if self.design.parallelism.zero < 3:
             return 0.0
-        largest = max((self._layer(kind)[2].total for kind, _ in runs), default=0.0)
+        largest = max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0)
         return 2 * self.shapes.operand * largest
 
     @property

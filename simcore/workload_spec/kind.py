@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import Any
 
 from simcore import catalog
@@ -32,6 +33,7 @@ def workload_kind(value: Any) -> str:
     return "recommender" if "tables" in inside else "transformer"
 
 
+@cache
 def _of_name(name: str) -> str:
     """The kind of the model called `name`, or of the one that is most likely meant."""
     kinds = {known: kind for section, kind in _SECTIONS.items() for known in catalog.section(section)}

@@ -9,8 +9,10 @@ from designs import designs, dimension, npu, trainings
 from hypothesis import given, settings
 
 from simcore.bound import bound
+from simcore.bound_many import compute_seconds, layers_seconds
 from simcore.design import Design, TransformerWorkload
 from simcore.load import design_from
+from simcore.plan import program_of
 from simcore.result import METRICS, metrics
 from simcore.simulate import simulate
 from simcore.workload.counts import forward_flops
@@ -43,6 +45,15 @@ def test_no_metric_beats_the_bound_of_its_design(design: Design) -> None:
 
 
 @settings(max_examples=100)
+@given(trainings())
+def test_the_layers_alone_take_no_longer_than_the_compute_of_the_program_and_that_no_longer_than_the_iteration(
+    design: Design,
+) -> None:
+    whole = compute_seconds(design, program_of(design))
+    assert 0.0 <= max(0.0, layers_seconds(design, {})) <= whole * (1 + 1e-12)
+    assert whole <= simulate(design).iteration_time_s * (1 + 1e-12)
+
+
 @given(trainings())
 def test_no_iteration_is_faster_than_its_flops_at_the_peak(design: Design) -> None:
     workload, npu = design.workload, design.cluster.npu
