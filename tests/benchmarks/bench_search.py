@@ -23,7 +23,6 @@ from dse.objective import losses
 from dse.pareto import front_mask, hypervolume, reference_point
 from dse.search import make_sampler
 from dse.space import Space, load_space
-from simcore.load import parse_design
 
 HERE = Path(__file__).parent
 SPACES = (
@@ -67,15 +66,14 @@ def search(space: Space, name: str, seed: int, trials: int, table: Table) -> tup
             if proposal is None:
                 in_a_row = MOST_REPEATS
                 break
-            design = proposal.design or parse_design(proposal.filled.document)[0]
-            assert design is not None
-            if design.key in seen:
+            key = proposal.key or space.key(proposal.filled)
+            if key in seen:
                 sampler.reject(proposal)
                 repeats, in_a_row = repeats + 1, in_a_row + 1
                 continue
-            seen.add(design.key)
+            seen.add(key)
             in_a_row = 0
-            batch.append((proposal, table[design.key]))
+            batch.append((proposal, table[key]))
         begun = time.process_time()
         for proposal, (_, row, violations) in batch:
             sampler.tell(proposal, tuple(row), violations)
