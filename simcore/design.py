@@ -135,6 +135,8 @@ class Dimension(Frozen):
     """The switch reduces: an all-reduce sends its buffer once."""
     efficiency: Share = 1.0
     """Share of the bandwidth that messages reach."""
+    affinity: Share = 1.0
+    """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
     collective: Algorithm | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
     nics: Count | None = None
@@ -276,7 +278,7 @@ class System(Frozen):
     """The user's own algorithms, which `collective` names as `custom:NAME`."""
 
 
-_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0}
+_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 

@@ -15,7 +15,7 @@ from simcore.problem import InputError, Path, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.placement import place
+from simcore.system.placement import crossing, place
 
 Engine = Callable[[Design], Result]
 
@@ -68,6 +68,13 @@ def _refuse(design: Design, engine: str) -> None:
         expected = f"'cut_through' (engine '{engine}' plays phases, not messages)"
         path: Path = ("cluster", "switching")
         problems.append(Problem(path, expected, f"'{design.cluster.switching}'", "use engine 'reference_links'"))
+    if engine == "reference_links":
+        for group, index in crossing(design):
+            expected = f"affinity 1 (engine '{engine}' plays messages, which do not know whose rings cross)"
+            found = f"{design.cluster.dimensions[index].affinity:g}, and group '{group}' crosses"
+            problems.append(
+                Problem(("cluster", "dimensions", index, "affinity"), expected, found, "use engine 'reference'")
+            )
     if engine == "reference_links" and design.system.active_chunks != "overlap":
         expected = "'overlap' (engine 'reference_links' lets every chunk send when it can)"
         found = str(design.system.active_chunks)

@@ -19,6 +19,7 @@ def regressed(chosen: Sequence[Sample], kind: str) -> Floats:
     """
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
+        from threadpoolctl import threadpool_limits
     except ImportError:
         fix = "pip install 'dse[calibrate]', or leave --baseline out"
         raise InputError([Problem((), "scikit-learn, for --baseline", "none installed", fix)], "calibration") from None
@@ -29,7 +30,8 @@ def regressed(chosen: Sequence[Sample], kind: str) -> Floats:
         out = np.zeros(len(chosen), bool)
         out[list(group.rows)] = True
         model = HistGradientBoostingRegressor(min_samples_leaf=5, random_state=0)
-        predicted[out] = np.exp(model.fit(features[~out], times[~out]).predict(features[out]))
+        with threadpool_limits(1):  # tables are small: threads would mostly wait for each other
+            predicted[out] = np.exp(model.fit(features[~out], times[~out]).predict(features[out]))
     return predicted
 
 

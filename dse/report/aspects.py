@@ -21,7 +21,12 @@ _TOPOLOGIES = {"ring": "Ring", "fully_connected": "FC", "switch": "SW", "mesh": 
 _ALGORITHMS = {"halving_doubling": "HD", "double_binary_tree": "DBT", "ring": "ring", "direct": "direct"}
 _DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
-_DIMENSION_DEFAULTS: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0}
+_DIMENSION_DEFAULTS: dict[str, Any] = {
+    "oversubscription": 1.0,
+    "in_network": False,
+    "efficiency": 1.0,
+    "affinity": 1.0,
+}
 _BANDWIDTHS = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s"))
 _LATENCIES = ((1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
 

@@ -29,7 +29,7 @@ from simcore.program import Compute, Part, Program, Segment, Start, Waits
 from simcore.quantity import parse
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
-from simcore.system.placement import GroupSlice, place, whole
+from simcore.system.placement import GroupSlice, crossing, place, whole
 
 MOST_NODES = 5_000_000
 """Nodes over all traces that are written at most."""
@@ -91,6 +91,8 @@ def differences(design: Design) -> tuple[str, ...]:
         partial = [g for g, slices in placement.items() if slices and g != "pipeline" and not _whole(slices)]
         if partial:
             found.append(f"groups that take part of a dimension become one flat ring: {', '.join(partial)}")
+        if any(crossing(design)):
+            found.append("rings that cross a node get the whole bandwidth (`affinity` is not exported)")
         if design.data > 1:
             found.append("an NPU has one collective in flight: gradient reduction does not overlap other collectives")
     return tuple(found)

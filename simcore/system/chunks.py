@@ -150,6 +150,11 @@ class Chunker:
         slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
         return dimension.bandwidth * dimension.efficiency / slowed
 
+    def reached(self, where: GroupSlice) -> float:
+        """Bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
+        dimension = self.design.cluster.dimensions[where.dimension]
+        return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
+
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         dimension = self.design.cluster.dimensions[where.dimension]
@@ -157,7 +162,7 @@ class Chunker:
         cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
         return Phase(
             where.dimension,
-            picoseconds(cost.load * size / self.rate(dimension)),
+            picoseconds(cost.load * size / self.reached(where)),
             picoseconds(cost.hops * dimension.latency, least=0),
             entering,
             cost.sent * size,
@@ -203,7 +208,7 @@ class Chunker:
             topology = block_of(dimension)
             cost = topology.step(Send(1), where.part)
             shared = dimension.topology in ("switch", "fat_tree") and where is group[0] and where.part.members > 2
-            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.rate(dimension))
+            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.reached(where))
             hops.append((left - left // where.part.members, cost.hops * dimension.latency))
             left //= where.part.members
         hops.append((1, hops[-1][1]))  # from the last member back to the first
@@ -234,7 +239,7 @@ class Chunker:
         dimension = self.design.cluster.dimensions[where.dimension]
         algorithm = self.algorithm(where.dimension)
         cost = phase_cost(algorithm, block_of(dimension), "reduce_scatter", where.part, False)
-        return self.rate(dimension) * cost.sent / cost.load
+        return self.reached(where) * cost.sent / cost.load
 
     def _ordered(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""

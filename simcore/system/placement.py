@@ -8,7 +8,8 @@ that does not fit into what is left of a dimension, and does not fill it, is a p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from simcore.design import CollectiveWorkload, Design
 from simcore.network import Slice
@@ -23,6 +24,9 @@ class GroupSlice:
 
     dimension: int
     part: Slice
+    crosses: bool = False
+    """Whether the group has several NPUs of what lies further in, but not all: its rings enter and leave by different
+    ones, which in a node of few NICs have different NICs (see `Dimension.affinity`)."""
 
 
 Placement = dict[str, tuple[GroupSlice, ...]]
@@ -56,7 +60,24 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
         slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
     if not problems and design.data:
         problems += _derived(design, slices)
-    return slices, problems
+    return {group: _crossing(taken, sizes) for group, taken in slices.items()}, problems
+
+
+def crossing(design: Design) -> Iterator[tuple[str, int]]:
+    """Each group, and dimension, whose collectives `Dimension.affinity` slows down."""
+    for group, slices in place(design)[0].items():
+        for where in slices:
+            if where.crosses and design.cluster.dimensions[where.dimension].affinity < 1.0:
+                yield group, where.dimension
+
+
+def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[GroupSlice, ...]:
+    """The slices of a group, innermost first, each with whether it crosses."""
+    out, members = [], 1
+    for where in slices:
+        out.append(replace(where, crosses=1 < members < math.prod(sizes[: where.dimension])))
+        members *= where.part.members
+    return tuple(out)
 
 
 def _derived(design: Design, slices: Placement) -> list[Problem]:
