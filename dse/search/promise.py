@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from dse.constraint import KNOWN_BEFORE
 from dse.pareto import front_mask
@@ -30,7 +31,9 @@ ENOUGH = 8
 OPTIMISM = 2.0
 """Standard deviations by which every third choice hopes for more."""
 LATE = 20.0
-"""How fast the promise of a candidate falls with its predicted violation of a constraint on results."""
+"""How fast the promise of a candidate falls with its estimated violation of a constraint on results."""
+SHARPEST = 1e-3
+"""Least deviation that a predicted violation is taken to have."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,7 @@ class Judge:
             return []
         estimates = self._estimates(pool)
         levels = _Levels.fitted(self._signs, _losses(self.simulated) if self.simulated else estimates)
-        mean, deviation, late = self._predicted(pool, levels.of(estimates), levels)
-        likely = np.exp(-LATE * np.maximum(late, 0.0))
+        mean, deviation, late, likely = self._predicted(pool, levels.of(estimates), levels)
         hoped = levels.back(mean - OPTIMISM * deviation)
         mean = levels.back(mean)
         front = _losses(self._front) if self._front else np.empty((0, len(self._names)))
@@ -120,15 +122,18 @@ class Judge:
         known = np.array([[c.known.get(name) or 1.0 for name in self._trends] for c in candidates])
         return np.hstack([np.log(np.maximum(known, 1e-300)), _missed(candidates)[:, None]])
 
-    def _predicted(self, pool: list[Candidate], estimates: Matrix, levels: _Levels) -> tuple[Matrix, Matrix, Matrix]:
-        """Mean and deviation of the levels `[pool, objectives]`, and the violation of constraints on results `[pool]`.
+    def _predicted(
+        self, pool: list[Candidate], estimates: Matrix, levels: _Levels
+    ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Mean and deviation of the levels `[pool, objectives]`; violation of constraints on results, and how likely
+        it is that these are met `[pool]`.
 
         Without enough trials the estimates are the prediction.
         """
         mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed(pool)
         outputs = len(self._modelled) + bool(self._late)
         if len(self.simulated) < ENOUGH or not outputs:
-            return mean, deviation, late
+            return mean, deviation, late, np.exp(-LATE * np.maximum(late, 0.0))
         if self._fitted is None or self._fitted[0] != len(self.simulated):
             self._fitted = len(self.simulated), self._fit(levels)
         model = self._fitted[1]
@@ -136,9 +141,11 @@ class Judge:
         value, spread = model.predict(features, self._trend(pool))
         models = len(self._modelled)
         mean[:, self._modelled], deviation[:, self._modelled] = value[:, :models], spread[:, :models]
+        likely = np.ones(len(pool))
         if self._late:
             late = value[:, models]
-        return mean, deviation, late
+            likely = ndtr(-late / np.maximum(spread[:, models], SHARPEST))
+        return mean, deviation, late, likely
 
     def _fit(self, levels: _Levels) -> Surrogate:
         told = self._taught(levels)
