@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -33,6 +34,7 @@ __all__ = ["explain_infeasible", "print_front"]
 
 _LONGEST = 30
 _LEAST_ROOM = 28
+_LEAST_HEADING = 7
 _SHORT = {"iteration_time": "time", "cost.total": "cost", "perf_per_cost": "per cost"}
 _ALWAYS = ("iteration_time", "cost.total", "perf_per_cost")
 _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
@@ -192,8 +194,11 @@ def _table(
 ) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
-    for column in columns:
-        heading = _text(column.heading, console)
+    widths = [max(_LEAST_HEADING, *map(len, (column.unit, *column.cells))) for column in columns]
+    headings = [wrap(column.heading, width) for column, width in zip(columns, widths, strict=True)]
+    lines = max(map(len, headings), default=1)
+    for column, words in zip(columns, headings, strict=True):
+        heading = _text("\n".join([*[""] * (lines - len(words)), *words]), console)
         heading.append(f"\n{column.unit}", style="dim")
         table.add_column(heading, justify="right", no_wrap=True)
     for name in differing.headings:

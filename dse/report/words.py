@@ -77,6 +77,6 @@ def ties_note(summary: Summary) -> str:
         return ""
     some = f"{number(tied)} of {number(len(summary.front))} designs"
     return (
-        f"Ties: how many of the others may be as good in everything, because all that a design is better in lies within "
-        f"the intervals of the predicted times ({some})."
+        f"Ties ({some}): others of the front may be as good in everything, because all that a design is better in lies "
+        "within the intervals of the predicted times."
     )

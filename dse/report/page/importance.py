@@ -59,13 +59,13 @@ def _chart(
         for series, shares in found.items()
     ]
     layout = {
-        "height": 90 + (14 * len(found) + 10) * len(shown),
+        "height": 112 + (14 * len(found) + 10) * len(shown),
         "barmode": "group",
         "bargap": 0.28,
         "showlegend": False,
         "xaxis": {"title": {"text": "share of importance [%]", "standoff": 8}, "zeroline": False},
         "yaxis": {"type": "category", "autorange": "reversed", "automargin": True, "ticksuffix": "  "},
-        "margin": {"l": 10, "r": 20, "t": 10, "b": 46},
+        "margin": {"l": 10, "r": 20, "t": 32, "b": 46},
     }
     legend = [(plot_text(series), colours[series]) for series in found]
     return Chart(name, heading, note, traces, layout, legend)

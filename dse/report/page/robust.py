@@ -40,7 +40,7 @@ def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
         "colorscale": [[0, "@heat0"], [1, "@heat1"]],
     }
     layout = {
-        "height": 80 + 30 * len(shown),
+        "height": 96 + 30 * len(shown),
         "showlegend": False,
         "xaxis": {"type": "category", "side": "top", "showgrid": False},
         "yaxis": {
@@ -50,7 +50,7 @@ def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
             "ticksuffix": "  ",
             "showgrid": False,
         },
-        "margin": {"l": 10, "r": 16, "t": 44, "b": 12},
+        "margin": {"l": 10, "r": 16, "t": 60, "b": 12},
     }
     note = f"{_note(summary)} {shown_note(len(shown), designs(summary))}"
     return Chart("robustness", "Robustness of the front", note.strip(), [trace], layout)
@@ -60,10 +60,13 @@ _Cell = tuple[float | None, str, str]
 """Shade of [0, 1], text, and what is shown on hovering."""
 
 
+_TIMES = {0.5: "half", 2.0: "twice"}
+
+
 def _questions(record: StudyRecord) -> dict[str, Any]:
     """Heading -> what gives a design's cell."""
     batches = {
-        f"{'half' if factor == 0.5 else f'{factor:g} x'} the batch": lambda trial, robust, factor=factor: _batch(
+        f"{_TIMES.get(factor, f'{factor:g} x')} the batch": lambda trial, robust, factor=factor: _batch(
             record, next((at for at in robust.batches if at.factor == factor), None)
         )
         for factor in FACTORS
@@ -97,8 +100,8 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
 def _note(summary: Summary) -> str:
     said = [
         f"Whether a design stays on the front. Prices: the share of the scenarios in which those of network, NPUs and "
-        f"memory each move by {PRICES:.0%} up, down or not. Its own time: at the upper end of the prediction's "
-        f"interval ({PREDICTION:.0%} longer where the result has none), all others as predicted."
+        f"memory each move by {percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
+        f"interval ({percent(PREDICTION)} longer where the result has none), all others as predicted."
     ]
     if summary.what_if.batches:
         rivals = summary.what_if.rivals
