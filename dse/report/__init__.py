@@ -19,7 +19,7 @@ __all__ = ["explain_infeasible", "print_front", "write_reports"]
 
 
 def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING) -> tuple[Path, ...]:
-    """Write tables of trials, front and sensitivity, `pareto.json`, plots and `report.html` into `folder`.
+    """Write `trials.csv`, `trials.parquet`, `pareto.csv`, `.json`, `.png`, `.svg` and `report.html` into `folder`.
 
     `what_if` are the answers to questions that took simulations (`dse.whatif`).
     Each file is replaced whole or not at all. Returns their paths. Raises `OSError` where the folder cannot be written.

@@ -1,4 +1,4 @@
-"""The steps around the front as tables: what each design loses when one parameter moves to its neighbouring value.
+"""The steps around the front as text: what each design loses when one parameter moves to its neighbouring value.
 
 A loss is a share of the value before, by objective; what is gained is below 0. `dse.whatif.steps` says what a step is.
 """
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.objective import Objective
-from dse.record import StudyRecord
 from dse.report.summary import Summary
-from dse.report.tables import Table
 from dse.report.units import MISSING, clean, label, number, percent, shorten
-from dse.report.values import cell, plain
+from dse.report.values import cell
 from dse.whatif.record import DOES_NOT_FIT, Step
 
 MINUS = "\N{MINUS SIGN}"
@@ -114,27 +112,6 @@ def improvement(summary: Summary, objectives: Sequence[Objective]) -> str:
     count = len({step.trial for step in better})
     designs = "1 design" if count == 1 else f"{number(count)} designs"
     return f"One step improves {designs} of the front, e.g. trial {best.trial} with {', '.join(row.moves)}: {told}."
-
-
-def sensitivity_table(record: StudyRecord, summary: Summary) -> Table:
-    """A row for each step: trial, parameters, before, after, state, why, and the loss by objective as a share."""
-    names = [f"loss: {objective.name}" for objective in record.objectives]
-    rows = []
-    for trial in summary.front:
-        for step in summary.what_if.steps.get(trial.number, ()):
-            sides = [{path: plain(pair[side]) for path, pair in step.changes.items()} for side in (0, 1)]
-            row: dict[str, Any] = {
-                "number": step.trial,
-                "moved": " ".join(step.moved),
-                "before": cell(sides[0]),
-                "after": cell(sides[1]),
-                "state": step.state,
-                "why": step.why,
-            }
-            losses = {f"loss: {name}": loss for name, loss in step.loss.items() if loss is not None}
-            rows.append({**row, **losses})
-    columns = ("number", "moved", "before", "after", "state", "why", *names)
-    return Table(columns, tuple(rows), frozenset(names))
 
 
 def steps_document(summary: Summary, trial: int) -> list[dict[str, Any]] | None:

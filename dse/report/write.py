@@ -12,21 +12,11 @@ from dse.report.front import pareto_json
 from dse.report.importance import importance
 from dse.report.page import report_html
 from dse.report.plots import plot_bytes
-from dse.report.sensitivity import sensitivity_table
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
 from dse.whatif.record import NOTHING, WhatIf
 
-FILES = (
-    "trials.csv",
-    "trials.parquet",
-    "pareto.csv",
-    "sensitivity.csv",
-    "pareto.json",
-    "pareto.png",
-    "pareto.svg",
-    "report.html",
-)
+FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
 
 
 def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING) -> tuple[Path, ...]:
@@ -46,7 +36,6 @@ def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, by
     texts = {
         "trials.csv": csv_text(trials),
         "pareto.csv": csv_text(pareto_table(record, summary)),
-        "sensitivity.csv": csv_text(sensitivity_table(record, summary)),
         "pareto.json": pareto_json(record, summary),
         "report.html": report_html(record, summary),
     }
