@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from dse.objective import Objective
 from dse.record import TrialRecord
 
@@ -49,14 +51,17 @@ def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[
     spread = {trial.number: stretch(trial) for trial in front}
     if timed and any(known is None for known in spread.values()):
         return None
-    boxes = {trial.number: [_interval(o, trial, spread[trial.number]) for o in objectives] for trial in front}
+    won = np.zeros((len(front), len(front)), dtype=bool)  # [a, b]: a is told to be better than b in an objective
+    for objective in objectives:
+        value = np.array([trial.values[objective.name] for trial in front])
+        ends = np.array([_interval(objective, trial, spread[trial.number]) for trial in front]).reshape(-1, 2)
+        better = objective.sign * (value[None, :] - value[:, None]) > 0
+        apart = (ends[:, None, 1] < ends[None, :, 0]) | (ends[None, :, 1] < ends[:, None, 0])
+        won |= better & (apart if objective.name in OF_TIME else True)
+    numbers = [trial.number for trial in front]
     return {
-        trial.number: tuple(
-            other.number
-            for other in front
-            if other is not trial and _tied(objectives, trial, other, boxes[trial.number], boxes[other.number])
-        )
-        for trial in front
+        number: tuple(numbers[other] for other in np.flatnonzero(~won[row]) if other != row)
+        for row, number in enumerate(numbers)
     }
 
 
@@ -75,18 +80,3 @@ def _interval(objective: Objective, trial: TrialRecord, known: tuple[float, floa
     value, power = trial.values[objective.name], OF_TIME.get(objective.name, 0)
     ends = sorted(value * end**power for end in known or (1.0, 1.0))
     return ends[0], ends[-1]
-
-
-def _tied(
-    objectives: Sequence[Objective],
-    one: TrialRecord,
-    other: TrialRecord,
-    of_one: Sequence[tuple[float, float]],
-    of_other: Sequence[tuple[float, float]],
-) -> bool:
-    for objective, (low, high), (least, most) in zip(objectives, of_one, of_other, strict=True):
-        better = objective.sign * (other.values[objective.name] - one.values[objective.name]) > 0
-        told = objective.name not in OF_TIME or high < least or most < low
-        if better and told:
-            return False
-    return True

@@ -56,7 +56,7 @@ def ask(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
     """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
     simulate = _Memory(Evaluator(space.objectives, space.constraints, engine))
     front = _order(record)
-    members = front[: max(1, allowed // 4)]
+    members = front[: allowed // 4]
     others = rivals(record, allowed // 4 - len(members))
     batches = at_batches(record, members, others, simulate)
     steps: dict[int, tuple[Step, ...]] = {}

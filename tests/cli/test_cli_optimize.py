@@ -333,7 +333,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(
     assert after[: len(before) - 1] == before[:-1]
     numbers = [json.loads(line)["user_attrs"]["number"] for line in after if b'"user_attrs"' in line]
     assert sorted(numbers) == list(range(24))
-    # The engine's name differs, so study.yaml does too, and what-if questions are not asked; what was found is the same.
+    # The engine's name differs, so study.yaml does too, and no what-if question is asked; what was found is the same.
     assert contents(tmp_path / "run", {"trials.csv"}) == contents(finished, {"trials.csv"})
     assert searched(tmp_path / "run") == searched(finished)
 
