@@ -195,7 +195,9 @@ def _table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
     widths = [max(_LEAST_HEADING, *map(len, (column.unit, *column.cells))) for column in columns]
-    headings = [wrap(column.heading, width) for column, width in zip(columns, widths, strict=True)]
+    headings = [
+        wrap(column.heading, width, break_long_words=False) for column, width in zip(columns, widths, strict=True)
+    ]
     lines = max(map(len, headings), default=1)
     for column, words in zip(columns, headings, strict=True):
         heading = _text("\n".join([*[""] * (lines - len(words)), *words]), console)
