@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dse.record import StudyRecord, TrialRecord
 from dse.run import open_space
 from dse.space import Space
 from dse.store import STUDY
-from dse.whatif.batches import at_batches, rivals, why_not
+from dse.whatif.batches import at_batches, rewritten, rivals, why_not
 from dse.whatif.record import NOTHING, Step, WhatIf
 from dse.whatif.steps import Around, Neighbour, around
 from simcore.engine.named import BUILT_IN
@@ -58,7 +59,7 @@ def ask(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
     front = _order(record)
     members = front[: allowed // 4]
     others = rivals(record, allowed // 4 - len(members))
-    batches = at_batches(record, members, others, simulate)
+    batches = at_batches(record, members, others, simulate, partial(rewritten, space))
     steps: dict[int, tuple[Step, ...]] = {}
     for trial in front:
         near = around(space, trial)

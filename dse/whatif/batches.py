@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dse.draw import RecordedDraw
 from dse.evaluate import Outcome
 from dse.objective import losses
 from dse.pareto import nearness
 from dse.record import StudyRecord, TrialRecord
+from dse.space import Space
+from dse.whatif.recall import recall
 from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
 
 RIVALS = 20
 """Dominated designs beside the front."""
 
 Simulate = Callable[[Mapping[str, Any]], Outcome]
+Rewrite = Callable[[TrialRecord, int], Mapping[str, Any]]
+"""The document of a trial with another global batch."""
 
 
 def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
@@ -38,12 +44,16 @@ def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
 
 
 def at_batches(
-    record: StudyRecord, members: Sequence[TrialRecord], others: Sequence[TrialRecord], simulate: Simulate
+    record: StudyRecord,
+    members: Sequence[TrialRecord],
+    others: Sequence[TrialRecord],
+    simulate: Simulate,
+    rewrite: Rewrite,
 ) -> dict[int, tuple[AtBatch, ...]]:
     """Each member at every batch of `FACTORS`, by trial; empty where the workload has no batch."""
     found: dict[int, list[AtBatch]] = {trial.number: [] for trial in members if batch_of(trial) is not None}
     for factor in FACTORS:
-        asked = [(trial, *_run(trial, factor, simulate)) for trial in (*members, *others) if batch_of(trial)]
+        asked = [(trial, *_run(trial, factor, simulate, rewrite)) for trial in (*members, *others) if batch_of(trial)]
         ran = [values for _, values, why in asked if not why]
         matrix = losses(record.objectives, ran)
         for trial, values, why in asked:
@@ -61,16 +71,32 @@ def batch_of(trial: TrialRecord) -> int | None:
     return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
 
 
-def _run(trial: TrialRecord, factor: float, simulate: Simulate) -> tuple[dict[str, float], str]:
+def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]:
+    """The document of a trial with another global batch.
+
+    The trial's numbers fill the space with that batch, so that what follows from the batch (defaults, expressions)
+    follows from the new one. Where the space does not give the trial, or its workload is a choice, the batch is changed
+    in the complete design.
+    """
+    workload, source = space.template.get("workload"), recall(space, trial)
+    if source is not None and isinstance(workload, Mapping):
+        template = {**space.template, "workload": {**workload, "global_batch": batch}}
+        values = {name: drawn.value for name, drawn in source.drawn.items()}
+        document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values)).document
+        return document
+    document = json.loads(json.dumps(trial.design))
+    document["workload"]["global_batch"] = batch
+    return document
+
+
+def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite) -> tuple[dict[str, float], str]:
     """The objectives of a trial at a batch, and why it cannot run there (empty where it can)."""
     before = batch_of(trial)
     assert before is not None
     batch = factor * before
     if not batch.is_integer():
         return {}, f"a batch of {before} cannot be halved"
-    document = json.loads(json.dumps(trial.design))
-    document["workload"]["global_batch"] = int(batch)
-    outcome = simulate(document)
+    outcome = simulate(rewrite(trial, int(batch)))
     return dict(outcome.values), why_not(outcome)
 
 

@@ -10,10 +10,12 @@ from dse.report.describe import Comparison
 from dse.report.page.base import esc
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
-from dse.report.units import MISSING, label, scale, shorten
+from dse.report.units import MISSING, label, number, scale, shorten
 from dse.report.values import trial_metrics
 from simcore.result import METRICS
 
+_MOST_TIES = 2
+"""Ties that a cell lists; more are counted."""
 _ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.peak")
 
 
@@ -77,8 +79,15 @@ def _ties(summary: Summary) -> list[_Column]:
     if not known or not any(known.values()):
         return []
     numbers = [known[trial.number] for trial in summary.front]
-    texts = [shorten(" ".join(f"#{number}" for number in others), 60) if others else MISSING for others in numbers]
-    return [_Column("ties", "", [esc(text) for text in texts], [len(others) for others in numbers], "n ties")]
+    texts = [_tied(others) if others else MISSING for others in numbers]
+    return [_Column("ties", "", texts, [len(others) for others in numbers], "n")]
+
+
+def _tied(others: Sequence[int]) -> str:
+    """How many, and which: all of them on hovering."""
+    listed = " ".join(f"#{other}" for other in others)
+    shown = listed if len(others) <= _MOST_TIES else f"{number(len(others))}"
+    return f"<span title='{esc(shorten(listed, 600))}'>{esc(shown)}</span>"
 
 
 def _headroom(measured: Sequence[dict[str, float | None]]) -> _Column:

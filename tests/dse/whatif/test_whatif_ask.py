@@ -20,7 +20,7 @@ from dse.report.tables import csv_text, pareto_table
 from dse.run import Settings, load_record, open_space, optimize
 from dse.space import space_from
 from dse.whatif.ask import what_if
-from dse.whatif.batches import at_batches, rivals
+from dse.whatif.batches import at_batches, rewritten, rivals
 from simcore.document import parse_document
 from simcore.load import parse_design
 from simcore.simulate import simulate
@@ -134,10 +134,16 @@ def answering(values: Mapping[tuple[int, int], tuple[float, float] | str]) -> An
     return simulate_it
 
 
+def edited(trial: TrialRecord, batch: int) -> dict[str, Any]:
+    return {**(trial.design or {}), "workload": {"global_batch": batch}}
+
+
 def test_a_member_stays_where_no_design_that_runs_dominates_it() -> None:
     first, second, rival = made(0, 1.0, 3.0), made(1, 2.0, 2.0), made(2, 2.1, 2.0)
     known = {(0, 4): (0.5, 3.0), (1, 4): (1.5, 2.0), (2, 4): (1.4, 2.0), (0, 16): "fits", (1, 16): (4.0, 2.0)}
-    found = at_batches(recorded(first, second, rival), [first, second], [rival], answering({**known, (2, 16): "fits"}))
+    found = at_batches(
+        recorded(first, second, rival), [first, second], [rival], answering({**known, (2, 16): "fits"}), edited
+    )
     assert [(at.factor, at.stays, at.why) for at in found[0]] == [(0.5, True, ""), (2.0, False, "does not fit")]
     assert [(at.factor, at.stays) for at in found[1]] == [(0.5, False), (2.0, True)]
     assert found[0][1].values == {}
@@ -148,9 +154,29 @@ def test_an_odd_batch_cannot_be_halved_and_a_workload_without_one_is_not_asked()
         made(0, 1.0, 3.0, batch=7),
         replace(made(1, 2.0, 2.0), design={"workload": {"collective": "all_reduce"}}),
     )
-    found = at_batches(recorded(odd, none), [odd, none], [], answering({(0, 14): (2.0, 3.0)}))
+    found = at_batches(recorded(odd, none), [odd, none], [], answering({(0, 14): (2.0, 3.0)}), edited)
     assert list(found) == [0]
     assert [(at.batch, at.why) for at in found[0]] == [(3.5, "a batch of 7 cannot be halved"), (14, "")]
+
+
+def test_what_follows_from_the_batch_follows_from_the_new_one() -> None:
+    """A table of layers has a whole share of its batch as its microbatch; an expression names the batch."""
+    document: dict[str, Any] = {
+        "workload": {"model": "resnet-50", "global_batch": {"choice": [1024, 2048]}, "precision": "fp16"},
+        "cluster": yaml.safe_load(TINY)["cluster"],
+        "system": {"chunks": {"expr": "workload.global_batch // 128"}},
+    }
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "resnet")
+    filled = next(space.enumerate())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    trial = TrialRecord(0, "feasible", {}, filled.params, {}, design.document())
+    assert (trial.design or {})["parallelism"]["microbatch"] == 1024 // 8
+    then, problems = parse_design(rewritten(space, trial, 512))
+    assert then is not None, problems
+    found = then.document()
+    assert (found["workload"]["global_batch"], found["system"]["chunks"]) == (512, 4)
+    assert found["parallelism"]["microbatch"] == 512 // 8
 
 
 def test_rivals_are_the_dominated_designs_nearest_to_the_front() -> None:
