@@ -98,7 +98,14 @@ def _order(record: StudyRecord) -> tuple[TrialRecord, ...]:
 
 
 def _steps(near: Around, objectives: tuple[Objective, ...], simulate: _Memory) -> list[Step]:
-    return [_step(near.trial, neighbour, objectives, simulate(neighbour.document)) for neighbour in near.neighbours()]
+    found = []
+    for neighbour in near.neighbours():
+        try:
+            outcome = simulate(neighbour.document)
+        except ValueError:
+            continue  # an expression that gives what no design can have: the space has no such neighbour
+        found.append(_step(near.trial, neighbour, objectives, outcome))
+    return found
 
 
 def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], outcome: Outcome) -> Step:

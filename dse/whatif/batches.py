@@ -20,7 +20,7 @@ from dse.objective import losses
 from dse.pareto import nearness
 from dse.record import StudyRecord, TrialRecord
 from dse.space import Space
-from dse.whatif.recall import recall
+from dse.whatif.recall import recall, solves
 from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
 
 RIVALS = 20
@@ -75,10 +75,13 @@ def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]
     """The document of a trial with another global batch.
 
     The trial's numbers fill the space with that batch, so that what follows from the batch (defaults, expressions)
-    follows from the new one. Where the space does not give the trial, or its workload is a choice, the batch is changed
-    in the complete design.
+    follows from the new one. Where the space does not give the trial, its workload is a choice, or its bandwidths are
+    solved (what was built stays as it is), the batch is changed in the complete design.
+
+    Raises `ValueError` where an expression has no value with that batch.
     """
-    workload, source = space.template.get("workload"), recall(space, trial)
+    workload = space.template.get("workload")
+    source = recall(space, trial) if isinstance(workload, Mapping) and not solves(space) else None
     if source is not None and isinstance(workload, Mapping):
         template = {**space.template, "workload": {**workload, "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}
@@ -96,7 +99,10 @@ def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite
     batch = factor * before
     if not batch.is_integer():
         return {}, f"a batch of {before} cannot be halved"
-    outcome = simulate(rewrite(trial, int(batch)))
+    try:
+        outcome = simulate(rewrite(trial, int(batch)))
+    except ValueError as error:
+        return {}, str(error)
     return dict(outcome.values), why_not(outcome)
 
 

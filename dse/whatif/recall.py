@@ -121,6 +121,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
+def solves(space: Space) -> bool:
+    """Whether bandwidths follow from the rest of a design, so that filling the space simulates."""
+    cluster = space.template.get("cluster")
+    split = cluster.get("bandwidth") if isinstance(cluster, Mapping) else None
+    return isinstance(split, Split) and bool(split.solve)
+
+
 def recall(space: Space, trial: TrialRecord) -> Recall | None:
     """What the holes of a space drew for a trial; None where the space does not give its design."""
     design = None if trial.design is None else parse_design(trial.design)[0]
@@ -133,8 +140,8 @@ def recall(space: Space, trial: TrialRecord) -> Recall | None:
         source = Recall(trial.params, waiting.pop(0))
         try:
             filled = space.fill(source)
-        except ValueError:
-            continue  # what is tried instead of the right alternative may have holes that the journal lacks
+        except (ValueError, TypeError):
+            continue  # the wrong one of what looks alike may have holes that the journal lacks
         found, _problems = parse_design(filled.document)
         if found is not None and found.key == design.key:
             return source
