@@ -81,6 +81,8 @@ def _brief(text: str) -> str:
 
 def _name(path: str, paths: Sequence[str]) -> str:
     """The end of a path, as much of it as tells it apart from the others."""
+    if path.endswith(".split"):
+        return f"{path.split('.')[-2]} budget"
     keys = path.split(".")
     for start in range(len(keys) - 1, 0, -1):
         short = ".".join(keys[start:])
