@@ -7,6 +7,7 @@ other gets them as an index.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -33,6 +34,14 @@ class Draw(Protocol):
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """A number of [low, high]."""
         ...
+
+
+class PlacedDraw(ABC):
+    """A source that is told, before a hole asks, which hole of the document it is."""
+
+    @abstractmethod
+    def place(self, hole: Any, paths: tuple[tuple[str | int, ...], ...]) -> None:
+        """`hole` will ask next, for what goes to `paths` of the document: one path, or one for each degree or share."""
 
 
 def random_below(generator: np.random.Generator, count: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dse.draw import Draw
+from dse.draw import Draw, PlacedDraw
 from dse.expression import Expression, lookup_in
 from dse.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
 from dse.npus import ProductOfNpus, following, npus_of, sizes_of
@@ -146,6 +146,8 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
         ]
     if filled.keep is not None and isinstance(template, Choice | Range | PowersOfTwo) and filled.keep(path):
         return template
+    if isinstance(template, Choice | Range | PowersOfTwo):
+        _place(draw, template, (path,))
     if isinstance(template, Choice):
         index = template.fill(draw, name)
         chosen = template.alternatives[index]
@@ -176,6 +178,7 @@ def _fill_mapping(
             inner = _of_npus(inner, filled, (*source, key))
             inside = inside if draw.smooth else f"{inside}#{inner.total}"  # an index means another one there
         if isinstance(inner, Product):
+            _place(draw, inner, tuple((*path, degree) for degree in inner.of))
             for degree, value in inner.fill(draw, inside).items():
                 out[degree] = value
                 filled.origins[(*path, degree)] = (*source, key)
@@ -191,6 +194,11 @@ def _fill_mapping(
             budget = _fill(inner.budget, split, (*source, key, "split"), f"{inside}.split", draw, filled, late)
             _share(inner, inside, str(budget), out, path, (*source, key), draw, filled)
     return out
+
+
+def _place(draw: Draw, hole: Any, paths: tuple[Path, ...]) -> None:
+    if isinstance(draw, PlacedDraw):
+        draw.place(hole, paths)
 
 
 def _of_npus(hole: ProductOfNpus, filled: Filled, source: Path) -> Product:
@@ -210,10 +218,13 @@ def _share(
         raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
     assert listed is not None
     if split.solve:
+        _place(draw, split, ((*path, "bandwidth", "solve"),))
         goal = draw.index(f"{name}#goal", len(split.solve), False) if len(split.solve) > 1 else 0
         filled.solved.append(SolvedSplit(tuple(open_ones), budget, split.step, split.solve[goal]))
         if len(split.solve) > 1:
             filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]
+    if not split.solve:
+        _place(draw, split, tuple((*path, "dimensions", i, "bandwidth") for i in open_ones))
     for i, share in zip(open_ones, split.fill(draw, name, budget, len(open_ones)), strict=True):
         listed[i] = {**listed[i], "bandwidth": share}
         at = (*path, "dimensions", i, "bandwidth")

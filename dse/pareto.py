@@ -49,3 +49,19 @@ def knee(front: Matrix) -> int | None:
     span = np.where(high > low, high - low, 1.0)
     below = 1.0 - ((front - low) / span).sum(axis=1)
     return int(np.argmax(below))
+
+
+def nearness(points: Matrix, front: Matrix) -> NDArray[np.float64]:
+    """How far each of `points` `[N, M]` is from being undominated by `front` `[F, M]`, `[N]`.
+
+    The additive epsilon indicator of one point (Zitzler et al. 2003): by how much all its objectives have to improve,
+    in lengths of the front, until no member is better in all. 0 on the front or where a member is equalled in one
+    objective, below 0 beyond it.
+    """
+    span = front.max(axis=0) - front.min(axis=0)
+    worst = np.abs(front).max(axis=0)
+    unit = np.where(span > 0, span, np.where(worst > 0, worst, 1.0))
+    far = np.full(len(points), -np.inf)
+    for member in front:
+        far = np.maximum(far, ((points - member) / unit).min(axis=1))
+    return far

@@ -14,6 +14,11 @@ def positive(text: str) -> int:
     return _whole(text, 1, None)
 
 
+def whole(text: str) -> int:
+    """A whole number, 0 too."""
+    return _whole(text, 0, None)
+
+
 def seed(text: str) -> int:
     """A seed: a whole number of 32 bits."""
     return _whole(text, 0, 2**32 - 1)

@@ -109,17 +109,19 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.interrupt import Interrupt
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
+    from dse.whatif.ask import what_if
 
     with Interrupt() as interrupt, Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         ended = drive(space, settings, folder, options.resume, progress)
     record = load_record(folder)
-    write_reports(record, folder)
+    answers = what_if(record, folder)
+    write_reports(record, folder, answers)
     if options.json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible:
         from rich.console import Console
 
-        print_front(record, Console())
+        print_front(record, Console(), answers)
     print(f"wrote {sum(1 for _ in folder.iterdir())} files to {folder}/", file=sys.stderr)
     if ended == "interrupted":
         print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)

@@ -1,4 +1,7 @@
-"""Write the front, the tables, the plots and the page of a run folder again, from its journal alone."""
+"""Write the front, the tables, the plots and the page of a run folder again, from its journal.
+
+Only what-if questions (steps around the front, other batches) are simulated, as many as --simulations allows.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from dse.cli.arguments import whole
+
 EXAMPLES = """examples:
   dse report runs/transformer1t
   dse report runs/transformer1t --out /tmp/report
+  dse report runs/transformer1t --simulations 2000
 """
 
 
@@ -16,6 +22,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse report`."""
     command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
     command.add_argument("--out", type=Path, metavar="DIR", help="where to write [the run folder]")
+    command.add_argument(
+        "--simulations",
+        type=whole,
+        metavar="N",
+        help="most simulations for steps around the front and other batches [200 with engine fast, else 0]",
+    )
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
@@ -24,17 +36,19 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
     from dse.run import load_record
     from dse.store import check_folder
+    from dse.whatif.ask import what_if
 
     record = load_record(options.run_folder)
     folder: Path = options.out or options.run_folder
     check_folder(folder)
-    files = write_reports(record, folder)
+    answers = what_if(record, options.run_folder, options.simulations)
+    files = write_reports(record, folder, answers)
     if options.json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible:
         from rich.console import Console
 
-        print_front(record, Console())
+        print_front(record, Console(), answers)
     print(f"wrote {len(files)} files to {folder}/", file=sys.stderr)
     if not record.feasible:
         print(explain_infeasible(record), file=sys.stderr)

@@ -19,6 +19,8 @@ Document = Mapping[str, Any]
 
 _TOPOLOGIES = {"ring": "Ring", "fully_connected": "FC", "switch": "SW", "mesh": "Mesh", "torus": "Torus"}
 _ALGORITHMS = {"halving_doubling": "HD", "double_binary_tree": "DBT", "ring": "ring", "direct": "direct"}
+SHORT = _TOPOLOGIES | {word: short for word, short in _ALGORITHMS.items() if word != "ring"}
+"""Topologies and algorithms in the notation of tables."""
 _DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
 _DIMENSION_DEFAULTS: dict[str, Any] = {

@@ -4,9 +4,13 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
-`robustness` of a member says in which share of price scenarios it stays on the front and whether it does when its own
-time is longer than predicted (`dse.report.robustness`); `assumed` with which changes; `importance` maps objective ->
-parameter -> share (`dse.report.importance`).
+`ties` of a member are the trials of the front that it cannot be told from (`dse.report.ties`; null where no interval is
+known); `robustness` says in which share of price scenarios it stays on the front, whether it does when its own time is
+longer than predicted, and what it is with other batches (`dse.report.robustness`); `assumed` with which changes;
+`steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`; null where
+that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
+`importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
+near it (`dse.report.importance`).
 
 Where a cluster is bought for several workloads a member's `design` and `metrics` are those of the first, and
 `workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
@@ -18,8 +22,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
-from dse.report.importance import importance
 from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
+from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
 from dse.report.values import to_json
 from dse.report.workloads import member_workloads, purchase_document
@@ -32,7 +36,7 @@ def pareto_json(record: StudyRecord, summary: Summary) -> str:
 
 def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
-    robust = robustness(record, summary)
+    robust, found = robustness(record, summary), summary.importance
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
@@ -50,7 +54,15 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "sampler": record.sampler,
         "seed": record.seed,
         "assumed": {"prices": PRICES, "prediction": PREDICTION},
-        "importance": importance(record),
+        "importance": found.overall,
+        "importance_of_front": found.of_front,
+        "importance_near_front": found.near_front,
+        "what_if": {
+            "simulations": summary.what_if.simulations,
+            "left_out": summary.what_if.left_out,
+            "rivals": summary.what_if.rivals,
+            "note": summary.what_if.note or None,
+        },
         **purchase_document(record, summary),
     }
 
@@ -63,6 +75,16 @@ def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: R
         "params": trial.params,
         "design": trial.design,
         "metrics": trial.metrics,
-        "robustness": None if robust is None else {"prices": robust.prices, "prediction": robust.prediction},
+        "ties": None if summary.ties is None else list(summary.ties[trial.number]),
+        "robustness": None if robust is None else _robustness(robust),
+        "steps": steps_document(summary, trial.number),
         **bought,
     }
+
+
+def _robustness(robust: Robustness) -> dict[str, Any]:
+    batches = [
+        {"batch": at.batch, "factor": at.factor, "stays": at.stays, "why": at.why or None, "values": at.values}
+        for at in robust.batches
+    ]
+    return {"prices": robust.prices, "prediction": robust.prediction, "batches": batches or None}

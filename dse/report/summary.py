@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.importance import UNKNOWN, Importance
 from dse.report.regret import WorkloadRegret, regrets
+from dse.report.ties import ties
 from dse.report.values import finite
+from dse.whatif.record import NOTHING, WhatIf
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ class Summary:
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
     regrets: tuple[WorkloadRegret, ...] = ()
     """Of each workload that a cluster is bought for."""
+    ties: Mapping[int, tuple[int, ...]] | None = None
+    """Member of the front -> members it cannot be told from (`dse.report.ties`), by trial; None where not known."""
+    what_if: WhatIf = NOTHING
+    """The front at other batches, and the designs around it."""
+    importance: Importance = UNKNOWN
+    """Which parameters mattered; the terminal does without."""
 
     @property
     def cuts(self) -> int:
@@ -50,8 +59,8 @@ class Summary:
         return sum(self.cut.values())
 
 
-def summarize(record: StudyRecord) -> Summary:
-    """The numbers of a study."""
+def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
+    """The numbers of a study; `what_if` are the answers to questions that took simulations (`dse.whatif`)."""
     states = Counter(trial.state for trial in record.trials)
     rules = Counter(trial.cut_by or "unknown" for trial in record.trials if trial.state == "cut")
     front, knee, reference = record.front, record.knee, record.reference
@@ -73,6 +82,8 @@ def summarize(record: StudyRecord) -> Summary:
         proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
         regrets=regrets(record),
+        ties=ties(record.objectives, front),
+        what_if=what_if,
     )
 
 

@@ -20,6 +20,7 @@ from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite, plain, trial_metrics
 from dse.report.workloads import workload_cells
+from dse.whatif.record import FACTORS
 from simcore.result import METRICS
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def trials_table(record: StudyRecord) -> Table:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> Table:
-    """The members of the front in its order, with `rank` (from 1), whether each is the knee, and how robust."""
+    """The members of the front in its order, with `rank` (from 1), whether each is the knee, how robust, its ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
     robust = robustness(record, summary)
@@ -58,19 +59,24 @@ def pareto_table(record: StudyRecord, summary: Summary) -> Table:
             "rank": rank,
             "knee": trial.number == summary.knee,
             **_robust(robust.get(trial.number)),
+            **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return Table((*table.columns, "rank", "knee", *ROBUST), rows, table.numbers | {ROBUST[0]})
+    return Table((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {ROBUST[0]})
 
 
-ROBUST = ("robust: prices", "robust: prediction")
+ROBUST = ("robust: prices", "robust: prediction", *(f"robust: batch x{factor:g}" for factor in FACTORS))
+TIES = "ties"
 
 
 def _robust(found: Robustness | None) -> Row:
     """Cells of the front's own columns (see `dse.report.robustness`)."""
-    values = (None, None) if found is None else (found.prices, found.prediction)
-    return {name: value for name, value in zip(ROBUST, values, strict=True) if value is not None}
+    if found is None:
+        return {}
+    known = dict(zip(ROBUST, (found.prices, found.prediction), strict=False))
+    known |= {f"robust: batch x{at.factor:g}": at.stays for at in found.batches}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def csv_text(table: Table) -> str:
@@ -113,7 +119,7 @@ class _Names:
         others = tuple(name for name in METRICS if name not in objectives)
         violations = _first_seen(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", *ROBUST}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", TIES, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = _first_seen(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

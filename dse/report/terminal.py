@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -15,29 +16,34 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dse.record import StudyRecord, TrialRecord
+from dse.record import StudyRecord
+from dse.report.counted import counts_samples, in_own_units, unit_of
 from dse.report.describe import Comparison, compare
 from dse.report.infeasible import explain_infeasible
 from dse.report.reasons import reasons
+from dse.report.sensitivity import improvement
 from dse.report.summary import Summary, spread, summarize
 from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
-from dse.report.words import bound, counts, prices, proof, volume
+from dse.report.words import bound, counts, prices, proof, ties_note, volume
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
+from dse.whatif.record import NOTHING, WhatIf
 from simcore.result import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]
 
 _LONGEST = 30
 _LEAST_ROOM = 28
+_LEAST_HEADING = 7
 _SHORT = {"iteration_time": "time", "cost.total": "cost", "perf_per_cost": "per cost"}
 _ALWAYS = ("iteration_time", "cost.total", "perf_per_cost")
 _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
 
 
-def print_front(record: StudyRecord, console: Console, summary: Summary | None = None) -> None:
+def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:
     """Print the front of a study, or why there is none, and the summary."""
-    summary = summary or summarize(record)
+    record = in_own_units(record)
+    summary = summarize(record, what_if)
     if summary.front:
         _print_table(record, summary, console)
     else:
@@ -61,14 +67,20 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
     _say(console, f"{clean(record.space)}: {size} on the Pareto front", "bold")
     if compared.common:
         _say(console, f"{'The design' if len(members) == 1 else 'All'}: {compared.common}.")
-    columns = _columns(record, members)
+    columns = _columns(record, summary)
     wide = _table(columns, summary, shown, _Differing(compared.columns, compared.rows), console)
     console.print(
         wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
     )
+    told = ties_note(summary)
+    if told:
+        _say(console, told)
     if summary.knee is not None:
         why = next(reasons(trial) for trial in members if trial.number == summary.knee)
         _say(console, f"★ Knee: trial {summary.knee}. {why}")
+    better = improvement(summary, record.objectives)
+    if better:
+        _say(console, better)
     _print_workloads(record, summary, shown, console)
     if len(shown) < len(members):
         _say(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
@@ -102,17 +114,22 @@ class _Column:
     objective: bool = False
 
 
-def _columns(record: StudyRecord, members: Sequence[TrialRecord]) -> list[_Column]:
+def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
+    members = summary.front
     measured = [trial_metrics(trial) for trial in members]
+    samples = counts_samples(members)
     columns = []
     for objective in record.objectives:
         values = [trial.values[objective.name] for trial in members]
         columns.append(_column(objective.name, scale(objective.unit, values, objective.name), values, objective=True))
+    if summary.ties and any(summary.ties.values()):
+        counts = [len(summary.ties[trial.number]) for trial in members]
+        columns.append(_Column("ties", "", tuple(str(count) if count else MISSING for count in counts)))
     chosen = {objective.name for objective in record.objectives}
     for name in _ALWAYS:
         found = [metrics[name] for metrics in measured]
         if name not in chosen and any(value is not None for value in found):
-            columns.append(_column(name, scale(METRICS[name].unit, found, name), found))
+            columns.append(_column(name, scale(unit_of(METRICS[name].unit, samples), found, name), found))
     if any(metrics["memory.peak"] is not None for metrics in measured):
         columns.append(_memory(measured))
     return columns
@@ -177,8 +194,13 @@ def _table(
 ) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
-    for column in columns:
-        heading = _text(column.heading, console)
+    widths = [max(_LEAST_HEADING, *map(len, (column.unit, *column.cells))) for column in columns]
+    headings = [
+        wrap(column.heading, width, break_long_words=False) for column, width in zip(columns, widths, strict=True)
+    ]
+    lines = max(map(len, headings), default=1)
+    for column, words in zip(columns, headings, strict=True):
+        heading = _text("\n".join([*[""] * (lines - len(words)), *words]), console)
         heading.append(f"\n{column.unit}", style="dim")
         table.add_column(heading, justify="right", no_wrap=True)
     for name in differing.headings:

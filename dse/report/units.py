@@ -20,6 +20,8 @@ _STEPS: dict[str, _Steps] = {
     "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W")),
     "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")),
     "J/token": ((1.0, "J/token"), (1e-3, "mJ/token"), (1e-6, "uJ/token")),
+    "J/sample": ((1.0, "J/sample"), (1e-3, "mJ/sample"), (1e-6, "uJ/sample")),
+    "$/sample": ((1.0, "$/sample"), (1e-3, "$/k samples"), (1e-6, "$/M samples"), (1e-9, "$/G samples")),
     "$/token": ((1.0, "$/token"), (1e-3, "$/k tokens"), (1e-6, "$/M tokens"), (1e-9, "$/G tokens")),
     "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
     "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),

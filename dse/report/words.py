@@ -68,3 +68,15 @@ def prices(record: StudyRecord) -> str:
     said = [f"{sourced} with a source"] if sourced else []
     said += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
     return f"Prices: {', '.join(said)}." if said else ""
+
+
+def ties_note(summary: Summary) -> str:
+    """What a tie is, and how many designs of the front have one; empty where none has, or nothing is known."""
+    tied = sum(bool(others) for others in (summary.ties or {}).values())
+    if not tied:
+        return ""
+    some = f"{number(tied)} of {number(len(summary.front))} designs"
+    return (
+        f"Ties ({some}): others of the front may be as good in everything, because all that a design is better in lies "
+        "within the intervals of the predicted times."
+    )

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from dse.record import StudyRecord
+from dse.report.counted import in_own_units
 from dse.report.front import pareto_json
+from dse.report.importance import importance
 from dse.report.page import report_html
 from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
+from dse.whatif.record import NOTHING, WhatIf
 
 FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
 
 
-def write_reports(record: StudyRecord, folder: str | Path) -> tuple[Path, ...]:
+def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING) -> tuple[Path, ...]:
     """Write every report of a study into `folder`, which is made where it is missing; return their paths."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    contents = report_files(record)
+    contents = report_files(record, what_if)
     return tuple(_write(place / name, contents[name]) for name in FILES)
 
 
-def report_files(record: StudyRecord) -> dict[str, bytes]:
+def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, bytes]:
     """The content of every file of `FILES` by name."""
-    summary = summarize(record)
+    record = in_own_units(record)
+    summary = replace(summarize(record, what_if), importance=importance(record))
     trials = trials_table(record)
     plots = plot_bytes(record, summary)
     texts = {

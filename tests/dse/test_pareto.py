@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dse.pareto import front_mask, hypervolume, knee, reference_point
+from dse.pareto import front_mask, hypervolume, knee, nearness, reference_point
 
 
 def staircase(n: int) -> Any:
@@ -145,3 +145,23 @@ def test_a_front_of_fewer_than_three_different_points_has_no_knee(points: list[l
 
 def test_a_flat_objective_does_not_break_the_knee() -> None:
     assert knee(np.array([[0.0, 1.0, 5.0], [0.2, 0.2, 5.0], [1.0, 0.0, 5.0]])) == 1
+
+
+def test_nearness_is_0_on_a_front_and_the_shift_that_frees_a_point_from_it() -> None:
+    front = staircase(5)
+    assert nearness(front, front).tolist() == [0.0] * 5
+    # (2, 2) is on the front; (3, 3) must improve by 1 in both, (2.5, 4) by 1 past (1, 3): the front is 4 long.
+    assert nearness(np.array([[3.0, 3.0], [2.5, 4.0]]), front).tolist() == [0.25, 0.25]
+
+
+@given(st.integers(1, 4).flatmap(lambda m: st.tuples(integer_points(m), integer_points(m))))
+def test_a_point_moved_by_its_nearness_is_not_beaten_in_all_objectives_and_by_less_it_is(pair: Any) -> None:
+    points, others = pair
+    front = others[front_mask(others)]
+    span = front.max(axis=0) - front.min(axis=0)
+    worst = np.abs(front).max(axis=0)
+    unit = np.where(span > 0, span, np.where(worst > 0, worst, 1.0))
+    far = nearness(points, front)
+    for point, shift in zip(points, far, strict=True):
+        beaten = [((front < point - moved * unit).all(axis=1)).any() for moved in (shift + 1e-6, shift - 1e-6)]
+        assert beaten == [False, True]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from dse.record import StudyRecord
-from dse.report.page import breakdown, parameters, pareto, robust, sections
+from dse.report.page import breakdown, importance, parameters, pareto, robust, sections
 from dse.report.page.base import Chart, charts_json, esc
 from dse.report.summary import Summary
 
@@ -56,7 +56,7 @@ def _charts(record: StudyRecord, summary: Summary) -> list[Chart | None]:
         breakdown.cost_chart(summary),
         parameters.chart(record, summary),
         robust.robust_chart(record, summary),
-        robust.importance_chart(record),
+        *importance.importance_charts(summary),
     ]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.hole import magnitude
 from dse.record import StudyRecord
+from dse.report.aspects import SHORT
 from dse.report.page.base import Chart, plot_text
 from dse.report.summary import Summary
 from dse.report.units import MISSING, label, scale, shorten
 from dse.report.values import cell, finite
 
-_MOST_AXES = 12
+_MOST_AXES = 9
 _MOST_TICKS = 12
 
 
@@ -23,7 +26,10 @@ def chart(record: StudyRecord, summary: Summary) -> Chart | None:
     differing = [path for path, values in columns.items() if len({cell(value) for value in values}) > 1]
     if not differing:
         return None
-    kept = differing[: _MOST_AXES - len(record.objectives)]
+    # Where there is no room for all, those that matter most along the front, in the order of the space.
+    matter = {path: max(s.get(path, 0.0) for s in near) for path in differing} if (near := _near(summary)) else {}
+    ranked = sorted(differing, key=lambda path: -matter.get(path, 0.0))[: _MOST_AXES - len(record.objectives)]
+    kept = [path for path in differing if path in ranked]
     axes = [_axis(_name(path, differing), columns[path]) for path in kept]
     for objective in record.objectives:
         values = [trial.values[objective.name] for trial in front]
@@ -50,14 +56,33 @@ def _axis(name: str, values: Sequence[Any], *, objective: bool = False) -> dict[
         return {"label": title, "values": list(values), "tickformat": "~g" if objective else ""}
     # Plotly sets the ticks of this chart as plain text, unlike every other string it shows: nothing to escape.
     texts = [MISSING if value is None else cell(value) for value in values]
-    ordered = [cell(value) for value in sorted(set(values))] if numeric else sorted(set(texts))
+    ordered = [cell(value) for value in sorted(set(values))] if numeric else sorted(set(texts), key=_order)
     order = {text: index for index, text in enumerate(ordered)}
-    ticks = {"tickvals": list(order.values()), "ticktext": [shorten(text, 18) for text in order]}
+    ticks = {"tickvals": list(order.values()), "ticktext": [shorten(_brief(text), 20) for text in order]}
     return {"label": title, "values": [order[text] for text in texts], **ticks}
+
+
+def _order(text: str) -> tuple[float, str]:
+    """Quantities by size, then names."""
+    size = magnitude(text)
+    return (math.inf if size is None else size), text
+
+
+def _near(summary: Summary) -> list[Mapping[str, float]]:
+    return list(summary.importance.near_front.values())
+
+
+def _brief(text: str) -> str:
+    """A network or an algorithm in its short notation: `switch(8)_ring(4)` is `SW8 Ring4`."""
+    for word, short in SHORT.items():
+        text = text.replace(word, short)
+    return text.replace("(", "").replace(")", "").replace("_", " ") if "(" in text else text
 
 
 def _name(path: str, paths: Sequence[str]) -> str:
     """The end of a path, as much of it as tells it apart from the others."""
+    if path.endswith(".split"):
+        return f"{path.split('.')[-2]} budget"
     keys = path.split(".")
     for start in range(len(keys) - 1, 0, -1):
         short = ".".join(keys[start:])

@@ -1,75 +1,110 @@
-"""Two charts: how robust each design of the front is, and which parameters mattered for each objective."""
+"""How robust each design of the front is, as a chart: a row a design, a cell a question."""
 
 from __future__ import annotations
 
-from dse.record import StudyRecord
-from dse.report.importance import importance
-from dse.report.page.base import Chart, bars, plot_text
-from dse.report.robustness import PREDICTION, PRICES, robustness
-from dse.report.summary import Summary
-from dse.report.units import label, shorten
+from typing import Any
 
-_COLOURS = ("@front", "@tensor", "@data", "@pipeline")
-_MOST_PARAMETERS = 12
+from dse.record import StudyRecord, TrialRecord
+from dse.report.page.base import Chart, bars, designs, plot_text, shown_note
+from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
+from dse.report.summary import Summary
+from dse.report.units import human, number, percent
+from dse.whatif.record import FACTORS, AtBatch
 
 
 def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
-    """A bar for each design of the front: the share of price scenarios in which it stays; None without prices."""
+    """A heat map: prices, prediction and other batches for each design of the front; None where nothing is known."""
     found = robustness(record, summary)
-    known = {number for number, entry in found.items() if entry.prices is not None}
-    shown = [(trial, name) for trial, name in bars(summary, told=True) if trial.number in known] if known else []
-    if not shown:
-        return None
-    names = [plot_text(name) for _, name in shown]
-    shares = [100.0 * (found[trial.number].prices or 0.0) for trial, _ in shown]
-    colours = ["@front" if found[trial.number].prediction is not False else "@context" for trial, _ in shown]
-    trace = {"type": "bar", "orientation": "h", "y": names, "x": shares, "marker": {"color": colours}}
-    note = (
-        f"Share of the scenarios in which a design stays on the front when the prices of network, NPUs and memory each "
-        f"move by {PRICES:.0%} up, down or not. The paler ones leave it when their own time alone is at the upper end "
-        f"of its prediction ({PREDICTION:.0%} longer where the result does not say)."
-    )
-    layout = {
-        "height": 120 + 24 * len(shown),
-        "xaxis": {"title": {"text": "Scenarios on the front [%]"}, "range": [0, 100]},
-        "yaxis": {"autorange": "reversed", "automargin": True},
-        "margin": {"l": 10, "r": 20, "t": 10, "b": 50},
-    }
-    return Chart("robustness", "Robustness of the front", note, [trace], layout)
-
-
-def importance_chart(record: StudyRecord) -> Chart | None:
-    """A group of bars for each parameter, one bar an objective; None where too little is known."""
-    found = importance(record)
-    if not found:
-        return None
-    most = {
-        path: max(shares.get(path, 0.0) for shares in found.values()) for shares in found.values() for path in shares
-    }
-    paths = sorted(most, key=lambda path: (-most[path], path))[:_MOST_PARAMETERS]
-    names = [plot_text(shorten(path, 40)) for path in paths]
-    traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": plot_text(label(objective)),
-            "y": names,
-            "x": [100.0 * shares.get(path, 0.0) for path in paths],
-            "marker": {"color": _COLOURS[number % len(_COLOURS)]},
-        }
-        for number, (objective, shares) in enumerate(found.items())
+    shown = [(trial, row) for trial, row in bars(summary, told=True) if trial.number in found]
+    asked = [
+        (name, [read(trial, found[trial.number]) for trial, _ in shown]) for name, read in _questions(record).items()
     ]
-    note = (
-        "What the best tenth of the feasible trials have in common that others have not, per objective (PED-ANOVA). "
-        "Parameters that only some designs have are left out."
-    )
-    legend = [(label(name), _COLOURS[number % len(_COLOURS)]) for number, name in enumerate(found)]
-    layout = {
-        "height": 120 + 18 * len(paths) * max(1, len(found)),
-        "barmode": "group",
-        "showlegend": False,
-        "xaxis": {"title": {"text": "Share of importance [%]"}},
-        "yaxis": {"autorange": "reversed", "automargin": True},
-        "margin": {"l": 10, "r": 20, "t": 10, "b": 50},
+    columns = [(name, cells) for name, cells in asked if any(value is not None for value, *_ in cells)]
+    if not columns:
+        return None
+    trace = {
+        "type": "heatmap",
+        "x": [name for name, _ in columns],
+        "y": [row for _, row in shown],
+        "z": [[cells[index][0] for _, cells in columns] for index in range(len(shown))],
+        "text": [[cells[index][1] for _, cells in columns] for index in range(len(shown))],
+        "hovertext": [[plot_text(cells[index][2]) for _, cells in columns] for index in range(len(shown))],
+        "hovertemplate": "%{y}<br>%{hovertext}<extra></extra>",
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12},
+        "zmin": 0,
+        "zmax": 1,
+        "xgap": 3,
+        "ygap": 3,
+        "showscale": False,
+        "colorscale": [[0, "@heat0"], [1, "@heat1"]],
     }
-    return Chart("importance", "Which parameters mattered", note, traces, layout, legend)
+    layout = {
+        "height": 96 + 30 * len(shown),
+        "showlegend": False,
+        "xaxis": {"type": "category", "side": "top", "showgrid": False},
+        "yaxis": {
+            "type": "category",
+            "autorange": "reversed",
+            "automargin": True,
+            "ticksuffix": "  ",
+            "showgrid": False,
+        },
+        "margin": {"l": 10, "r": 16, "t": 60, "b": 12},
+    }
+    note = f"{_note(summary)} {shown_note(len(shown), designs(summary))}"
+    return Chart("robustness", "Robustness of the front", note.strip(), [trace], layout)
+
+
+_Cell = tuple[float | None, str, str]
+"""Shade of [0, 1], text, and what is shown on hovering."""
+
+
+_TIMES = {0.5: "half", 2.0: "twice"}
+
+
+def _questions(record: StudyRecord) -> dict[str, Any]:
+    """Heading -> what gives a design's cell."""
+    batches = {
+        f"{_TIMES.get(factor, f'{factor:g} x')} the batch": lambda trial, robust, factor=factor: _batch(
+            record, next((at for at in robust.batches if at.factor == factor), None)
+        )
+        for factor in FACTORS
+    }
+    return {"prices": _prices, "its own time": _prediction, **batches}
+
+
+def _prices(trial: TrialRecord, robust: Robustness) -> _Cell:
+    if robust.prices is None:
+        return None, "", ""
+    return robust.prices, percent(robust.prices), f"on the front in {percent(robust.prices)} of the price scenarios"
+
+
+def _prediction(trial: TrialRecord, robust: Robustness) -> _Cell:
+    if robust.prediction is None:
+        return None, "", ""
+    said = "stays" if robust.prediction else "leaves"
+    return float(robust.prediction), said, f"{said} where its time is at the upper end of its interval"
+
+
+def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
+    if at is None:
+        return None, "", ""
+    if at.why:
+        return 0.0, "cannot run", f"batch {at.batch:,g}: {at.why}"
+    values = ", ".join(human(at.values[o.name], o.unit, o.name) for o in record.objectives)
+    said = "stays" if at.stays else "leaves"
+    return float(at.stays), said, f"{said} at batch {at.batch:,g}: {values}"
+
+
+def _note(summary: Summary) -> str:
+    said = [
+        f"Whether a design stays on the front. Prices: the share of the scenarios in which those of network, NPUs and "
+        f"memory each move by {percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
+        f"interval ({percent(PREDICTION)} longer where the result has none), all others as predicted."
+    ]
+    if summary.what_if.batches:
+        rivals = summary.what_if.rivals
+        beside = f" and the {number(rivals)} dominated designs nearest to it" if rivals else ""
+        said.append(f"Batches: simulated again with another global batch, against the front{beside}.")
+    return " ".join(said)

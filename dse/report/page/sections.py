@@ -12,12 +12,13 @@ from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.infeasible import explain_infeasible
 from dse.report.page.base import Chart, esc
+from dse.report.page.steps import steps_section
 from dse.report.page.table import front_table
 from dse.report.reasons import reason
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
 from dse.report.values import plain
-from dse.report.words import counts, is_assumed
+from dse.report.words import counts, is_assumed, ties_note
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 
 
@@ -38,7 +39,9 @@ def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iter
     yield f'<div class="halves">{halves}</div>' if halves else ""
     yield drawn.get("parameters", "")
     yield drawn.get("robustness", "")
+    yield steps_section(record, summary)
     yield drawn.get("importance", "")
+    yield drawn.get("importance-front", "")
     yield _designs(summary)
     yield _not_on_the_front(record, summary)
     yield _prices(record)
@@ -94,6 +97,8 @@ def _front(record: StudyRecord, summary: Summary) -> str:
     who = "The design" if len(summary.front) == 1 else "All designs"
     common = f"<p class='common'><b>{who}:</b> {esc(compared.common)}.</p>" if compared.common else ""
     table = front_table(record, summary, compared)
+    told = ties_note(summary)
+    common += f"<p class='note'>{esc(told)}</p>" if told else ""
     return f"<section><h2>{title}</h2>{common}<div class='scroll'>{table}</div></section>"
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.record import StudyRecord, TrialRecord
+from dse.report.counted import counts_samples, unit_of
 from dse.report.describe import Comparison
 from dse.report.page.base import esc
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
-from dse.report.units import MISSING, label, scale
+from dse.report.units import MISSING, label, number, scale, shorten
 from dse.report.values import trial_metrics
 from simcore.result import METRICS
 
+_MOST_TIES = 2
+"""Ties that a cell lists; more are counted."""
 _ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.peak")
 
 
 def front_table(record: StudyRecord, summary: Summary, compared: Comparison) -> str:
     """The table; the row of the knee has the class `knee`."""
-    columns = [_trials(summary), *_numbers(record, summary.front), *_differing(compared), _reasons(summary.front)]
+    columns = [_trials(summary), *_numbers(record, summary.front), *_ties(summary)]
+    columns += [*_differing(compared), _reasons(summary.front)]
     head = "".join(column.head for column in columns)
     rows = []
     for index, trial in enumerate(summary.front):
@@ -52,6 +56,7 @@ def _trials(summary: Summary) -> _Column:
 def _numbers(record: StudyRecord, front: Sequence[TrialRecord]) -> list[_Column]:
     units = {objective.name: objective.unit for objective in record.objectives}
     measured = [trial_metrics(trial) for trial in front]
+    samples = counts_samples(front)
     columns = []
     for name in [*units, *(name for name in _ALWAYS if name not in units)]:
         values = [
@@ -60,12 +65,29 @@ def _numbers(record: StudyRecord, front: Sequence[TrialRecord]) -> list[_Column]
         ]
         if all(value is None for value in values):
             continue
-        unit = scale(units.get(name, METRICS[name].unit if name in METRICS else ""), values, name)
+        unit = scale(units.get(name, unit_of(METRICS[name].unit, samples) if name in METRICS else ""), values, name)
         texts = [esc(unit.number(value)) for value in values]
         columns.append(_Column(label(name), unit.unit, texts, values, "n"))
         if name == "memory.peak":
             columns.append(_headroom(measured))
     return columns
+
+
+def _ties(summary: Summary) -> list[_Column]:
+    """The members that each one cannot be told from; nothing where none has any."""
+    known = summary.ties
+    if not known or not any(known.values()):
+        return []
+    numbers = [known[trial.number] for trial in summary.front]
+    texts = [_tied(others) if others else MISSING for others in numbers]
+    return [_Column("ties", "", texts, [len(others) for others in numbers], "n")]
+
+
+def _tied(others: Sequence[int]) -> str:
+    """How many, and which: all of them on hovering."""
+    listed = " ".join(f"#{other}" for other in others)
+    shown = listed if len(others) <= _MOST_TIES else f"{number(len(others))}"
+    return f"<span title='{esc(shorten(listed, 600))}'>{esc(shown)}</span>"
 
 
 def _headroom(measured: Sequence[dict[str, float | None]]) -> _Column:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
@@ -24,6 +25,11 @@ from dse.report.infeasible import explain_infeasible
 from dse.report.points import KINDS, Kind, Window, outside, title
 from dse.report.summary import Summary
 from dse.report.units import Scale, brief, clean, human, label, number, scale, shorten
+
+_LETTERS = 13.5
+"""Letters of the small print that fit in an inch."""
+_LINE = 0.192
+"""Height of a line beside the plot, in inches."""
 
 Draw = Callable[[StudyRecord, Summary], Figure]
 
@@ -112,8 +118,9 @@ def legend(
     shown: dict[Kind, list[TrialRecord]],
     *,
     bound: bool,
+    floor: float = 0.0,
 ) -> None:
-    """The legend with its upper left corner at `place` of the figure, and below it what the knee is."""
+    """The legend with its upper left corner at `place` of the figure, below it what the knee is, down to `floor`."""
     handles = _handles(shown, len(record.objectives), knee=summary.knee is not None, bound=bound)
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, frameon=False, fontsize=9.5)
     index = next((i for i, trial in enumerate(summary.front) if trial.number == summary.knee), None)
@@ -123,8 +130,10 @@ def legend(
     values = [human(trial.values[o.name], o.unit, o.name) for o in record.objectives]
     phrases = compare([member.decided for member in summary.front]).phrases[index]
     lines = [f"Knee: trial {trial.number}", *values, *phrases]
-    text = "\n".join(shorten(line, 30) for line in lines[:12])
     below = place[1] - (0.2 + 0.225 * len(handles)) / figure.get_figheight()
+    room = min(12, int((below - floor) * figure.get_figheight() / _LINE))
+    kept = lines if len(lines) <= room else [*lines[: room - 1], "…"]
+    text = "\n".join(shorten(line, 30) for line in kept)
     figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color="#52606D")
 
 
@@ -156,9 +165,10 @@ def headline(figure: Figure, record: StudyRecord, summary: Summary) -> None:
 
 
 def note(figure: Figure, sentences: Sequence[str]) -> None:
-    """Small print at the bottom left."""
-    text = shorten("  ".join(sentence for sentence in sentences if sentence), 160)
-    figure.text(0.012, 0.1 / figure.get_figheight(), text, fontsize=8.5, color="#52606D", va="bottom")
+    """Small print at the bottom left, in at most two lines."""
+    text = shorten("  ".join(sentence for sentence in sentences if sentence), 400)
+    lines = wrap(text, int(_LETTERS * figure.get_figwidth()), max_lines=2, placeholder=" …")
+    figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color="#52606D", va="bottom")
 
 
 def outside_note(

@@ -12,13 +12,15 @@ from dse.report.summary import Summary
 from dse.report.units import label
 
 _PANEL = 3.1
+_BOTTOM = 0.95
+"""Room for the axis and two lines of small print, in inches."""
 
 
 def draw(record: StudyRecord, summary: Summary) -> Figure:
     """The figure: 3.1 inches a panel, one panel below the diagonal for each pair."""
     objectives = record.objectives
     rows = len(objectives) - 1
-    width, height = max(8.0, _PANEL * rows + 1.3), _PANEL * rows + 1.5
+    width, height = max(8.0, _PANEL * rows + 1.3), _PANEL * rows + 1.7
     figure = Figure(figsize=(width, height))
     shown = groups(record, summary)
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
@@ -37,7 +39,9 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
             if column == 0:
                 axes.set_ylabel(base.axis_title(objectives[row + 1], units[row + 1], arrow=False))
             axes.tick_params(labelbottom=row == rows - 1, labelleft=column == 0, labelsize=9)
-    base.legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds)
+    # Beside the panels above the last row, whose own last panel reaches below the legend.
+    floor = (_BOTTOM + _PANEL) / height
+    base.legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds, floor=floor)
     base.headline(figure, record, summary)
     better = ", ".join(f"{label(o.name)} {'down' if o.sign > 0 else 'up'}" for o in objectives)
     base.note(
@@ -47,7 +51,7 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
 
 
 def _place(row: int, column: int, rows: int, width: float, height: float) -> tuple[float, float, float, float]:
-    left, bottom = 0.85 + column * _PANEL, 0.75 + (rows - 1 - row) * _PANEL
+    left, bottom = 0.85 + column * _PANEL, _BOTTOM + (rows - 1 - row) * _PANEL
     return left / width, bottom / height, (_PANEL - 0.3) / width, (_PANEL - 0.3) / height
 
 

@@ -14,6 +14,8 @@ from dse.report.points import KINDS, Window, groups, staircase, window
 from dse.report.summary import Summary
 from dse.report.units import Scale
 
+_LABEL = 0.04
+"""Height of a bound's label, as a share of the axes."""
 _NOTE = 0.3
 """Width of the knee's note, as a share of the axes."""
 
@@ -21,7 +23,7 @@ _NOTE = 0.3
 def draw(record: StudyRecord, summary: Summary) -> Figure:
     """The figure, 10 x 6.2 inches."""
     figure = Figure(figsize=(10, 6.2))
-    axes = figure.add_axes((0.085, 0.135, 0.66, 0.73))
+    axes = figure.add_axes((0.085, 0.15, 0.66, 0.715))
     shown = groups(record, summary)
     objectives = record.objectives
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
@@ -84,7 +86,13 @@ def _bound(
         axes.text(bound, 0.985, f" {text} ", transform=at, rotation=90, fontsize=8.5, va="top", ha=side)
     else:
         axes.axhline(bound, **style)
-        axes.text(0.995, bound, text, transform=axes.get_yaxis_transform(), ha="right", fontsize=8.5, va="bottom")
+        # Beyond the bound, where no design can be, if there is room: the staircase ends just on this side of it.
+        low, high = windows[1].low, windows[1].high
+        lower = objectives[1].sign > 0
+        beyond = (bound - low if lower else high - bound) > _LABEL * (high - low)
+        side = "top" if lower == beyond else "bottom"
+        across = axes.get_yaxis_transform()
+        axes.text(0.995, bound, text, transform=across, ha="right", fontsize=8.5, va=side)
     return True
 
 

@@ -1,0 +1,42 @@
+"""What a study's throughput counts: tokens, or samples where its models have none (images, clicks)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dse.objective import Objective
+from dse.record import StudyRecord, TrialRecord
+
+
+def counts_samples(trials: Iterable[TrialRecord]) -> bool:
+    """Whether every design that was simulated counts samples; one of several kinds counts as tokens."""
+    said = {
+        str(part.metrics.get("throughput_counts", "tokens"))
+        for trial in trials
+        if trial.metrics is not None
+        for _, part in trial.parts
+        if part.metrics is not None
+    }
+    return said == {"samples"}
+
+
+def unit_of(unit: str, samples: bool) -> str:
+    """The unit of a metric where samples are counted: `tokens/s/$` is then `samples/s/$`."""
+    return unit.replace("token", "sample") if samples else unit
+
+
+def in_own_units(record: StudyRecord) -> StudyRecord:
+    """The study with the units of its objectives in what its workload counts."""
+    if not counts_samples(record.trials):
+        return record
+
+    def own(objective: Objective) -> Objective:
+        return replace(objective, unit=unit_of(objective.unit, samples=True))
+
+    purchase = record.purchase
+    return replace(
+        record,
+        objectives=tuple(own(objective) for objective in record.objectives),
+        purchase=None if purchase is None else replace(purchase, tune=own(purchase.tune)),
+    )

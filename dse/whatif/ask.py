@@ -1,0 +1,120 @@
+"""Asking a finished study what it would be otherwise: the steps around its front, and its front at other batches.
+
+Questions are answered with the study's own engine and constraints, and counted in simulations, not in seconds, so that
+the answers are the same on every machine. Only engine `fast` is asked unbidden: the others can take minutes a design.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dse.evaluate import Evaluator, Outcome
+from dse.objective import Objective
+from dse.record import StudyRecord, TrialRecord
+from dse.run import open_space
+from dse.space import Space
+from dse.store import STUDY
+from dse.whatif.batches import at_batches, rewritten, rivals, why_not
+from dse.whatif.record import NOTHING, Step, WhatIf
+from dse.whatif.steps import Around, Neighbour, around
+from simcore.engine.named import BUILT_IN
+
+SIMULATIONS = 200
+"""Most simulations unless told: about a second."""
+_UNBIDDEN = "fast"
+
+
+def what_if(record: StudyRecord, folder: Path, simulations: int | None = None) -> WhatIf:
+    """The answers about the study of a run folder, with at most `simulations` (`SIMULATIONS` with engine `fast`).
+
+    Raises `InputError` where `study.yaml` cannot be read.
+    """
+    space, study = open_space(str(folder / STUDY))
+    engine = "" if study is None else str(study["engine"])
+    allowed = (SIMULATIONS if engine == _UNBIDDEN else 0) if simulations is None else simulations
+    why = _unasked(record, space, engine, allowed)
+    if why:
+        return WhatIf({}, {}, 0, allowed, len(record.front), why)
+    return ask(record, space, engine, allowed) if record.front else NOTHING
+
+
+def _unasked(record: StudyRecord, space: Space, engine: str, allowed: int) -> str:
+    """Why nothing is asked; empty where something is."""
+    if space.jobs or record.purchase is not None:
+        return "Each workload would have to be tuned again for each question."
+    if engine not in BUILT_IN:
+        return f"A report does not run the engine '{engine}' that a file names."
+    if not allowed and engine != _UNBIDDEN:
+        return f"With engine {engine} only on request: dse report RUN --simulations N."
+    return "" if allowed else "No simulation was allowed."
+
+
+def ask(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
+    """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
+    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine))
+    front = _order(record)
+    members = front[: allowed // 4]
+    others = rivals(record, allowed // 4 - len(members))
+    batches = at_batches(record, members, others, simulate, partial(rewritten, space))
+    steps: dict[int, tuple[Step, ...]] = {}
+    for trial in front:
+        near = around(space, trial)
+        if near is None:
+            continue
+        if near.simulations > allowed - simulate.simulated:
+            break
+        steps[trial.number] = tuple(_steps(near, record.objectives, simulate))
+    return WhatIf(steps, batches, len(others), allowed, len(front) - len(steps))
+
+
+class _Memory:
+    """Evaluates each document once, and counts simulations."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._known: dict[str, Outcome] = {}
+        self.simulated = 0
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of a document. Raises `ValueError` where it is of unsound form."""
+        text = json.dumps(document, sort_keys=True)
+        if text not in self._known:
+            self._known[text] = outcome = self._evaluator(document)
+            self.simulated += outcome.metrics is not None
+        return self._known[text]
+
+
+def _order(record: StudyRecord) -> tuple[TrialRecord, ...]:
+    """The front, its knee first, then evenly over it however many are asked (van der Corput's order)."""
+    front, knee = record.front, record.knee
+    digits = max(1, (len(front) - 1).bit_length())
+    order = sorted(range(len(front)), key=lambda index: int(f"{index:0{digits}b}"[::-1], 2))
+    first = [front.index(knee)] if knee is not None else []
+    return tuple(front[index] for index in dict.fromkeys([*first, *order]) if front[index].design is not None)
+
+
+def _steps(near: Around, objectives: tuple[Objective, ...], simulate: _Memory) -> list[Step]:
+    found = []
+    for neighbour in near.neighbours():
+        try:
+            outcome = simulate(neighbour.document)
+        except ValueError:
+            continue  # an expression that gives what no design can have: the space has no such neighbour
+        found.append(_step(near.trial, neighbour, objectives, outcome))
+    return found
+
+
+def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], outcome: Outcome) -> Step:
+    simulated = outcome.metrics is not None
+    loss = {o.name: _loss(o, trial.values[o.name], outcome.values[o.name]) for o in objectives} if simulated else {}
+    return Step(trial.number, to.moved, to.changes, outcome.state, why_not(outcome), loss)
+
+
+def _loss(objective: Objective, before: float, after: float) -> float | None:
+    if before == after:
+        return 0.0
+    return objective.sign * (after - before) / abs(before) if before else None

@@ -1,0 +1,121 @@
+"""The front at other global batches: its designs, and those nearest to it, unchanged but for the batch.
+
+A member *stays* on the front at a batch where it runs and no design that was simulated with that batch dominates it.
+Designs are compared with those of the front and with the `RIVALS` dominated ones that are nearest to it: what was far
+from the front is not asked again, so staying is an upper bound of what a new search would say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dse.draw import RecordedDraw
+from dse.evaluate import Outcome
+from dse.objective import losses
+from dse.pareto import nearness
+from dse.record import StudyRecord, TrialRecord
+from dse.space import Space
+from dse.whatif.recall import recall, solves
+from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
+
+RIVALS = 20
+"""Dominated designs beside the front."""
+
+Simulate = Callable[[Mapping[str, Any]], Outcome]
+Rewrite = Callable[[TrialRecord, int], Mapping[str, Any]]
+"""The document of a trial with another global batch."""
+
+
+def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
+    """The dominated feasible trials nearest to the front, at most `most` and `RIVALS`."""
+    front = record.front
+    members = {trial.number for trial in front}
+    others = tuple(trial for trial in record.feasible if trial.number not in members and trial.design is not None)
+    if not others or most <= 0:
+        return ()
+    far = nearness(record.losses(others), record.losses(front))
+    order = np.argsort(far, kind="stable")[: min(most, RIVALS)]
+    return tuple(others[int(index)] for index in order)
+
+
+def at_batches(
+    record: StudyRecord,
+    members: Sequence[TrialRecord],
+    others: Sequence[TrialRecord],
+    simulate: Simulate,
+    rewrite: Rewrite,
+) -> dict[int, tuple[AtBatch, ...]]:
+    """Each member at every batch of `FACTORS`, by trial; empty where the workload has no batch."""
+    found: dict[int, list[AtBatch]] = {trial.number: [] for trial in members if batch_of(trial) is not None}
+    for factor in FACTORS:
+        asked = [(trial, *_run(trial, factor, simulate, rewrite)) for trial in (*members, *others) if batch_of(trial)]
+        ran = [values for _, values, why in asked if not why]
+        matrix = losses(record.objectives, ran)
+        for trial, values, why in asked:
+            if trial.number in found:
+                stays = not why and not _dominated(losses(record.objectives, [values])[0], matrix)
+                batch = factor * (batch_of(trial) or 0)
+                found[trial.number].append(AtBatch(factor, batch, {} if why else values, why, stays))
+    return {number: tuple(answers) for number, answers in found.items()}
+
+
+def batch_of(trial: TrialRecord) -> int | None:
+    """The global batch of a trial's design; None where its workload has none."""
+    workload = {} if trial.design is None else trial.design.get("workload")
+    batch = workload.get("global_batch") if isinstance(workload, Mapping) else None
+    return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
+
+
+def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]:
+    """The document of a trial with another global batch.
+
+    The trial's numbers fill the space with that batch, so that what follows from the batch (defaults, expressions)
+    follows from the new one. Where the space does not give the trial, its workload is a choice, or its bandwidths are
+    solved (what was built stays as it is), the batch is changed in the complete design.
+
+    Raises `ValueError` where an expression has no value with that batch.
+    """
+    workload = space.template.get("workload")
+    source = recall(space, trial) if isinstance(workload, Mapping) and not solves(space) else None
+    if source is not None and isinstance(workload, Mapping):
+        template = {**space.template, "workload": {**workload, "global_batch": batch}}
+        values = {name: drawn.value for name, drawn in source.drawn.items()}
+        document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values)).document
+        return document
+    document = json.loads(json.dumps(trial.design))
+    document["workload"]["global_batch"] = batch
+    return document
+
+
+def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite) -> tuple[dict[str, float], str]:
+    """The objectives of a trial at a batch, and why it cannot run there (empty where it can)."""
+    before = batch_of(trial)
+    assert before is not None
+    batch = factor * before
+    if not batch.is_integer():
+        return {}, f"a batch of {before} cannot be halved"
+    try:
+        outcome = simulate(rewrite(trial, int(batch)))
+    except ValueError as error:
+        return {}, str(error)
+    return dict(outcome.values), why_not(outcome)
+
+
+def why_not(outcome: Outcome) -> str:
+    """What a design breaks; empty where it is feasible."""
+    if outcome.state == "feasible":
+        return ""
+    if outcome.state == "failed":
+        return f"failed: {outcome.error}"
+    if outcome.cut_by is not None:
+        return DOES_NOT_FIT if outcome.cut_by == "fits" else outcome.cut_by
+    return ", ".join(name for name, missed in outcome.violations.items() if missed > 0)
+
+
+def _dominated(point: np.ndarray[Any, Any], matrix: np.ndarray[Any, Any]) -> bool:
+    return bool(((matrix <= point).all(axis=1) & (matrix < point).any(axis=1)).any())

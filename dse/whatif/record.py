@@ -1,0 +1,72 @@
+"""The answers to what-if questions as reports see them: values only, nothing live."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dse.record import State
+
+FACTORS = (0.5, 2.0)
+"""Of the global batch, with which a front is simulated again."""
+DOES_NOT_FIT = "does not fit"
+"""Why a design cannot be that breaks the constraint `fits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A member of the front with one parameter moved by one step (`dse.whatif.steps`)."""
+
+    trial: int
+    moved: tuple[str, ...]
+    """Paths that were moved: one, two where what one gives another takes, more where shares follow a budget."""
+    changes: Mapping[str, tuple[Any, Any]]
+    """Path -> before and after, of every parameter that differs."""
+    state: State
+    why: str
+    """What it breaks, where it is not feasible; empty where it is."""
+    loss: Mapping[str, float | None]
+    """Objective -> how much worse it becomes, as a share of the value before (below 0: better); empty where it was not
+    simulated, None where the value before is 0 and it changes."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the design may be built."""
+        return self.state == "feasible"
+
+
+@dataclass(frozen=True, slots=True)
+class AtBatch:
+    """A member of the front, its design unchanged, with another global batch."""
+
+    factor: float
+    batch: float
+    """Sequences, samples or requests; of a member with an odd batch the half is no whole number."""
+    values: Mapping[str, float]
+    """Of the objectives; empty where it cannot run."""
+    why: str
+    """Why it cannot run; empty where it can."""
+    stays: bool
+    """Whether it runs and none of the designs that were simulated with that batch dominates it."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """All answers about one study."""
+
+    steps: Mapping[int, tuple[Step, ...]]
+    """By trial, of the members of the front that were asked about."""
+    batches: Mapping[int, tuple[AtBatch, ...]]
+    """By trial, likewise."""
+    rivals: int
+    """Designs beside the front that were simulated with other batches."""
+    simulations: int
+    """Most simulations that were allowed."""
+    left_out: int
+    """Members of the front whose steps that did not suffice for."""
+    note: str = ""
+    """Why nothing was asked, where nothing was."""
+
+
+NOTHING = WhatIf({}, {}, 0, 0, 0)

@@ -1,0 +1,116 @@
+"""What reports say beyond the front: units of what is counted, robustness to prices, importance, room for headings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import report_studies as studies
+from test_report_terminal import printed
+
+from dse.record import StudyRecord, TrialRecord
+from dse.report.counted import in_own_units
+from dse.report.importance import importance
+from dse.report.page import report_html
+from dse.report.robustness import PRICES, robustness
+from dse.report.summary import summarize
+from dse.report.write import report_files
+
+
+def counted(record: StudyRecord, what: str) -> StudyRecord:
+    def said(trial: TrialRecord) -> TrialRecord:
+        return replace(trial, metrics={**trial.metrics, "throughput_counts": what}) if trial.metrics else trial
+
+    return replace(record, trials=tuple(map(said, record.trials)))
+
+
+def test_a_study_that_counts_samples_says_so_everywhere() -> None:
+    names = ("throughput", "cost.total")
+    record = counted(studies.mixed(40, names), "samples")
+    text = printed(record, 100)
+    assert "samples/s" in text
+    assert "samples/s/$" in text
+    files = report_files(record)
+    assert json.loads(files["pareto.json"])["objectives"][0]["unit"] == "samples/s"
+    own = in_own_units(record)
+    for said in (text, report_html(own, summarize(own)).split("<script")[0]):
+        assert "token" not in said
+    charts = report_html(own, summarize(own)).split('id="charts">')[1].split("</script>")[0]
+    assert "tokens/s" not in charts
+
+
+def test_a_study_that_counts_tokens_or_both_keeps_its_units() -> None:
+    record = counted(studies.mixed(40, ("throughput", "cost.total")), "tokens")
+    assert in_own_units(record) is record
+    mixed = replace(record, trials=(*counted(record, "samples").trials[:20], *record.trials[20:]))
+    assert in_own_units(mixed) is mixed
+
+
+def of(number: int, time: float, network: float, npu: float, electricity: float = 0.0, **values: float) -> TrialRecord:
+    """A trial of given prices [$]."""
+    metrics = studies.outcome(time, network + npu).document()
+    metrics["cost"] = {"network": network, "npu": npu, "memory": 0.0, "total": network + npu}
+    metrics["electricity_cost"] = electricity
+    return TrialRecord(number, "feasible", {"iteration_time": time, **values}, {}, {}, studies.design(), metrics)
+
+
+def shares(record: StudyRecord) -> list[float | None]:
+    found = robustness(record, summarize(record))
+    return [found[trial.number].prices for trial in record.front]
+
+
+def test_the_price_of_electricity_does_not_move_with_those_of_the_cluster() -> None:
+    names = ("iteration_time", "cost.electricity")
+    trials = [
+        of(0, 1.0, 1e6, 1e6, 3e6, **{"cost.electricity": 3e6}),
+        of(1, 2.0, 1e6, 9e6, 2e6, **{"cost.electricity": 2e6}),
+    ]
+    assert shares(studies.record(trials, names)) == [None, None]
+
+
+@pytest.mark.parametrize("electricity", [0.0, 5e6])
+def test_running_costs_move_with_the_capital_in_them(electricity: float) -> None:
+    """Against each scenario worked out by hand: cost per token goes with capital and electricity."""
+    names = ("iteration_time", "cost_per_token")
+    parts = [(1.0, 6e6, 5e6), (2.0, 1e6, 9e6)]
+    trials = [
+        of(n, time, network, npu, electricity, cost_per_token=(network + npu + electricity) * time)
+        for n, (time, network, npu) in enumerate(parts)
+    ]
+    stays = np.zeros(2)
+    for a in (1 - PRICES, 1.0, 1 + PRICES):
+        for b in (1 - PRICES, 1.0, 1 + PRICES):
+            first, second = ((network * a + npu * b + electricity) * time for time, network, npu in parts)
+            stays += [True, second < first]
+    front = studies.record(trials, names).front
+    assert shares(studies.record(trials, names)) == pytest.approx([float(stays[trial.number]) / 9 for trial in front])
+
+
+def test_importance_overall_of_the_front_and_on_it_find_the_parameter_that_decides_each() -> None:
+    """Speed alone decides the time, price alone the cost, waste how far a design is from the front."""
+    draw = np.random.default_rng(0)
+    trials = []
+    for number in range(400):
+        speed, waste, idle = (int(draw.integers(0, 4)) for _ in range(3))
+        time = 10.0 - 2.0 * speed + 3.0 * waste
+        cost = 1e7 * (1.0 + speed + 1.5 * waste)
+        params: dict[str, Any] = {"speed": speed, "waste": waste, "idle": idle}
+        trials.append(studies.simulated(number, time, cost, params=params))
+    found = importance(studies.record(trials))
+    assert next(iter(found.of_front)) == "waste"
+    assert [next(iter(found.near_front[name])) for name in ("iteration_time", "cost.total")] == ["speed", "speed"]
+    for shares_of in (*found.overall.values(), found.of_front, *found.near_front.values()):
+        assert sum(shares_of.values()) == pytest.approx(1.0, abs=1e-4)
+        assert shares_of.get("idle", 0.0) < 0.5 * max(shares_of.values())
+
+
+def test_long_headings_are_broken_so_that_columns_are_as_narrow_as_their_numbers() -> None:
+    names = ("exposed_communication", "cost.total")
+    trials = [studies.simulated(n, 1.0 + n, 3e7 - 1e6 * n, names) for n in range(4)]
+    lines = printed(studies.record(trials, names), 80).splitlines()
+    start = next(index for index, line in enumerate(lines) if "trial" in line)
+    assert "exposed" in " ".join(lines[start - 2 : start + 1])
+    assert "exposed communication" not in lines[start]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import report_studies as studies
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dse.record import TrialRecord
+from dse.report.summary import summarize
+from dse.report.ties import OF_TIME, ties
+from simcore.result import METRICS
+
+NAMES = studies.NAMES[:2]
+
+
+def predicted(number: int, time: float, cost: float, names: tuple[str, ...] = NAMES, low: float = 0.9) -> TrialRecord:
+    """A design whose time lies between `low` and 1.2 times its prediction."""
+    trial = studies.simulated(number, time, cost, names)
+    assert trial.metrics is not None
+    return replace(trial, metrics={**trial.metrics, "iteration_time_interval_s": [low * time, 1.2 * time]})
+
+
+def found(*front: TrialRecord, names: tuple[str, ...] = NAMES) -> Any:
+    return ties([studies.objective(name) for name in names], front)
+
+
+def test_a_dearer_design_is_tied_with_a_cheaper_one_whose_time_may_be_the_same_and_not_the_other_way_round() -> None:
+    assert found(predicted(0, 10.0, 3e7), predicted(1, 11.0, 2e7)) == {0: (1,), 1: ()}
+
+
+def test_times_further_apart_than_their_intervals_are_told_apart() -> None:
+    # 12.0 at most for the first, 12.6 at least for the second.
+    assert found(predicted(0, 10.0, 3e7), predicted(1, 14.0, 2e7)) == {0: (), 1: ()}
+
+
+def test_designs_of_equal_values_are_tied_with_each_other() -> None:
+    assert found(predicted(0, 10.0, 3e7), predicted(1, 10.0, 3e7)) == {0: (1,), 1: (0,)}
+
+
+def test_one_exact_advantage_settles_it_whatever_the_other_objectives_say() -> None:
+    names = ("iteration_time", "throughput", "cost.total")
+    first, second = predicted(0, 10.0, 2e7, names), predicted(1, 9.0, 3e7, names)
+    assert found(first, second, names=names) == {0: (), 1: (0,)}
+
+
+def test_every_objective_that_goes_with_the_time_must_overlap() -> None:
+    names = ("iteration_time", "throughput")
+    fast, slow = predicted(0, 10.0, 2e7, names), predicted(1, 11.0, 2e7, names)
+    assert found(fast, slow, names=names)[0] == (1,)
+    far = predicted(2, 14.0, 2e7, names)
+    assert found(fast, far, names=names)[0] == ()
+
+
+def test_without_an_interval_nothing_is_known_unless_all_objectives_are_exact() -> None:
+    first, second = studies.simulated(0, 10.0, 3e7), predicted(1, 11.0, 2e7)
+    assert found(first, second) is None
+    assert summarize(studies.record([first, second])).ties is None
+    assert found(first, second, names=("cost.total",)) == {0: (1,), 1: ()}
+
+
+def test_every_metric_with_a_power_of_the_time_is_one_that_improves_as_the_time_falls() -> None:
+    for name, power in OF_TIME.items():
+        assert (METRICS[name].better == "lower") == (power > 0), name
+
+
+@given(st.data())
+def test_tied_is_that_the_other_may_be_as_good_in_everything_when_both_times_are_at_their_ends(
+    data: st.DataObject,
+) -> None:
+    names = data.draw(st.sampled_from([NAMES, studies.NAMES, ("throughput", "cost.total"), ("energy", "throughput")]))
+    value = st.floats(1.0, 2.0)
+    front = [
+        predicted(n, data.draw(value), data.draw(value) * 1e7, names, data.draw(st.floats(0.5, 1.0))) for n in range(4)
+    ]
+    told = found(*front, names=names)
+    objectives = [studies.objective(name) for name in names]
+
+    def loss(trial: TrialRecord, end: int) -> list[float]:
+        """Of a design whose time is at one end of its interval."""
+        assert trial.metrics is not None
+        stretch = trial.metrics["iteration_time_interval_s"][end] / trial.metrics["iteration_time_s"]
+        return [o.sign * trial.values[o.name] * stretch ** OF_TIME.get(o.name, 0) for o in objectives]
+
+    for one in front:
+        for other in front:
+            if one is not other:
+                # A hair of room: the ends of an interval are products of rounded numbers.
+                pairs = list(zip(loss(other, 0), loss(one, 1), strict=True))
+                sure = all(b < a - 1e-9 * abs(a) or b == a for b, a in pairs)
+                never = any(b > a + 1e-9 * abs(a) for b, a in pairs)
+                if sure or never:
+                    assert (other.number in told[one.number]) == sure
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_terminal_the_csv_and_the_page_tell_the_ties(width: int) -> None:
+    from test_report_page import read
+    from test_report_tables import rows
+    from test_report_terminal import printed
+
+    from dse.report.front import pareto_document
+    from dse.report.tables import csv_text, pareto_table
+
+    record = studies.record([predicted(0, 10.0, 3e7), predicted(1, 11.0, 2e7), predicted(2, 20.0, 1e7)])
+    lines = printed(record, width).splitlines()
+    heading = next(line for line in lines if "trial" in line or "ties" in line)
+    assert "ties" in heading
+    assert "Ties (1 of 3 designs)" in " ".join(lines)
+    table = rows(csv_text(pareto_table(record, summarize(record))))
+    assert [row["ties"] for row in table] == ["1", "", ""]
+    assert [member["ties"] for member in pareto_document(record, summarize(record))["front"]] == [[1], [], []]
+    assert "Ties (1 of 3 designs)" in read(record).text
