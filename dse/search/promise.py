@@ -125,8 +125,7 @@ class Judge:
     def _predicted(
         self, pool: list[Candidate], estimates: Matrix, levels: _Levels
     ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """Mean and deviation of the levels `[pool, objectives]`; violation of constraints on results, and how likely
-        it is that these are met `[pool]`.
+        """Mean and deviation of levels `[pool, objectives]`; violation of constraints and how likely none is `[pool]`.
 
         Without enough trials the estimates are the prediction.
         """
