@@ -33,8 +33,8 @@ simulator reproduces the times. Other numbers of chunks send other messages: a t
 The fabrics for training iterations keep one number. There a collective's passes over memory are operators beside it
 (`docs/model.md`, *Operator times*), which are in NCCL's times. Less those, the 8 x A100 table is 1.0 to 32 KiB, 0.65
 at 128 KiB, 0.85 at 512 KiB, 0.95 at 2 MiB, 1.0 from 8 MiB. With it a100_multi_node goes from 7.35 to 7.23 %,
-a100_single_node from 6.17 to 6.18 %, megatron_recompute from 3.02 to 3.36 %: launches and shares were calibrated without
-it. With the shares of `dgx-b200-nccl`, b200 goes from 2.12 to 2.83 %. So neither was taken.
+a100_single_node from 6.17 to 6.18 %, megatron_recompute from 3.02 to 3.36 %: launches and shares were calibrated
+without it. With the shares of `dgx-b200-nccl`, b200 goes from 2.12 to 2.83 %. So neither was taken.
 """
 STEP = 0.03
 """Penalty on the step of a share from one size to the next."""
