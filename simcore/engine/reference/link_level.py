@@ -93,7 +93,7 @@ class LinkLevel(Transport):
         """See `Transport.use`: bytes over the links that leave the NPU, those it passes on included."""
         sent = [0.0] * len(self.design.cluster.dimensions)
         load = list(sent)
-        for (dimension, _), network in self.networks.items():
+        for (dimension, _), network in list(self.networks.items()):  # looking one up may add it
             if network is self._network(npu, dimension):
                 node = self._node(npu, dimension)
                 leaving = [channel for channel in network.channels if channel.link.source == node]
