@@ -29,6 +29,9 @@ WHY = """\
 Conversion: tables are by the size S of the collective. In the model a switch of 8 takes halving_doubling and a
 collective goes in 64 chunks, so the messages among 8 are S/128, S/256 and S/512; the shares are those with which the
 simulator reproduces the times. Other numbers of chunks send other messages: a table holds for 64.
+All but the 2 x A100 column are errors on the fit itself, and the sizes of the tables were chosen with these errors in
+view (with the A100's from 16 KiB on: 4.2; with the B200's from 4 KiB on: 4.2, but a share of 0.65 below one of 0.14).
+Two sizes on 4 nodes, published with one digit (32 and 64 KiB), are left out.
 
 The fabrics for training iterations keep one number. There a collective's passes over memory are operators beside it
 (`docs/model.md`, *Operator times*), which are in NCCL's times. Less those, the 8 x A100 table is 1.0 to 32 KiB, 0.65
