@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dse.bandwidth import optimal_split, split_time
 from dse.hole import SolvedSplit
-from simcore.bound_many import Family, Iteration, collective_problem, linear
+from simcore.bound_many import Family, Iteration, collective_problem
 from simcore.check import check
+from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
@@ -49,7 +50,7 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
     """The shares for a document whose dimensions have equal ones; those, where it is no design that fits."""
     equal = [document["cluster"]["dimensions"][i]["bandwidth"] for i in split.dimensions]
     design, _ = parse_design(dict(document))
-    if design is None or len(equal) == 1 or check(design) or not _fits(design) or not linear(design):
+    if design is None or len(equal) == 1 or FLAT_RING in design.algorithms or check(design) or not _fits(design):
         return equal
     total = parse(split.budget, "bandwidth")
 

@@ -65,8 +65,14 @@ class Family:
 
 
 def linear(design: Design) -> bool:
-    """Whether times follow from loads and hops: not where a flat ring goes at the pace of its slowest dimension."""
-    return FLAT_RING not in design.algorithms and all(d.bandwidth > 0 <= d.latency for d in design.cluster.dimensions)
+    """Whether times follow from loads and hops alone.
+
+    Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
+    reach depends on their size: loads at the best share bound the time there, but a bound of one network is tighter.
+    """
+    dimensions = design.cluster.dimensions
+    plain = all(d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) for d in dimensions)
+    return plain and FLAT_RING not in design.algorithms
 
 
 def _measured(design: Design) -> Design:

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 
 from simcore.design import Design, TransformerWorkload
 from simcore.problem import Path, Problem
+from simcore.spec import Transformer
+from simcore.workload_spec import InferenceWorkload
 
 
 def transformer_problems(design: Design) -> Iterator[Problem]:
     """Every problem of these; `design` has a transformer as its workload."""
-    for rule in (_shape, _context, _experts, _expert_tokens, _stages, _switches):
+    yield from expert_problems(design)
+    for rule in (_context, _expert_tokens, _stages, _switches):
         yield from rule(design)
+
+
+def expert_problems(design: Design) -> Iterator[Problem]:
+    """Every problem of latents and of experts, of a transformer that is trained or served."""
+    yield from _shape(design)
+    yield from _experts(design)
 
 
 def divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
@@ -26,8 +35,13 @@ def _workload(design: Design) -> TransformerWorkload:
     return design.workload
 
 
+def _model(design: Design) -> Transformer:
+    assert isinstance(design.workload, TransformerWorkload | InferenceWorkload)
+    return design.workload.model
+
+
 def _shape(design: Design) -> Iterator[Problem]:
-    model = _workload(design).model
+    model = _model(design)
     path: Path = ("workload", "model")
     if model.latent_attention and (model.kv_heads or model.head_dim):
         given = "kv_heads" if model.kv_heads else "head_dim"
@@ -74,7 +88,7 @@ def _context(design: Design) -> Iterator[Problem]:
 
 
 def _experts(design: Design) -> Iterator[Problem]:
-    p, moe = design.parallelism, _workload(design).model.mixture_of_experts
+    p, moe = design.parallelism, _model(design).mixture_of_experts
     path: Path = ("parallelism", "expert")
     if p.expert == 1:
         return

@@ -18,6 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
+from simcore.efficiency import Efficiency
 from simcore.memory_spec import ClusterMemory
 from simcore.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.spec import (
@@ -30,7 +31,6 @@ from simcore.spec import (
     NamedTransformer,
     Natural,
     Precision,
-    Share,
     Tier,
     preset,
 )
@@ -133,8 +133,8 @@ class Dimension(Frozen):
     """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
     in_network: Flag = False
     """The switch reduces: an all-reduce sends its buffer once."""
-    efficiency: Share = 1.0
-    """Share of the bandwidth that messages reach."""
+    efficiency: Efficiency = 1.0
+    """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0
     """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
     collective: Algorithm | None = None

@@ -22,6 +22,7 @@ from typing import Any
 from simcore.astra.chakra import CommType, Node, NodeType, bool_attribute, collective_node, int_attribute, write_trace
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.efficiency import best
 from simcore.engine.reference.cluster import Cluster
 from simcore.plan import program_of
 from simcore.problem import InputError, Problem
@@ -110,7 +111,8 @@ def _problems(design: Design) -> Iterator[Problem]:
         if design.algorithms[index] not in _ALGORITHMS:
             found = f"'{design.algorithms[index]}'"
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
-
+        if isinstance(dimension.efficiency, tuple):
+            yield Problem((*path, "efficiency"), "one number (ASTRA-sim knows no sizes of messages)", "a table")
     if isinstance(design.workload, CollectiveWorkload) and design.workload.groups:
         yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(design.workload.groups)} groups")
     if isinstance(design.workload, TransformerWorkload):
@@ -139,7 +141,7 @@ def _network(design: Design) -> dict[str, Any]:
     gib = parse("1 GiB", "size")
     bandwidth, latency = [], []
     for dimension in design.cluster.dimensions:
-        rate = dimension.bandwidth * dimension.efficiency / dimension.oversubscription
+        rate = dimension.bandwidth * best(dimension.efficiency) / dimension.oversubscription
         links = dimension.size - 1 if dimension.topology == "fully_connected" else 1
         bandwidth.append(rate / links / gib)
         latency.append(dimension.latency * 1e9 / (2 if dimension.topology == "switch" else 1))

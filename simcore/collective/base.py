@@ -27,6 +27,8 @@ class Step(NamedTuple):
 
     pattern: Pattern | Listed
     share: float
+    pieces: int = 1
+    """Messages in which the share is sent, one after the other."""
 
 
 class Piece(NamedTuple):

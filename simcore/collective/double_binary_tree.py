@@ -32,7 +32,7 @@ class DoubleBinaryTree(Algorithm):
 
     def steps(self, kind: str, members: int) -> tuple[Step, ...]:
         """See `Algorithm.steps`."""
-        return (Step(Tree(members.bit_length() - 1), 1.0),)
+        return (Step(Tree(members.bit_length() - 1), 1.0, 2 * self.pieces),)
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""

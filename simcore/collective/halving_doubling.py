@@ -67,7 +67,7 @@ def _exchange(
     if shape.kind == "star":
         return [plan.send(i, j, pieces, after[i], reduces)]
     up = 1 if j > i else -1
-    opposite = shape.kind == "ring" and 2 * abs(j - i) == n
+    opposite = shape.kind == "ring" and 2 * abs(j - i) == n > 2  # of two members, the links split it
     ways = [(up, pieces[::2]), (-up, pieces[1::2])] if opposite else [(up, pieces)]
     sent = []
     for step, half in ways:

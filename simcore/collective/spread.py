@@ -16,7 +16,7 @@ from simcore.network import Shape
 
 def spread_parts(members: int, shape: Shape) -> int:
     """Into how many parts a block must be cut."""
-    return {"star": 1, "ring": 2 - members % 2, "line": members - 1}[shape.kind]
+    return {"star": 1, "ring": 2 - members % 2 if members > 2 else 1, "line": members - 1}[shape.kind]
 
 
 def spread(
@@ -35,7 +35,7 @@ def spread(
     begin = ready or [[] for _ in range(members)]
     if shape.kind == "star":
         return _directly(plan, members, shape.leaf, what, begin, window)
-    if shape.kind == "ring":
+    if shape.kind == "ring" and members > 2:  # two members are a line, with two links
         return _round(plan, members, what, begin)
     return _along(plan, members, what, begin)
 

@@ -72,11 +72,23 @@ class Listed:
 Pattern = Shift | Exchange | Spread | Tree | Chain | Send
 
 
+Loads = tuple[tuple[float, float], ...]
+"""A link's load message by message size: (load, size of a message as it passes the link)."""
+
+
 class StepCost(NamedTuple):
     """Cost of a step: `load` x (bytes of one message) / bandwidth [s], and `hops` x latency [s]."""
 
     load: float
     hops: int
+    messages: Loads = ((1.0, 1.0),)
+    """(Share of the load, size as it passes a link per byte of one message): not 1 where messages are split on their
+    way, or put together with others."""
+
+    @property
+    def loads(self) -> Loads:
+        """The load, message size by message size."""
+        return tuple((self.load * share, message) for share, message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Mesh(Block):
             case Exchange(distance):
                 return StepCost(distance * per_link, distance * stride)
             case Spread():
-                return StepCost(n**2 // 4 * per_link, (n - 1) * stride)
+                return StepCost(n**2 // 4 * per_link, (n - 1) * stride, ((1.0, n**2 // 4 / (n - 1)),))
             case Tree():
                 return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
             case Chain(pieces):

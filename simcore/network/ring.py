@@ -15,6 +15,7 @@ from simcore.network.base import (
     Chain,
     Exchange,
     Link,
+    Loads,
     Pattern,
     Route,
     Send,
@@ -29,6 +30,8 @@ from simcore.network.mesh import Mesh
 from simcore.network.tree import tree_cost
 
 _LINE = Mesh()
+_HALVES: Loads = ((1.0, 0.5),)
+"""Every message in two halves, one each way round."""
 
 
 class Ring(Block):
@@ -42,21 +45,24 @@ class Ring(Block):
         per_link = 2.0 * stride  # a message at the rate of one link, shared by the groups
         match pattern:
             case Shift(steps):
-                return StepCost(steps * per_link / 2, steps * stride)
+                return StepCost(steps * per_link / 2, steps * stride, _HALVES)
             case Exchange(distance):
-                crossing = distance / 2 if 2 * distance == n else distance
-                return StepCost(crossing * per_link, distance * stride)
+                if 2 * distance == n:
+                    return StepCost(distance / 2 * per_link, distance * stride, _HALVES)
+                return StepCost(distance * per_link, distance * stride)
             case Spread():
                 # Distances 1 … floor(n/2) over each link; of an even n, the last is split between both ways.
                 crossing = n**2 // 8 if n % 2 else n**2 / 8
-                return StepCost(crossing * per_link, n // 2 * stride)
+                return StepCost(crossing * per_link, n // 2 * stride, _passed_on(n))
             case Tree():
                 return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
             case Chain(pieces):
-                return StepCost((pieces + n - 2) * per_link / 2, (n - 1) * stride)
+                return StepCost((pieces + n - 2) * per_link / 2, (n - 1) * stride, _HALVES)
             case Send(distance):
                 short = min(distance, n - distance)
-                return StepCost(per_link / 2 if 2 * distance == n else per_link, short * stride)
+                if 2 * distance == n:
+                    return StepCost(per_link / 2, short * stride, _HALVES)
+                return StepCost(per_link, short * stride)
             case _:
                 assert_never(pattern)
 
@@ -87,3 +93,9 @@ class Ring(Block):
 
 def _closed(part: Slice) -> bool:
     return part.members * part.stride == part.size
+
+
+def _passed_on(n: int) -> Loads:
+    """The messages of a Spread: in each step what still has so far to go, put together."""
+    steps = [n // 2 - step if n % 2 else n // 2 - step - 0.5 for step in range(n // 2)]
+    return tuple((pieces / sum(steps), pieces) for pieces in steps)

@@ -15,18 +15,18 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from simcore.algorithm_spec import CUSTOM
-from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage, algorithm_for
+from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage
 from simcore.design import Design, Dimension
-from simcore.network import Block, Listed, Send, Shift, Slice, block
-from simcore.network.listed import listed_cost
+from simcore.efficiency import best, slowdown
+from simcore.network import Block, Send, block
 from simcore.problem import InputError, Problem
 from simcore.system.inter_dimension import INTER_DIMENSION
+from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
 
 PICOSECONDS = 1e12
@@ -52,14 +52,6 @@ class Phase(NamedTuple):
     """Collective kind, or `send_recv`."""
 
 
-class PhaseCost(NamedTuple):
-    """Cost of a phase per byte of the buffer / bandwidth, in hops, and bytes sent per byte of the buffer."""
-
-    load: float
-    hops: int
-    sent: float
-
-
 class Chunks(NamedTuple):
     """How a collective goes: its different paths, and which of them each chunk takes."""
 
@@ -70,24 +62,6 @@ class Chunks(NamedTuple):
         """Each path with the number of chunks that take it."""
         counts = Counter(self.chosen)
         return [(path, counts[index]) for index, path in enumerate(self.paths)]
-
-
-@lru_cache(maxsize=4096)
-def phase_cost(algorithm: str | Custom, topology: Block, kind: str, part: Slice, in_network: bool) -> PhaseCost:
-    """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
-    if in_network and kind == "all_reduce":
-        return PhaseCost(1.0, 2, 1.0)
-    if kind == "shift":
-        once = topology.step(Shift(1), part)
-        return PhaseCost(once.load, once.hops, 1.0)
-    load, hops = 0.0, 0
-    for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
-        pattern = step.pattern
-        cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
-        load += cost.load * step.share
-        hops += cost.hops
-    sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
-    return PhaseCost(load, hops, sent)
 
 
 def block_of(dimension: Dimension) -> Block:
@@ -135,6 +109,12 @@ def apart(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
     return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
 
 
+def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
+    """Load of a phase of `size` [B] per byte, as if all its messages got the dimension's `Chunker.rate`."""
+    table = dimension.efficiency
+    return cost.loaded(size, table) if isinstance(table, tuple) else cost.load
+
+
 @dataclass(frozen=True)
 class Chunker:
     """Splits collectives of one design into chunks and phases."""
@@ -146,14 +126,18 @@ class Chunker:
         return custom_of(self.design, self.design.algorithms[dimension])
 
     def rate(self, dimension: Dimension) -> float:
-        """Bandwidth that messages get on a dimension [B/s]; a fat tree knows which of them its spines slow down."""
+        """Most bandwidth that messages get on a dimension [B/s]; a fat tree knows which its spines slow down."""
         slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
-        return dimension.bandwidth * dimension.efficiency / slowed
+        return dimension.bandwidth * best(dimension.efficiency) / slowed
 
     def reached(self, where: GroupSlice) -> float:
-        """Bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
+        """Most bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
         dimension = self.design.cluster.dimensions[where.dimension]
         return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
+
+    def seconds(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float) -> float:
+        """The one place where the time that a phase of `size` [B] occupies its dimension comes from [s]."""
+        return _load(cost, size, dimension) * size / rate
 
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
@@ -162,7 +146,7 @@ class Chunker:
         cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
         return Phase(
             where.dimension,
-            picoseconds(cost.load * size / self.reached(where)),
+            picoseconds(self.seconds(cost, size, dimension, self.reached(where))),
             picoseconds(cost.hops * dimension.latency, least=0),
             entering,
             cost.sent * size,
@@ -184,8 +168,8 @@ class Chunker:
             return Chunks([[self._around_all(kind, group, chunk)]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
-        rates = [self._group_rate(where) for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
+        rates = [self._group_rate(where, whole) for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
         return Chunks(paths, plan.chosen)
@@ -202,19 +186,20 @@ class Chunker:
         Only on the innermost dimension has an NPU both its neighbours, and only at a switch do they share a port.
         """
         members = left = math.prod(where.part.members for where in group)
+        whole = size * members if kind == "all_gather" else size
         seconds_a_byte, hops = [], []
         for where in group:
             dimension = self.design.cluster.dimensions[where.dimension]
             topology = block_of(dimension)
             cost = topology.step(Send(1), where.part)
             shared = dimension.topology in ("switch", "fat_tree") and where is group[0] and where.part.members > 2
-            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.reached(where))
+            slowed = slowdown(dimension.efficiency, whole / members / 2 * cost.messages[0][1])
+            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.reached(where) * slowed)
             hops.append((left - left // where.part.members, cost.hops * dimension.latency))
             left //= where.part.members
         hops.append((1, hops[-1][1]))  # from the last member back to the first
         slowest = max(range(len(group)), key=seconds_a_byte.__getitem__)
         turns = 2 if kind == "all_reduce" else 1
-        whole = size * members if kind == "all_gather" else size
         sent = turns * (members - 1) / members * whole
         latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
         return Phase(
@@ -234,12 +219,12 @@ class Chunker:
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
         return [self._ordered(kind, order, whole, merge) for order in itertools.permutations(group)]
 
-    def _group_rate(self, where: GroupSlice) -> float:
-        """Bandwidth of a group on its slice: bytes of a reduce-scatter / its serialization."""
+    def _group_rate(self, where: GroupSlice, size: float) -> float:
+        """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
         dimension = self.design.cluster.dimensions[where.dimension]
         algorithm = self.algorithm(where.dimension)
         cost = phase_cost(algorithm, block_of(dimension), "reduce_scatter", where.part, False)
-        return self.reached(where) * cost.sent / cost.load
+        return self.reached(where) * cost.sent / _load(cost, size, dimension)
 
     def _ordered(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
@@ -286,7 +271,7 @@ class Chunker:
 
     def _hop(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]
-        cost = block_of(dimension).step(Send(distance), where.part)
-        serialization = picoseconds(cost.load * size / self.rate(dimension))
+        cost = send_cost(block_of(dimension), where.part, distance)
+        serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension)))
         latency = picoseconds(cost.hops * dimension.latency, least=0)
         return Phase(where.dimension, serialization, latency, size, size, "send_recv")

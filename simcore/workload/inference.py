@@ -1,10 +1,11 @@
 """Serving a transformer as a Program: prefill, then a pass through all stages for each further token.
 
 Chunk c of the Program makes token c + 1 of every request in one pass (see `simcore.schedule.forward_only`): chunk 0
-reads the prompts, chunk c > 0 one token of each request against a cache of prompt + c keys and values. Products of a
-prefill are those of training's forward pass (Narayanan et al. 2021, arXiv 2104.04473, appendix); of a decode they have
-one row a request, so that weights and cache are read for few FLOPs (Pope et al. 2022, arXiv 2211.05102, section 2):
-heads that share keys and values are the rows of one product. Only the last token of a prompt goes through the head.
+reads the prompts, chunk c > 0 one token of each request against a cache of prompt + c tokens. Products of a prefill are
+those of training's forward pass (Narayanan et al. 2021, arXiv 2104.04473, appendix); of a decode they have one row a
+request, so that weights and cache are read for few FLOPs (Pope et al. 2022, arXiv 2211.05102, section 2): heads that
+share keys and values are the rows of one product. Latent attention and experts: `simcore.workload.decode`. Only the
+last token of a prompt goes through the head.
 """
 
 from __future__ import annotations
@@ -14,25 +15,48 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from simcore.check_transformer import expert_problems
 from simcore.design import Design, Parallelism, TransformerWorkload
 from simcore.problem import Path, Problem
-from simcore.program import Compute, Operator, Part, Program, Segment
+from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.spec import BYTES
 from simcore.workload import layers
 from simcore.workload.base import Totals, WorkloadKind
-from simcore.workload.counts import forward_flops
-from simcore.workload.layer import layer_forward, layer_parameters
+from simcore.workload.counts import forward_flops, layers_by_kind
+from simcore.workload.decode import (
+    cache_heads,
+    copied_parameters,
+    decode_attention,
+    decoded_width,
+    replaced,
+    served_experts,
+)
+from simcore.workload.layer import LayerKind, layer_forward, layer_parameters
 from simcore.workload.layers import Shapes
+from simcore.workload.moe import dispatched_rows
 from simcore.workload.network import precision, unused
-from simcore.workload.stages import part_layers
+from simcore.workload.stages import Runs, stage_runs
 from simcore.workload_spec.inference import InferenceWorkload
 
 TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
 MOST_TOKENS = 1 << CHUNK_SHIFT
-_ATTENTION = ("scores", "softmax", "attention")
+
+_UNUSED = (
+    "context",
+    "zero",
+    "schedule",
+    "interleave",
+    "recompute",
+    "recompute_layers",
+    "sequence_parallel",
+    "tensor_overlap",
+    "first_stage_layers",
+    "last_stage_layers",
+)
+"""Keys of `parallelism` that serving has no use for."""
 
 
 def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
@@ -63,41 +87,27 @@ class _Builder:
         return self.shapes(1)
 
     @cached_property
-    def _around(self) -> tuple[Operator, ...]:
-        """A layer's forward pass of one token of each request, its attention against itself."""
-        return _served(layer_forward(self.one))
+    def _around(self) -> dict[LayerKind, tuple[Operator, ...]]:
+        return {}
 
     @cached_property
     def cache_width(self) -> int:
         """Bytes of one number of the cache."""
         return BYTES[self.workload.cache_precision or self.workload.precision]
 
-    @cached_property
-    def heads(self) -> tuple[float, float, float]:
-        """Of one NPU: key-value heads, query heads that share each, width of a head."""
-        model, t = self.workload.model, self.parallelism.tensor
-        kv = max(1.0, (model.kv_heads or model.heads) / t)
-        return kv, model.heads / t / kv, model.hidden / model.heads
+    def around(self, kind: LayerKind) -> tuple[Operator, ...]:
+        """A layer's forward pass of one token of each request, its attention against itself."""
+        if kind not in self._around:
+            self._around[kind] = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one))
+        return self._around[kind]
 
-    def attention(self, context: int) -> tuple[Operator, ...]:
-        """One token of each request against its cache."""
-        kv, shared, d = self.heads
-        width, products = self.one.width, self.batch * kv
-        cached = products * context * d * self.cache_width
-        queries, scores = products * shared * d * width, products * shared * context * width
-        flops = 2.0 * products * shared * context * d
-        return (
-            Compute("scores", "gemm", flops, queries + cached + scores, shape=(products, shared, context, d)),
-            Compute("softmax", "memory", 0.0, 3.0 * scores),
-            Compute("attention", "gemm", flops, queries + cached + scores, shape=(products, shared, d, context)),
-        )
-
-    def layer(self, token: int) -> tuple[Operator, ...]:
+    def layer(self, token: int, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
-            return _served(layer_forward(self.shapes(self.workload.prompt_length)))
-        attention = dict(zip(_ATTENTION, self.attention(self.workload.prompt_length + token), strict=True))
-        return tuple(attention.get(getattr(operator, "name", ""), operator) for operator in self._around)
+            prompts = self.shapes(self.workload.prompt_length)
+            return replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
+        attention = decode_attention(self.one, self.workload.prompt_length + token, self.cache_width)
+        return replaced(self.around(kind), attention)
 
     def head(self) -> tuple[Operator, ...]:
         """Logits of one token of each request, and the choice of the next."""
@@ -105,29 +115,52 @@ class _Builder:
         kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
         return (*kept, self.one.moves("sampling", self.one.tokens * share))
 
-    def part(self, token: int, layer: tuple[Operator, ...], count: int, first: bool, last: bool) -> Part:
-        """`count` layers in the pass that makes token `token` + 1."""
+    def part(self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage) -> Part:
+        """A stage in the pass that makes token `token` + 1; `operators` are those of a layer of each kind."""
+        runs, first, last = stage
         shapes = self.one if token else self.shapes(self.workload.prompt_length)
         segments = [Segment("embedding", layers.embedding_forward(shapes))] if first else []
-        segments += [Segment("layer", layer, count)] if count else []
+        segments += [Segment("layer", operators[kind], count) for kind, count in runs]
         segments += [Segment("head", self.head())] if last else []
-        parameters = count * sum(layer_parameters(shapes))
+        parameters = sum(count * self._held(shapes, kind) for kind, count in runs)
         parameters += layers.embedding_parameters(shapes) if first else 0.0
         parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
-        return Part(tuple(segments), (), (), parameters, 0.0, self._working(shapes, last))
+        return Part(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
 
-    def _working(self, shapes: Shapes, last: bool) -> float:
+    def _held(self, shapes: Shapes, kind: LayerKind) -> float:
+        """Parameters of a layer on one NPU."""
+        split = 1 - 1 / self.parallelism.tensor
+        return sum(layer_parameters(shapes, kind)) + split * copied_parameters(shapes.model, kind.experts)
+
+    def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
         """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""
-        model, t = shapes.model, shapes.parallelism.tensor
-        between = max((3 if model.gated else 2) * model.ffn, model.hidden + 2 * model.kv_width) / t
+        t = shapes.parallelism.tensor
+        between = max((self._between(shapes, kind) for kind, _ in runs), default=0.0)
         logits = 4.0 * self.batch * shapes.vocabulary / t if last else 0.0
-        return 2 * shapes.hidden_bytes + max(shapes.tokens * between * shapes.width, logits)
+        return 2 * shapes.hidden_bytes + max(between * shapes.width, logits)
+
+    def _between(self, shapes: Shapes, kind: LayerKind) -> float:
+        """Numbers between a layer's hidden states: of its attention or of its feed-forward half."""
+        model, moe, t = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism.tensor
+        products = 3 if model.gated else 2
+        latent = model.latent_attention
+        attention = (model.query_width if latent else model.hidden) + 2 * model.kv_width
+        if latent and shapes.sequence == 1:
+            attention = model.query_width + 2 * model.heads * latent.kv_lora_rank
+        if moe is None or not kind.experts:
+            return shapes.tokens * max(products * model.ffn, attention) / t
+        routed = dispatched_rows(shapes) * (2 * model.hidden + products * moe.feed_forward / t)
+        return max(routed, shapes.tokens * max(products * moe.shared_feed_forward, attention) / t)
 
     def cache(self, requests: int) -> float:
-        """Bytes of the keys and values of one layer for all requests of an NPU, when they end."""
-        kv, _, d = self.heads
+        """Bytes of the cache of one layer for all requests of an NPU, when they end."""
+        kept = cache_heads(self.workload.model, self.parallelism.tensor)
         length = self.workload.prompt_length + self.workload.output_length
-        return 2.0 * requests * length * kv * d * self.cache_width
+        return requests * length * kept.heads * kept.width * self.cache_width
+
+
+_Stage = tuple[Runs, bool, bool]
+"""The layers of a stage, whether it is the first, and whether it is the last."""
 
 
 class InferenceKind(WorkloadKind):
@@ -138,20 +171,23 @@ class InferenceKind(WorkloadKind):
         workload, p = design.workload, design.parallelism
         assert isinstance(workload, InferenceWorkload)
         model = workload.model
-        yield from unused(
-            design, ("context", "expert", "zero", "schedule", "interleave", "recompute", "sequence_parallel")
-        )
+        yield from unused(design, _UNUSED)
         yield from precision(design)
+        yield from expert_problems(design)
+        if workload.precision == "fp8" and "bf16" not in design.cluster.npu.peak:
+            known = ", ".join(design.cluster.npu.peak)
+            expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside fp8"
+            yield Problem(("workload", "precision"), expected, "fp8")
         path: Path = ("parallelism", "tensor")
-        kv = model.kv_heads or model.heads
+        kv = model.key_heads
         for whole, what in ((model.heads, "attention heads"), (model.ffn, "feed-forward width")):
             if whole % p.tensor:
                 expected = f"a degree that divides the {what} ({whole})"
                 yield Problem(path, expected, str(p.tensor), rule="tensor divides the heads")
-        if kv % p.tensor and p.tensor % kv:
+        if kv != model.heads and kv % p.tensor and p.tensor % kv:
             expected = f"a degree that divides the {kv} key-value heads, or is a multiple"
             yield Problem(path, expected, str(p.tensor), rule="tensor divides the heads")
-        if model.hidden % model.heads or model.heads % kv:
+        if (model.hidden % model.heads and not (model.head_dim or model.latent_attention)) or model.heads % kv:
             yield Problem(
                 ("workload", "model"), "heads that divide the hidden size, and kv_heads the heads", model.name
             )
@@ -165,32 +201,26 @@ class InferenceKind(WorkloadKind):
         if model.position == "learned" and length > model.sequence_length:
             expected = f"prompt and output of at most {model.sequence_length} tokens together"
             yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
-        if model.mixture_of_experts or model.latent_attention:
-            expected = "a model without experts and latent attention (those are not served yet)"
-            yield Problem(("workload", "model"), expected, model.name)
-            return
-        names = [getattr(operator, "name", "") for operator in _Builder(workload, p, 1).layer(0)]
-        if any(names.count(name) != 1 for name in _ATTENTION):
-            expected = "a model whose attention is scores, softmax and weighted values (others are not served yet)"
-            yield Problem(("workload", "model"), expected, model.name)
 
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
         workload, p = design.workload, design.parallelism
         assert isinstance(workload, InferenceWorkload)
         builder = _Builder(workload, p, design.microbatch)
-        counts = part_layers(workload.model.layers, p.pipeline)
-        kinds = [(count, s == 0, s == p.pipeline - 1) for s, count in enumerate(counts)]
-        unique = list(dict.fromkeys(kinds))
+        runs = stage_runs(workload.model, p)
+        stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
+        unique = list(dict.fromkeys(stages))
+        kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
         steps = workload.output_length
         parts: list[Part] = []
         for token in range(steps):
-            layer = builder.layer(token)
-            parts += [builder.part(token, layer, *kind) for kind in unique]
-        part_of = tuple(token * len(unique) + unique.index(kind) for token in range(steps) for kind in kinds)
+            operators = {kind: builder.layer(token, kind) for kind in kinds}
+            parts += [builder.part(token, operators, stage) for stage in unique]
+        part_of = tuple(token * len(unique) + unique.index(stage) for token in range(steps) for stage in stages)
         hidden = builder.one.hidden_bytes
         inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in range(steps)]
         back = float(TOKEN_BYTES * design.microbatch)
+        each = builder.cache(workload.global_batch // design.data)
         return Program(
             parts=tuple(parts),
             part_of=part_of,
@@ -200,28 +230,36 @@ class InferenceKind(WorkloadKind):
             schedule="forward",
             send_bytes=hidden,
             final=((),) * p.pipeline,
-            model_flops=served_flops(workload),
+            model_flops=served_flops(workload, p.flash_attention),
             tokens=workload.global_batch * steps,
             sends=tuple(size for sizes in inside for size in (*sizes, back)),
             trained=False,
-            cache=tuple(builder.cache(workload.global_batch // design.data) * count for count in counts),
+            cache=tuple(each * sum(count for _, count in own) for own in runs),
         )
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""
         model = workload.model
         shapes = _Builder(workload, Parallelism(), 1).one
-        parameters = model.layers * sum(layer_parameters(shapes)) + layers.embedding_parameters(shapes)
-        return Totals(served_flops(workload), workload.global_batch * workload.output_length, parameters, trained=False)
+        parameters = layers.embedding_parameters(shapes)
+        for experts, count in layers_by_kind(model):
+            parameters += count * sum(layer_parameters(shapes, LayerKind(experts)))
+        flops, made = served_flops(workload, flash=True), workload.global_batch * workload.output_length
+        return Totals(flops, made, parameters, trained=False)
 
 
-def served_flops(workload: InferenceWorkload) -> float:
-    """FLOPs of a batch: every prompt token once, every further token against its cache, the head once a token."""
+def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
+    """FLOPs of a batch: every prompt token once, every further token against its cache, the head once a token.
+
+    `flash` attention skips the masked half of a prompt's scores.
+    """
     model, requests, prompt = workload.model, workload.global_batch, workload.prompt_length
     one = TransformerWorkload(model=model, global_batch=requests, sequence_length=1, precision=workload.precision)
-    attended = 4.0 * model.hidden * model.layers * requests  # of one token against one key and value
+    attended = 2.0 * (model.query_width + model.output_width) * model.layers * requests  # one token to one other
+    cached = 2.0 * decoded_width(model) * model.layers * requests
     head = 2.0 * model.hidden * model.vocabulary * requests
     token = forward_flops(one) - attended - head
     further = workload.output_length - 1
-    against = prompt * prompt + further * prompt + further * (further + 1) / 2
-    return (prompt + further) * token + workload.output_length * head + against * attended
+    against = further * prompt + further * (further + 1) / 2
+    prefill = prompt * prompt * attended * (0.5 if flash else 1.0)
+    return (prompt + further) * token + workload.output_length * head + prefill + against * cached

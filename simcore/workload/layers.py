@@ -80,7 +80,7 @@ class Shapes:
         """Bytes of the hidden states of a microbatch, whole."""
         return float(self.tokens * self.model.hidden * self.width)
 
-    def gemm(self, name: str, m: int, n: float, k: float, batch: float = 1.0) -> Compute:
+    def gemm(self, name: str, m: float, n: float, k: float, batch: float = 1.0) -> Compute:
         """`batch` products [m,k]x[k,n]."""
         traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
         return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))

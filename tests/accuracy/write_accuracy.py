@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 
 import astra_cases  # noqa: E402  # the measured cases live with their tests
 from measured_section import measured_section  # noqa: E402  # beside this file
+from nccl_section import nccl_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
 from simcore.load import design_from  # noqa: E402
@@ -61,6 +62,7 @@ def main() -> None:
         *astra_section(),
         *themis_section(),
         *link_section(),
+        *nccl_section(),
         *measured_section(),
         f"## Calibration\n\n{CALIBRATION}{_kept(CALIBRATION)}{CALIBRATION}\n",
         f"## Two engines, long run\n\n{KEPT}{_kept(KEPT)}{KEPT}\n",

@@ -9,10 +9,12 @@ import pytest
 from tiny_spaces import search, space, tiny
 
 from dse.evaluate import Evaluator
+from dse.hole import SolvedSplit
 from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
 from dse.space import Space
 from simcore.load import parse_design
 from simcore.problem import InputError
+from simcore.quantity import parse
 from simcore.simulate import simulate
 
 
@@ -59,6 +61,18 @@ def test_shares_are_never_worse_than_equal_ones() -> None:
         assert design is not None
         equal = simulate(with_bandwidths(design, (0, 1), (60e9, 60e9)))
         assert simulate(design).iteration_time_s <= equal.iteration_time_s
+
+
+def test_shares_are_solved_where_they_depend_on_the_size_of_messages() -> None:
+    given = split(True, objectives={"minimize": ["iteration_time"]})
+    filled = next(iter(given.enumerate()))
+    for each in filled.document["cluster"]["dimensions"]:
+        each |= {"bandwidth": "60 GB/s", "efficiency": {"16 KB": 0.3, "4 MB": 0.8}}
+    solved = solved_shares(SolvedSplit(dimensions=(0, 1), budget="120 GB/s", least=10e9, goal="time"), filled.document)
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    better = with_bandwidths(design, (0, 1), [parse(share, "bandwidth") for share in solved])
+    assert simulate(better).iteration_time_s < simulate(design).iteration_time_s
 
 
 def test_time_and_price_together_leave_the_choice_to_the_search() -> None:

@@ -22,6 +22,15 @@ Document = dict[str, Any]
 
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
 TOPOLOGIES = ("ring", "fully_connected", "switch")
+BY_SIZE = {"1 KB": 0.1, "64 KB": 0.5, "4 MB": 0.9}
+_OF_SWITCHES = (
+    {},
+    {},
+    {"in_network": True},
+    {"oversubscription": 2.0},
+    {"efficiency": 0.7},
+    {"efficiency": BY_SIZE},
+)
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
 
 
@@ -135,7 +144,7 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
         algorithms.append(draw(st.sampled_from(allowed)))
         one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS[topology])
         if topology == "switch":
-            one |= draw(st.sampled_from([{}, {}, {"in_network": True}, {"oversubscription": 2.0}, {"efficiency": 0.7}]))
+            one |= draw(st.sampled_from(_OF_SWITCHES))
         dimensions.append(one)
     return dimensions, algorithms
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import simpy
 
 from simcore.collective import Plan, plan_for
+from simcore.efficiency import Table
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.exchange import Exchange, InNetwork
 from simcore.engine.reference.links import LinkNetwork, Switching
@@ -24,6 +25,7 @@ class Idle:
     """One step [s]."""
     switching: Switching = "cut_through"
     failed: frozenset[tuple[int, int]] = frozenset()
+    efficiency: float | Table = 1.0
 
     def collective(self, algorithm: str, kind: str, part: Slice, size: float, in_network: bool = False) -> int:
         """Time of `kind` with a buffer of `size` [B] among one group on `part` that has its share of the links [ps]."""
@@ -58,7 +60,8 @@ class Idle:
         return now(network.env)
 
     def _network(self, env: simpy.Environment, part: Slice) -> LinkNetwork:
-        return LinkNetwork(env, self.block, part, self.bandwidth, self.latency, self.switching, self.failed)
+        rest = (self.switching, self.failed, self.efficiency)
+        return LinkNetwork(env, self.block, part, self.bandwidth, self.latency, *rest)
 
     def _run(self, network: LinkNetwork, exchanges: list[Exchange] | list[InNetwork]) -> int:
         """Let every member of every exchange begin at once; the time at which the last one is done."""

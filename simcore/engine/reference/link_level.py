@@ -92,12 +92,15 @@ class LinkLevel(Transport):
     def use(self, npu: int) -> Use:
         """See `Transport.use`: bytes over the links that leave the NPU, those it passes on included."""
         sent = [0.0] * len(self.design.cluster.dimensions)
-        for (dimension, _), network in self.networks.items():
+        load = list(sent)
+        for (dimension, _), network in list(self.networks.items()):  # looking one up may add it
             if network is self._network(npu, dimension):
                 node = self._node(npu, dimension)
-                sent[dimension] = sum(channel.bytes for channel in network.channels if channel.link.source == node)
+                leaving = [channel for channel in network.channels if channel.link.source == node]
+                sent[dimension] = sum(channel.bytes for channel in leaving)
+                load[dimension] = sum(channel.load for channel in leaving)
         rates = [self.chunker.rate(dimension) for dimension in self.design.cluster.dimensions]
-        busy = [round(size / rate * PICOSECONDS) for size, rate in zip(sent, rates, strict=True)]
+        busy = [round(size / rate * PICOSECONDS) for size, rate in zip(load, rates, strict=True)]
         return Use(busy, sent)
 
     def _next(self, npu: int) -> int:
@@ -121,6 +124,7 @@ class LinkLevel(Transport):
                 its.latency,
                 self.design.cluster.switching,
                 failed,
+                its.efficiency,
             )
         return self.networks[key]
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 import simpy
 
+from simcore.efficiency import Table, slowdown
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.network import Block, Link, Route, Slice
 from simcore.problem import InputError, Problem
@@ -49,6 +50,7 @@ class Channel:
         self.free_at = 0
         self.about_to_pick = False
         self.bytes = 0.0
+        self.load = 0.0  # bytes, as if all messages got the network's bandwidth
 
     def enter(self, transit: Transit) -> None:
         """The head of a message (stored and forwarded: all of it) is at the link."""
@@ -70,8 +72,10 @@ class Channel:
         if not self.waiting:
             return
         transit = heapq.heappop(self.waiting)[-1]
+        slowed = transit.size * slowdown(self.network.efficiency, transit.size)
         self.bytes += transit.size
-        serialization = picoseconds(transit.size / (self.link.rate * self.network.bandwidth))
+        self.load += slowed
+        serialization = picoseconds(slowed / (self.link.rate * self.network.bandwidth))
         self.free_at = max(begin + serialization, transit.tail)
         if self.waiting:
             self._pick_soon(self.free_at - begin)
@@ -99,12 +103,14 @@ class LinkNetwork:
     block: Block
     part: Slice
     bandwidth: float
-    """Injection bandwidth of an NPU [B/s]."""
+    """Most injection bandwidth of an NPU [B/s]."""
     latency: float
     """One step [s]."""
     switching: Switching = "cut_through"
     failed: frozenset[tuple[int, int]] = frozenset()
     """Pairs of nodes between which no link works."""
+    efficiency: float | Table = 1.0
+    """How much of it which messages get, where that is a table."""
     entered: int = 0
     channels: list[Channel] = field(init=False)
 

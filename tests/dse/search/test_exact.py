@@ -34,13 +34,14 @@ OBJECTIVES: list[dict[str, list[str]]] = [
     {"minimize": ["bubble", "cost.total"]},
     {"maximize": ["cost.total"], "minimize": ["iteration_time"]},
 ]
+BY_SIZE = {"16 KB": 0.2, "1 MB": 0.6, "64 MB": 0.9}
 SWITCH = {"topology": "switch", "latency": "1 us"}
 CLUSTERS: list[dict[str, Any]] = [
     {
         "npu": {"choice": ["a100-80gb", "h100-80gb"]},
         "dimensions": [
             {**SWITCH, "size": 4, "bandwidth": {"choice": ["100 GB/s", "300 GB/s"]}, "oversubscription": 2.0},
-            {**SWITCH, "size": 2, "bandwidth": "25 GB/s", "tier": "pod", "efficiency": {"choice": [0.5, 1.0]}},
+            {**SWITCH, "size": 2, "bandwidth": "25 GB/s", "tier": "pod", "efficiency": {"choice": [0.5, BY_SIZE]}},
         ],
     },
     {

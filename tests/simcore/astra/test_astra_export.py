@@ -76,3 +76,9 @@ def test_a_topology_that_astra_sim_lacks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one of ASTRA-sim's"):
         export(design({"collective": "all_reduce", "size": "1 MiB"}, [mesh]), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_shares_by_message_size_are_refused(tmp_path: Path) -> None:
+    by_size = {**NODE, "efficiency": {"1 KB": 0.3, "1 MB": 0.9}}
+    with pytest.raises(InputError, match=r"efficiency: expected one number \(ASTRA-sim knows no sizes"):
+        export(design({"collective": "all_reduce", "size": "64 MiB"}, [by_size]), tmp_path)

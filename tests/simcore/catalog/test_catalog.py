@@ -6,6 +6,8 @@ import pytest
 
 from simcore import catalog
 from simcore.design import fabric_dimensions
+from simcore.load import design_from
+from simcore.simulate import simulate
 from simcore.spec import Npu, PriceList, Transformer, preset
 
 ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
@@ -90,3 +92,20 @@ def test_a_pod_is_a_torus_and_a_wafer_a_mesh() -> None:
     assert [d["size"] for d in fabric_dimensions("wafer-5x4", 20)] == [5, 4]
     with pytest.raises(ValueError, match="at most 20 NPUs"):
         fabric_dimensions("wafer-5x4", 40)
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "npus", "mebibytes", "microseconds"),
+    [
+        ("a100-80gb", "dgx-a100-nccl", 8, 8, 134.3),
+        ("a100-80gb", "dgx-a100-nccl", 8, 1024, 8193.0),
+        ("b200", "dgx-b200-nccl", 8, 1024, 2597.7),
+        ("b200", "dgx-b200-nccl", 32, 1024, 5747.1),
+    ],
+)
+def test_fabrics_with_tables_give_the_times_of_nccl(
+    npu: str, fabric: str, npus: int, mebibytes: int, microseconds: float
+) -> None:
+    workload = {"collective": "all_reduce", "size": f"{mebibytes} MiB"}
+    design = design_from({"workload": workload, "cluster": {"npu": npu, "fabric": fabric, "npus": npus}})
+    assert 1e6 * simulate(design).iteration_time_s == pytest.approx(microseconds, rel=0.05)

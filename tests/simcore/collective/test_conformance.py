@@ -9,7 +9,7 @@ from simcore.collective.base import ALL
 from simcore.collective.data import misplaced
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.network import Shape, Slice, block
-from simcore.system.chunks import phase_cost
+from simcore.system.phase_cost import phase_cost
 
 NAMES = [*ALGORITHMS, "direct[1]", "direct[3]"]
 MEMBERS = range(2, 10)

@@ -23,6 +23,8 @@ Document = dict[str, Any]
 ALGORITHMS = ["ring", "direct", "direct[2]", "halving_doubling", "double_binary_tree"]
 KINDS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
 BANDWIDTHS = ["1 GB/s", "7 GB/s", "25 GB/s", "333 MB/s", "100 GB/s"]
+BY_SIZE = {"100 B": 0.05, "3 KB": 0.4, "50 KB": 0.35, "1 MB": 0.9}
+"""Shares of the bandwidth by message size, with a dip as where a protocol changes."""
 LATENCIES = ["0 ns", "1 ns", "700 ns", "13.37 us"]
 
 
@@ -70,6 +72,7 @@ def dimension(draw: st.DrawFn, size: int) -> Document:
         document["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
     if topology == "switch":
         document["in_network"] = draw(st.booleans())
+    document |= draw(st.sampled_from([{}, {}, {"efficiency": 0.7}, {"efficiency": BY_SIZE}]))
     usable = [name for name in ALGORITHMS if name != "halving_doubling" or size & (size - 1) == 0]
     if topology in ("ring", "mesh"):
         usable.remove("direct[2]")

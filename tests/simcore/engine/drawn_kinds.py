@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawn_designs import Document, design, dimensions, npu, systems
+from drawn_designs import Document, design, dimensions, npu, shapes_of_models, systems
 from hypothesis import strategies as st
 
 from simcore.design import Design
@@ -100,16 +100,25 @@ def servings(draw: st.DrawFn) -> Design:
     """Serving a transformer."""
     t, p, d = draw(degrees())
     microbatches, microbatch = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    grouped = draw(st.sampled_from([{}, {"kv_heads": 2, "gated": True, "bias": False, "position": "rotary"}]))
+    layers = draw(st.integers(p, 5))
+    shape = draw(shapes_of_models(layers))
+    shared = [e for e in range(1, d + 1) if d % e == 0] if "mixture_of_experts" in shape else [1]
     return design(
         {
             "workload": {
-                "model": {"hidden": 64, "layers": draw(st.integers(p, 5)), "heads": 8, "vocabulary": 500, **grouped},
+                "model": {"hidden": 64, "layers": layers, "heads": 8, "vocabulary": 500, **shape},
                 "global_batch": d * microbatch * microbatches,
                 "prompt_length": draw(st.integers(1, 40)),
                 "output_length": draw(st.integers(1, 6)),
             },
-            "parallelism": {"tensor": t, "pipeline": p, "data": d, "microbatch": microbatch},
+            "parallelism": {
+                "tensor": t,
+                "pipeline": p,
+                "data": d,
+                "microbatch": microbatch,
+                "expert": draw(st.sampled_from(shared)),
+                "flash_attention": draw(st.booleans()),
+            },
             "cluster": {
                 "npu": npu(draw(st.sampled_from(["0 s", "100 ns", "4 us"]))),
                 "dimensions": draw(dimensions(t * p * d)),

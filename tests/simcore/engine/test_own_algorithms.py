@@ -143,3 +143,10 @@ def test_bandwidth_aware_gives_the_fastest_dimension_the_whole_chunk() -> None:
     document["system"]["inter_dimension"] = "baseline"
     assert differences(aware) == []
     assert simulate(aware).iteration_time_s < simulate(design_from(document)).iteration_time_s
+
+
+def test_a_flat_ring_may_leave_links_unused_at_link_level() -> None:
+    # No message crosses the outer dimension at most places of the inner one.
+    flat = design("flat_ring", sizes=(4, 4))
+    by_links = simulate(flat, "reference_links")
+    assert 0 < by_links.iteration_time_s <= simulate(flat).iteration_time_s

@@ -13,7 +13,7 @@ from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
 from simcore.engine.reference.idle import Idle
 from simcore.network import Block, Send, Slice, block
 from simcore.problem import InputError
-from simcore.system.chunks import phase_cost
+from simcore.system.phase_cost import phase_cost
 
 BYTE_A_PICOSECOND = 1e12
 NAMES = ["ring", "direct", "halving_doubling", "direct[1]", "direct[2]"]

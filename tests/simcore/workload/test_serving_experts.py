@@ -1,0 +1,250 @@
+"""Serving mixtures of experts and latent attention: cache, weights read and FLOPs of a step, in closed form."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from designs import dimension, npu
+
+from simcore.bound import bound
+from simcore.design import Design
+from simcore.load import design_from
+from simcore.plan import program_of
+from simcore.problem import InputError
+from simcore.program import Compute, Part, Program, Start
+from simcore.simulate import simulate
+from simcore.workload.decode import touched_experts
+from simcore.workload.inference import served_flops
+
+PLAIN = {"hidden": 512, "layers": 4, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
+GATED = {**PLAIN, "gated": True, "bias": False, "position": "rotary"}
+LATENT = {"q_lora_rank": 192, "kv_lora_rank": 128, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "v_head_dim": 64}
+EXPERTS = {"experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 256, "dense_layers": 1}
+MODELS = {
+    "plain": PLAIN,
+    "grouped": {**GATED, "kv_heads": 2},
+    "wide heads": {**GATED, "head_dim": 96},
+    "latent": {**GATED, "latent_attention": LATENT},
+    "latent, whole queries": {**GATED, "latent_attention": {**LATENT, "q_lora_rank": None}},
+    "experts": {**GATED, "kv_heads": 2, "mixture_of_experts": EXPERTS},
+    "both": {**GATED, "latent_attention": LATENT, "mixture_of_experts": EXPERTS},
+}
+
+
+def design(npus: int = 1, model: Any = "both", parallelism: Any = None, **its: Any) -> Design:
+    workload = {
+        "model": MODELS.get(str(model), model),
+        "global_batch": 4,
+        "prompt_length": 64,
+        "output_length": 5,
+        **its,
+    }
+    rate = "100 TFLOP/s"
+    return design_from(
+        {
+            "workload": workload,
+            "parallelism": parallelism or {},
+            "cluster": {
+                "npu": npu(peak={"bf16": rate, "fp16": rate, "fp8": rate}),
+                "dimensions": [dimension(size=npus, latency="0 s")],
+            },
+            "system": {"chunks": 1},
+        }
+    )
+
+
+def operators(part: Part) -> list[tuple[Any, int]]:
+    return [(op, segment.repeat) for segment in part.forward for op in segment.operators]
+
+
+def flops(program: Program, tokens: range | None = None) -> float:
+    return sum(
+        op.flops * repeat
+        for k in tokens or range(program.chunks)
+        for op, repeat in operators(program.parts[program.part_of[k]])
+        if isinstance(op, Compute)
+    )
+
+
+def weights_read(program: Program, token: int) -> float:
+    """Bytes of the matrices that are no activations, read in the pass that makes token `token` + 1."""
+    read = 0.0
+    for op, repeat in operators(program.parts[program.part_of[token]]):
+        if isinstance(op, Compute) and op.shape and op.name not in ("scores", "attention"):
+            batch, _, n, k = op.shape
+            read += 2 * batch * n * k * repeat
+    return read
+
+
+@pytest.mark.parametrize("flash", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_the_flops_of_the_program_are_those_of_the_closed_form(model: str, flash: bool) -> None:
+    served = design(model=model, parallelism={"flash_attention": flash})
+    program = program_of(served)
+    assert flops(program) == pytest.approx(program.model_flops)
+    assert served_flops(served.workload, flash) == pytest.approx(program.model_flops)  # type: ignore[arg-type]
+
+
+def test_the_flops_of_a_decoded_token_of_deepseek_v3_are_those_of_its_shape() -> None:
+    program = program_of(design(model="deepseek-v3", global_batch=1, prompt_length=999, output_length=2))
+    h, heads, vocabulary, rank, rotary = 7168, 128, 129280, 512, 64
+    attention = h * 1536 + 1536 * heads * 192 + h * (rank + rotary) + rank * heads * 256 + heads * 128 * h
+    dense, expert = 3 * h * 18432, h * 256 + 3 * h * 2048 * (8 + 1)
+    weights = 61 * attention + 3 * dense + 58 * expert + h * vocabulary
+    absorbed = 61 * heads * (rank + rotary + rank) * 1000
+    assert flops(program, range(1, 2)) == pytest.approx(2 * (weights + absorbed))
+    # Published: 37 B parameters activated for a token, one of two embeddings among them.
+    assert weights + h * vocabulary == pytest.approx(37.5e9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "a_token"),
+    [
+        ("deepseek-v2", 69_120),  # 60 layers x (512 + 64) x 2 bytes
+        ("deepseek-v3", 70_272),  # 61 layers x (512 + 64) x 2 bytes
+        ("deepseek-v2-lite", 27 * 576 * 2),
+        ("mixtral-8x7b", 32 * 2 * 8 * 128 * 2),
+    ],
+)
+def test_the_cache_of_a_token_has_the_published_size(model: str, a_token: int) -> None:
+    cache = program_of(design(model=model, global_batch=3, prompt_length=90, output_length=10)).cache
+    assert cache == (a_token * 300,)
+
+
+def test_latents_are_whole_on_every_npu_of_a_tensor_group_and_heads_are_not() -> None:
+    for model, share in (("both", 1.0), ("experts", 0.5)):
+        one, two = (program_of(design(t, model=model, parallelism={"tensor": t})).cache for t in (1, 2))
+        assert one is not None
+        assert two == (one[0] * share,)
+    latents = program_of(design(cache_precision="fp8")).cache
+    assert latents == (4 * 4 * 69 * (128 + 32),)
+
+
+def test_so_many_different_experts_are_touched_on_average() -> None:
+    assert touched_experts(256, 8, 1) == pytest.approx(8)
+    assert touched_experts(8, 8, 3) == 8
+    assert touched_experts(160, 6, 1e5) == pytest.approx(160)
+    draw, found = random.Random(0), 0  # an experiment
+    for _ in range(4000):
+        found += len({expert for _ in range(7) for expert in draw.sample(range(16), 3)})
+    assert touched_experts(16, 3, 7) == pytest.approx(found / 4000, rel=0.01)
+
+
+@pytest.mark.parametrize("requests", [1, 2, 5, 40])
+def test_a_decode_reads_the_weights_of_the_experts_that_it_touches(requests: int) -> None:
+    program = program_of(design(global_batch=requests))
+    h, heads, layers = 512, 8, 4
+    attention = h * 192 + 192 * heads * 96 + h * 160 + 128 * heads * 128 + heads * 64 * h
+    touched = 16 * (1 - (1 - 2 / 16) ** requests)
+    experts = 3 * (h * 16 + 3 * h * 256 + touched * 3 * h * 256)
+    read = 2 * (layers * attention + 3 * h * 2048 + experts + h * 1024)
+    assert weights_read(program, 1) == pytest.approx(read)
+
+
+def test_experts_on_several_npus_are_read_where_they_are() -> None:
+    alone, spread = design(global_batch=8), design(4, global_batch=8, parallelism={"expert": 4})
+    h = 512
+    once, fourth = (16 * (1 - (7 / 8) ** 8) * 3 * h * 256 * share for share in (1.0, 0.25))
+    difference = weights_read(program_of(alone), 1) - weights_read(program_of(spread), 1)
+    assert difference == pytest.approx(2 * 3 * (once - fourth))
+    # Two requests an NPU, each row to one of its two experts and back, in three layers.
+    exchanged = [(op.size, repeat) for op, repeat in operators(program_of(spread).parts[1]) if isinstance(op, Start)]
+    assert exchanged == [(2 * 2 * h * 2, 3), (2 * 2 * h * 2, 3)]
+    prompts = [op.size for op, _ in operators(program_of(spread).parts[0]) if isinstance(op, Start)]
+    assert prompts == [64 * 2 * 2 * h * 2] * 2
+
+
+@pytest.mark.parametrize("flash", [False, True])
+def test_a_decode_of_one_request_takes_the_time_to_read_weights_and_cache(flash: bool) -> None:
+    model = {**MODELS["both"], "hidden": 2048}
+    served = design(
+        model=model, global_batch=1, prompt_length=2000, output_length=2, parallelism={"flash_attention": flash}
+    )
+    took = simulate(served).time_per_output_token_s
+    cache = 2 * 4 * 2001 * (160 if flash else 160 + 128)  # the values are part of the keys: fused, they are read once
+    least = (weights_read(program_of(served), 1) + cache) / 1e12
+    assert took is not None
+    assert least < took < 1.05 * least
+
+
+def test_a_latent_cache_makes_long_contexts_cheaper_than_one_of_all_heads() -> None:
+    long = {"prompt_length": 4000, "global_batch": 16, "output_length": 3}
+    rotary = {**PLAIN, "gated": True, "bias": False, "position": "rotary"}
+    latent, heads = (simulate(design(model=m, **long)).time_per_output_token_s for m in ("latent", rotary))
+    assert latent is not None
+    assert heads is not None
+    assert latent < heads
+
+
+def test_weights_of_experts_are_spread_and_those_of_latents_copied() -> None:
+    def weights(npus: int, **parallelism: Any) -> float:
+        memory = simulate(design(npus, parallelism=parallelism)).memory_bytes
+        assert memory is not None
+        return memory.weights / 2
+
+    h, routed = 512, 3 * 16 * 3 * 512 * 256
+    copied = 4 * h * (192 + 128 + 32) + 3 * h * 16
+    assert weights(4) == weights(1)
+    assert weights(1) - weights(4, expert=4) == pytest.approx(routed * 3 / 4)
+    assert weights(2, tensor=2) == pytest.approx((weights(1) + copied) / 2)
+
+
+def test_bounds_stay_below_and_replicas_serve_alike() -> None:
+    one, four = design(1), design(4, global_batch=16)
+    assert simulate(four).time_per_output_token_s == simulate(one).time_per_output_token_s
+    for served in (
+        one,
+        four,
+        design(4, parallelism={"expert": 4}),
+        design(4, parallelism={"pipeline": 2, "expert": 2}),
+    ):
+        result, proven = simulate(served), bound(served)
+        for metric, took in (
+            ("iteration_time", result.iteration_time_s),
+            ("time_to_first_token", result.time_to_first_token_s),
+            ("time_per_output_token", result.time_per_output_token_s),
+        ):
+            least = proven[metric]
+            assert least is not None
+            assert took is not None
+            assert least <= took * (1 + 1e-12)
+        document = served.document()
+        cluster = {"npu": document["cluster"]["npu"], "npus": served.cluster.npus}
+        loosest = bound({"workload": document["workload"], "cluster": cluster})
+        assert (loosest["iteration_time"] or 0) <= result.iteration_time_s
+        assert result.memory_bytes is not None
+        assert (loosest["memory.peak"] or 0) <= result.memory_bytes.peak
+
+
+def test_fewer_than_all_replicas_touch_fewer_experts() -> None:
+    one, eight = (simulate(design(global_batch=requests)).time_per_output_token_s for requests in (1, 8))
+    assert one is not None
+    assert eight is not None
+    assert one < eight < 8 * one
+
+
+@pytest.mark.parametrize(
+    ("npus", "model", "parallelism", "message"),
+    [
+        (2, "latent", {"expert": 2}, r"parallelism\.expert: expected 1 for a model without experts, got 2"),
+        (3, "both", {"expert": 3}, r"parallelism\.expert: expected a degree that divides the experts \(16\), got 3"),
+        (4, "both", {"expert": 4, "tensor": 2}, r"parallelism\.expert: expected a degree that divides data x context"),
+        (1, "both", {"first_stage_layers": 2}, r"parallelism\.first_stage_layers: expected None"),
+        (2, "both", {"tensor": 2, "sequence_parallel": True}, r"parallelism\.sequence_parallel: expected False"),
+        (2, "both", {"context": 2}, r"parallelism\.context: expected 1"),
+        (1, {**GATED, "kv_heads": 2, "latent_attention": LATENT}, {}, r"kv_heads: expected nothing beside latent"),
+        (1, {**GATED, "mixture_of_experts": {**EXPERTS, "top_k": 17}}, {}, r"top_k: expected at most the 16 experts"),
+    ],
+)
+def test_what_cannot_be_served_is_said(npus: int, model: Any, parallelism: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        design(npus, model, parallelism, global_batch=12)
+
+
+def test_eight_bits_need_sixteen_for_attention() -> None:
+    document = design(precision="fp8").document()
+    del document["cluster"]["npu"]["peak"]["bf16"]
+    with pytest.raises(InputError, match=r"workload\.precision: .*attention stays in bf16 beside fp8, got fp8"):
+        design_from(document)
