@@ -31,6 +31,7 @@ from simcore.spec import (
     NamedTransformer,
     Natural,
     Precision,
+    Share,
     Tier,
     preset,
 )
