@@ -9,6 +9,7 @@ from typing import Any
 from dse.execute import make_executor
 from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
+from dse.settings import PROVERS
 from dse.space import Space
 from dse.store import Journal, check_folder, write_study
 from dse.watch import WATCHER, Watcher
@@ -62,9 +63,11 @@ def _shared(space: Space, settings: Settings, folder: Path, resume: bool, watche
 
     assert settings.storage is not None
     sampler_name = resolve(settings.sampler, space)
-    if sampler_name == "exact":
+    if sampler_name in PROVERS:
         fix = "run it alone, or use another sampler"
-        raise InputError([Problem(("--sampler",), "a sampler that several drivers can share", "exact", fix)], "study")
+        raise InputError(
+            [Problem(("--sampler",), "a sampler that several drivers can share", sampler_name, fix)], "study"
+        )
     name = settings.study_name or space.name
     document = study_document(space, settings, sampler_name) | {"shared": name}
     document = json.loads(json.dumps(document))

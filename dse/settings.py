@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from simcore.problem import Problem, nearest
 from simcore.result import METRICS
 
-SAMPLERS = ("auto", "exact", "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
+PROVERS = ("exact", "guided-exact")
+"""Samplers that end with a proof of their answer."""
+SAMPLERS = ("auto", *PROVERS, "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
 
 
 class StudySettings(BaseModel):

@@ -78,12 +78,13 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import ENDLESS
     from dse.drive import drive
     from dse.run import Settings, load_record, next_free, open_space
+    from dse.settings import PROVERS
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
     sampler = _sampler(options.sampler, base["sampler"])
     # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
-    unlimited = sampler == "exact" and earlier is None
+    unlimited = sampler in PROVERS and earlier is None
     settings = Settings(
         sampler=sampler,
         trials=options.trials or (ENDLESS if unlimited else base["trials"]),

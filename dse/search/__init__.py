@@ -26,6 +26,10 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
         from dse.search.exact import Exact
 
         return Exact(space, seed)
+    if name == "guided-exact":
+        from dse.search.guided_exact import GuidedExact
+
+        return GuidedExact(space, seed)
     if name == "random":
         from dse.search.random import Random
 

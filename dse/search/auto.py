@@ -1,7 +1,7 @@
 """The default sampler, `auto`: which sampler it stands for, by the space.
 
-A sampler that proves its answer complete comes before one that only searches: `exact`, where it can finish the space.
-Else `guided`, which screens a small space whole and searches a large one, so it needs no second opinion on size.
+A sampler that proves its answer complete comes before one that only searches: `exact`, where it can finish the space,
+with a lead of `guided` where the proof takes hundreds of designs. Else `guided` alone, which screens a small space whole and searches a large one, so it needs no second opinion on size.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dse.space import Space
 
 MOST_DESIGNS = 200_000
 MOST_JOBS = 20_000
+MOST_PLAIN = 2_000
+"""Combinations up to which `exact` needs no lead: `guided` would screen them all."""
 MOST_TIED = 2_000
 """Combinations, ways to spread the work, and combinations of a space that cannot be taken apart, up to which `exact`
 bounds everything in about a minute."""
@@ -29,7 +31,12 @@ def _exact(space: Space) -> bool:
     return space.count() <= MOST_DESIGNS and template_count(jobs) <= MOST_JOBS
 
 
-FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (("exact", _exact),)
+def _led(space: Space) -> bool:
+    """Whether the designs that `exact` simulates are too many, and in too poor an order, to begin with."""
+    return _exact(space) and len(space.objectives) > 1 and space.count() > MOST_PLAIN
+
+
+FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (("guided-exact", _led), ("exact", _exact))
 """Samplers that end with a proven answer, by name, each with the test of whether it can finish a space."""
 PROVABLE = ("fast", "reference")
 """Engines that play the model which the bounds are proved of."""

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+HOPEFUL = 3
+"""Of so many choices one is by the optimistic losses."""
 SAMPLES, ROUNDS, ENOUGH = 2048, 6, 512
 """Points drawn at a time, times they are drawn at most, undominated points that are enough."""
 MARGIN = 0.1
@@ -115,7 +117,7 @@ def greedy(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) ->
     hopeful = _Gain(box, hoped)
     chosen: list[int] = []
     for number in range(min(count, len(mean))):
-        score = _weighted((hopeful if number % 3 == 2 else sure).scores(), likely)
+        score = _weighted((hopeful if number % HOPEFUL == HOPEFUL - 1 else sure).scores(), likely)
         index = int(np.argmax(np.where(open_, score, -np.inf)))
         chosen.append(index)
         open_[index] = False

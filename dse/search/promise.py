@@ -32,6 +32,8 @@ OPTIMISM = 2.0
 """Standard deviations by which every third choice hopes for more."""
 LATE = 20.0
 """How fast the promise of a candidate falls with its estimated violation of a constraint on results."""
+NEAR = 0.1
+"""Violations count up to this: whether one is met by a little is what has to be learned."""
 SHARPEST = 1e-3
 """Least deviation that a predicted violation is taken to have."""
 
@@ -150,7 +152,7 @@ class Judge:
         told = self._taught(levels)
         found = levels.of(_losses(told))[:, self._modelled]
         if self._late:
-            found = np.hstack([found, np.clip([[c.late] for c in told], -1.0, 2.0)])
+            found = np.hstack([found, np.clip([[c.late] for c in told], -NEAR, NEAR)])
         return fit(self._encoder.matrix([c.features for c in told]), self._trend(told), found)
 
     def _taught(self, levels: _Levels) -> list[Candidate]:
@@ -173,4 +175,4 @@ def _losses(candidates: Sequence[Candidate]) -> Matrix:
 
 def _missed(candidates: Sequence[Candidate]) -> Matrix:
     """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
-    return np.array([min(max(c.known[MISSED] or 0.0, -1.0), 2.0) for c in candidates])
+    return np.array([min(max(c.known[MISSED] or 0.0, -NEAR), NEAR) for c in candidates])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from dse.objective import losses
 from dse.pareto import front_mask
 from dse.run import Settings, load_record, optimize
 from dse.search import resolve
+from dse.search.base import Prover
 from dse.search.branch import Brancher
 from dse.search.exact import Exact
+from dse.search.guided_exact import GuidedExact
 from dse.search.parts import Parts
 from dse.space import Space
 from dse.store import read_trials
@@ -107,8 +110,10 @@ def nondominated(found: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, 
     return {key: row for (key, row), kept in zip(found.items(), mask, strict=True) if kept}
 
 
-def exact(given_space: Space, batch: int, trials: int = 10**6) -> tuple[dict[str, tuple[float, ...]], dict[str, Any]]:
-    sampler = Exact(given_space, 0)
+def exact(
+    given_space: Space, batch: int, trials: int = 10**6, of: type[Prover] = Exact
+) -> tuple[dict[str, tuple[float, ...]], dict[str, Any]]:
+    sampler = of(given_space, 0)  # type: ignore[call-arg]
     judge = Evaluator(given_space.objectives, given_space.constraints)
     found: dict[str, tuple[float, ...]] = {}
     asked = 0
@@ -128,10 +133,10 @@ def exact(given_space: Space, batch: int, trials: int = 10**6) -> tuple[dict[str
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(small_spaces(), st.sampled_from([1, 8]))
-def test_the_front_is_that_of_brute_force(given_space: Space, batch: int) -> None:
+@given(small_spaces(), st.sampled_from([1, 8]), st.sampled_from([Exact, GuidedExact]))
+def test_the_front_is_that_of_brute_force(given_space: Space, batch: int, of: type[Prover]) -> None:
     expected = brute_force(given_space)
-    front, proof = exact(given_space, batch)
+    front, proof = exact(given_space, batch, of=of)
     assert front == expected
     assert proof["complete"]
     assert proof["simulated"] + proof["repeats"] + sum(proof["cut"].values()) == proof["points"]
@@ -220,6 +225,20 @@ def test_a_study_is_the_same_to_the_byte_for_any_number_of_jobs(tmp_path: Path) 
     assert record.bounds["iteration_time"] == min(t.values["iteration_time"] for t in record.front)
 
 
+def test_a_lead_of_guided_designs_comes_first_and_none_is_simulated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.search.guided_exact.LEAD", 10)
+    given_space = space()
+    sampler, judge, keys = GuidedExact(given_space, 0), Evaluator(given_space.objectives, given_space.constraints), []
+    while (proposal := sampler.ask()) is not None:
+        outcome = judge(proposal.filled.document)
+        assert (proposal.handle is not None) == (len(keys) < 10)
+        keys.append(outcome.key)
+        row = tuple(map(float, losses(given_space.objectives, [outcome.values])[0]))
+        sampler.tell(proposal, row, outcome.violations)
+    assert len(keys) == len(set(keys)) > 10
+    assert sampler.proof()["complete"]
+
+
 def test_where_the_trials_end_the_gap_is_said(tmp_path: Path) -> None:
     assert run(space(), tmp_path / "short", 1) == "trials"
     record = load_record(tmp_path / "short")
@@ -231,6 +250,9 @@ def test_where_the_trials_end_the_gap_is_said(tmp_path: Path) -> None:
 def test_auto_proves_what_it_can_finish() -> None:
     finite, endless = space(), space(system={"chunks": {"range": [1, 10**6]}})
     assert [resolve("auto", given, "fast") for given in (finite, endless)] == ["exact", "guided"]
+    several = space(system={"chunks": {"range": [1, 100]}})
+    assert resolve("auto", several, "fast") == "guided-exact"
+    assert resolve("auto", replace(several, objectives=several.objectives[:1]), "fast") == "exact"
     assert resolve("auto", finite) == resolve("auto", finite, "reference_links") == "guided"
 
 

@@ -12,6 +12,7 @@ from tiny_spaces import always_broken, at_most, broken_for_tensor_2, cheap, sear
 from dse.evaluate import Evaluator
 from dse.objective import losses
 from dse.search import make_sampler, resolve
+from dse.settings import PROVERS
 from dse.settings import SAMPLERS as NAMES
 from dse.space import Space
 from simcore.design import Design
@@ -21,7 +22,7 @@ from simcore.result import Result
 
 SAMPLERS = tuple(name for name in NAMES if name not in ("auto", "gp"))  # gp needs torch
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS)
-SEARCHERS = tuple(name for name in SAMPLERS if name != "exact")
+SEARCHERS = tuple(name for name in SAMPLERS if name not in PROVERS)
 """Those that spend the trials they are given; what `exact` does with its own is in test_exact.py."""
 every_searcher = pytest.mark.parametrize("sampler", SEARCHERS)
 OBJECTIVES: list[dict[str, list[str]]] = [

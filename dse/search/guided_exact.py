@@ -1,0 +1,56 @@
+"""Guided, then exact: a good front after few trials, and the proof if there are more.
+
+`exact` simulates what its bounds leave open, in an order that serves the proof; with several objectives hundreds of
+trials pass before its front is a good one. `guided` finds that front first, and each of its designs rules out others
+before the proof has to look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dse.search.base import Proposal, Prover
+from dse.search.exact import Exact
+from dse.search.guided import Guided
+from dse.space import Space
+
+LEAD, LONG_LEAD = 100, 400
+"""Proposals of `guided`: with two objectives, and with more, whose fronts have hundreds of members."""
+
+
+class GuidedExact(Prover):
+    """Raises `InputError` where `exact` does."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._space = space
+        self._exact, self._guided = Exact(space, seed), Guided(space, seed)
+        self._left = LEAD if len(space.objectives) <= 2 else LONG_LEAD
+        self._known: set[str] = set()
+
+    def ask(self) -> Proposal | None:
+        """See `Sampler.ask`."""
+        self._exact.on_note = self.on_note
+        if self._left:
+            self._left -= 1
+            if (proposal := self._guided.ask()) is not None:
+                self._known.add(proposal.key or self._space.key(proposal.filled))
+                return proposal
+            self._left = 0
+        while (proposal := self._exact.ask()) is not None and self._space.key(proposal.filled) in self._known:
+            pass  # the proof has been told what it came to
+        return proposal
+
+    def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.tell`."""
+        if proposal.handle is not None:
+            self._guided.tell(proposal, losses, violations)
+        self._exact.tell(proposal, losses, violations)
+
+    def reject(self, proposal: Proposal) -> None:
+        """See `Sampler.reject`."""
+        (self._guided if proposal.handle is not None else self._exact).reject(proposal)
+
+    def proof(self) -> dict[str, Any]:
+        """See `Prover.proof`."""
+        return self._exact.proof()
