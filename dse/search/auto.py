@@ -1,7 +1,8 @@
 """The default sampler, `auto`: which sampler it stands for, by the space.
 
 A sampler that proves its answer complete comes before one that only searches: `exact`, where it can finish the space,
-with a lead of `guided` where the proof takes hundreds of designs. Else `guided` alone, which screens a small space whole and searches a large one, so it needs no second opinion on size.
+with a lead of `guided` where the proof takes hundreds of designs. Else `guided` alone, which screens a small space
+whole and searches a large one, so it needs no second opinion on size.
 """
 
 from __future__ import annotations
