@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dse.constraint import KNOWN_BEFORE
 from dse.fill import Filled
 from dse.screen import Screened
-from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moves
+from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moved, moves
 from dse.search.surrogate import Encoder
 from dse.space import Space
 from simcore.design import Design
@@ -61,6 +61,8 @@ class Candidates:
     seen: set[str] = field(default_factory=set)
     """Keys of all designs looked at."""
     ruled_out: int = 0
+    _drawn: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
+    """What was drawn for them: the same again needs no design to be known."""
     encoder: Encoder = field(default_factory=Encoder)
 
     def __post_init__(self) -> None:
@@ -71,6 +73,10 @@ class Candidates:
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
         filled, genes = self.filled({name: gene.value for name, gene in given.items()})
+        drawn = tuple((name, gene.value) for name, gene in genes.items())
+        if drawn in self._drawn:
+            return None
+        self._drawn.add(drawn)
         return self.of(filled, genes, estimated)
 
     def filled(self, values: Mapping[str, float]) -> tuple[Filled, Genes]:
@@ -120,9 +126,7 @@ class Candidates:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
-            found = moves(genes, self._products, self.generator)
-            if found:
-                genes = found[int(self.generator.integers(len(found)))]
+            genes = moved(genes, self._products, self.generator)
         return self.made(genes, estimated)
 
 

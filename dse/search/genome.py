@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -109,11 +110,26 @@ def composite_holes(template: Any, name: str = "") -> dict[str, Product]:
 
 def moves(genes: Genes, products: Mapping[str, Product], generator: np.random.Generator) -> list[Genes]:
     """The genes of every design one small move away."""
-    return [
-        {**genes, name: replace(gene, value=value)}
-        for name, gene in genes.items()
-        for value in _values(name, gene, products, generator)
-    ]
+    return [_with(genes, *move) for move in _moves(genes, products, generator)]
+
+
+def moved(genes: Genes, products: Mapping[str, Product], generator: np.random.Generator) -> Genes:
+    """The genes of one of the designs one small move away; the same where there is none."""
+    found = list(_moves(genes, products, generator))
+    return _with(genes, *found[int(generator.integers(len(found)))]) if found else genes
+
+
+def _with(genes: Genes, name: str, value: float) -> Genes:
+    return {**genes, name: replace(genes[name], value=value)}
+
+
+def _moves(
+    genes: Genes, products: Mapping[str, Product], generator: np.random.Generator
+) -> Iterator[tuple[str, float]]:
+    """The hole that each small move changes, and its new value."""
+    for name, gene in genes.items():
+        for value in _values(name, gene, products, generator):
+            yield name, value
 
 
 def _values(name: str, gene: Gene, products: Mapping[str, Product], generator: np.random.Generator) -> Iterator[float]:
@@ -142,7 +158,8 @@ def _nudged(gene: Gene, generator: np.random.Generator) -> Iterator[float]:
             yield min(max(math.exp(moved), gene.low), gene.high) if gene.log else moved
 
 
-def factor_moves(hole: Product, index: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def factor_moves(hole: Product, index: int) -> tuple[int, ...]:
     """Factorisations with one factor moved from one degree to another, or two degrees swapped."""
     degrees, places = hole.factorisations[index], {f: i for i, f in enumerate(hole.factorisations)}
     found = []
@@ -158,14 +175,15 @@ def factor_moves(hole: Product, index: int) -> list[int]:
                 moved = list(degrees)
                 moved[i], moved[j] = degrees[j], give
                 found.append(tuple(moved))
-    return [places[other] for other in dict.fromkeys(found) if other in places and other != degrees]
+    return tuple(places[other] for other in dict.fromkeys(found) if other in places and other != degrees)
 
 
 def _prime_factors(number: int) -> list[int]:
     return [d for d in divisors(number)[1:] if all(d % p for p in divisors(d)[1:-1])]
 
 
-def share_moves(units: int, parts: int, index: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def share_moves(units: int, parts: int, index: int) -> tuple[int, ...]:
     """Splits with some units moved from one part to another: one, or half of what it can give."""
     shares = composition(units, parts, index)
     found = []
@@ -176,7 +194,7 @@ def share_moves(units: int, parts: int, index: int) -> list[int]:
                     moved = list(shares)
                     moved[i], moved[j] = give - amount, shares[j] + amount
                     found.append(composition_index(moved))
-    return [other for other in dict.fromkeys(found) if other < compositions(units, parts)]
+    return tuple(other for other in dict.fromkeys(found) if other < compositions(units, parts))
 
 
 def crossed(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:

@@ -27,7 +27,7 @@ SMALL = 2000
 """A space of at most this many combinations is screened whole."""
 SEEDS = 256
 """Random candidates with bounds before the first trial."""
-ROUNDS, ROUND = 20, 96
+ROUNDS, ROUND = 20, 48
 """Most rounds of small moves over the estimates before the first trial, and candidates of each."""
 IDLE = 4
 """Rounds in a row that change nothing about the best, after which the first trial starts."""
@@ -47,7 +47,7 @@ LATE, LATE_BATCHES = 1000, 4
 
 def effort(told: int) -> float:
     """Candidates with estimates per trial: many while trials are few."""
-    return 8.0 if told < 320 else 3.0 if told < LATE else 0.5
+    return 8.0 if told < 320 else 2.0 if told < LATE else 0.25
 
 
 class Guided(Sampler):
