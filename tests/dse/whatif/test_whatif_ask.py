@@ -32,7 +32,7 @@ def run(folder: Path, trials: int = 40, **changes: Any) -> StudyRecord:
     document = yaml.safe_load(TINY) | changes
     space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
     settings = Settings(sampler="nsga2", trials=trials, seed=0)
-    optimize(space, settings, folder, False, lambda number, outcome: None, lambda name, known: None)
+    optimize(space, settings, folder, resume=False)
     return load_record(folder)
 
 
