@@ -15,7 +15,7 @@ from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.engine.state import NOW, Ints, new_state
+from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, new_state
 from simcore.program import Category, Program, Start, Waits
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
@@ -65,9 +65,8 @@ def _time_group(design: Design, placement: Placement) -> Timing:
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = new_state(net, 1, 1, 1, design.system.chunks)[0]
-    queues.start(net, state, kind, int(Waits.NOW))
-    queues.wait(net, state, int(Waits.NOW))
-    total = int(state[NOW])
+    queues.rehearse(net, state)
+    total = int(net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE])
     busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
 
@@ -116,7 +115,6 @@ class _Tables:
     segments: Ints
     blocks: Ints
     programs: Ints
-    types: int
 
 
 def _tables(lowering: Lowering, programs: Ints) -> _Tables:
@@ -126,7 +124,6 @@ def _tables(lowering: Lowering, programs: Ints) -> _Tables:
         np.array(lowering.segments, np.int64),
         np.array(lowering.blocks, np.int64),
         programs,
-        len(lowering.types),
     )
 
 
@@ -162,7 +159,6 @@ def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log
         tables.blocks,
         np.zeros((len(tables.segments), width), np.int64),
         known_blocks,
-        np.zeros(tables.types, np.int64),
         schedule.order(stages, microbatches, program.chunks),
         schedule.sequence(stages, microbatches, program.chunks),
         tables.programs,

@@ -9,6 +9,9 @@ outcome depends on no processing order.
 All chunks of a collective arrive at their first phases together, so those that begin in the same queue stand there as
 one entry, the earliest chunk's, which turns into the next one's when it is served: nothing can come between two.
 
+A collective that is alone in its component, the dimensions it can share with others, takes the same time whatever
+happens elsewhere. It is a *solo*: only its end is noted, and it is played (from its start) if another one joins it.
+
 Its arrays are those of `simcore.engine.state`.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 from simcore.compiled import compiled, inlined
 from simcore.engine.state import (
+    ALONE,
     ARRIVAL,
     BEGINS,
     BUSY_AT,
@@ -73,6 +77,12 @@ from simcore.engine.state import (
     SERVING_AT,
     SERVING_SIZE,
     SLOTS,
+    SOLO_AT,
+    SOLO_BEGIN,
+    SOLO_CLASS,
+    SOLO_END_AT,
+    SOLO_SIZE,
+    SOLO_TYPE,
     TAIL,
     TASK,
     TYPE,
@@ -188,18 +198,24 @@ def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
     _list(state, d)
 
 
-@compiled
-def start(net: Ints, state: Ints, kind: int, group: int) -> None:
-    """Issue a collective of type `kind` and class `group`: all its chunks arrive at their first dimension now."""
+@inlined
+def _count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
+    """Count `more` outstanding collectives of type `kind` and class `group`."""
+    state[OUTSTANDING] += more
+    state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] += more
+    state[PENDING + group] += more
+
+
+@inlined
+def _issue(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """All chunks of a collective arrive at their first dimension now."""
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
     issue = state[ISSUED]
     its = net[TYPES_AT] + kind * TYPE_SIZE
     chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
-    state[OUTSTANDING] += 1
-    state[state[BUSY_AT] + net[its + COMPONENT]] += 1
-    state[PENDING + group] += 1
+    _count(net, state, kind, group, 1)
     row = state[ISSUES_AT] + issue * ISSUE_SIZE
     state[row + TYPE] = kind
     state[row + CLASS] = group
@@ -255,7 +271,7 @@ def _serve(net: Ints, state: Ints) -> int:
             _pick(net, state, d)
     state[READY] = 0
     time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else NEVER
-    for at in range(state[END_AT], state[END_AT] + net[DIMENSIONS]):
+    for at in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # ends of services, then of solos
         time = min(time, state[at])
     return int(time)
 
@@ -272,14 +288,20 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     row = state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
-        state[OUTSTANDING] -= 1
-        state[state[BUSY_AT] + net[net[TYPES_AT] + state[row + TYPE] * TYPE_SIZE + COMPONENT]] -= 1
-        state[PENDING + state[row + CLASS]] -= 1
+        _count(net, state, state[row + TYPE], state[row + CLASS], -1)
+
+
+@inlined
+def _end_solo(net: Ints, state: Ints, component: int) -> None:
+    """The solo of a component is over, or is one no longer."""
+    solo = state[SOLO_AT] + component * SOLO_SIZE
+    state[state[SOLO_END_AT] + component] = NEVER
+    _count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
 
 
 @inlined
 def _happen(net: Ints, state: Ints, time: int) -> None:
-    """Everything that happens at `time`: services that end, then chunks that arrive."""
+    """Everything that happens at `time`: services and solos that end, then chunks that arrive."""
     state[NOW] = time
     for d in range(net[DIMENSIONS]):
         if state[state[END_AT] + d] == time:
@@ -292,6 +314,9 @@ def _happen(net: Ints, state: Ints, time: int) -> None:
         task, phase = state[state[FLIGHT_AT] + 1], state[state[FLIGHT_AT] + 2]
         _land(state)
         _arrive(net, state, task, phase)
+    for component in range(net[DIMENSIONS]):
+        if state[state[SOLO_END_AT] + component] == time:
+            _end_solo(net, state, component)
 
 
 @compiled
@@ -315,74 +340,61 @@ def wait(net: Ints, state: Ints, group: int) -> None:
         _happen(net, state, _serve(net, state))
 
 
-@inlined
-def unhindered(net: Ints, state: Ints, kind: int) -> bool:
-    """Whether nothing outstanding shares a dimension, directly or through others, with a collective of type `kind`."""
-    return bool(state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] == 0)
-
-
 @compiled
-def normalized(net: Ints, state: Ints, out: Ints) -> int:
-    """Write what the future of the network depends on into `out`, with times from now and issues from the latest.
+def _join(net: Ints, state: Ints, component: int) -> None:
+    """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
 
-    Equal contents (of equal length, which is returned) mean equal futures.
+    It is played from its start while the rest stands still. What happens elsewhere does so later than now; only picks
+    are due now, so those dimensions are set aside (those with nothing to pick are only struck off the list).
     """
-    now, latest = state[NOW], state[ISSUED]
-    oldest = latest
-    n = 0
-    for d in range(net[DIMENSIONS]):
+    aside = 0
+    for i in range(state[READY]):
+        d = state[state[READY_AT] + i]
         serving = state[SERVING_AT] + d * SERVING_SIZE
-        end = state[state[END_AT] + d]
-        busy = end != NEVER
-        out[n] = end - now if busy else -1
-        out[n + 1] = state[serving + TASK] - (latest << ISSUE_SHIFT) if busy else 0
-        out[n + 2] = state[serving + HELD]
-        out[n + 3] = state[serving + LANES]
-        n += 4
-        if busy:
-            oldest = min(oldest, state[serving + TASK] >> ISSUE_SHIFT)
-        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-        for _ in range(state[serving + LANES]):
-            out[n] = state[lane + LANE_KEY] - net[ISSUE_WEIGHT] * latest
-            out[n + 1] = NEVER  # no arrival: here begins a lane
-            n += 2
-            entry = state[lane + HEAD]
-            while entry >= 0:
-                out[n] = state[entry + ARRIVAL] - now
-                out[n + 1] = state[entry + ENTRY_TASK] - (latest << ISSUE_SHIFT)
-                out[n + 2] = state[entry + ENTRY_PHASE]
-                n += 3
-                oldest = min(oldest, state[entry + ENTRY_TASK] >> ISSUE_SHIFT)
-                entry = state[entry + NEXT]
-            lane += LANE_SIZE
-    for i in range(state[FLYING]):
-        at = state[FLIGHT_AT] + i * FLIGHT_SIZE
-        out[n] = state[at] - now
-        out[n + 1] = state[at + 1] - (latest << ISSUE_SHIFT)
-        out[n + 2] = state[at + 2]
-        n += 3
-        oldest = min(oldest, state[at + 1] >> ISSUE_SHIFT)
-    for issue in range(oldest, latest):
-        row = state[ISSUES_AT] + issue * ISSUE_SIZE
-        for column in range(ISSUE_SIZE):
-            out[n + column] = state[row + column]
-        n += ISSUE_SIZE
-    return int(n)
+        if state[serving + LANES] > 0:
+            state[state[READY_AT] + aside] = d
+            aside += 1
+        else:
+            state[serving + LISTED] = 0
+    state[READY_AT] += aside
+    state[READY] = 0
+    now = state[NOW]
+    solo = state[SOLO_AT] + component * SOLO_SIZE
+    _end_solo(net, state, component)
+    state[NOW] = state[solo + SOLO_BEGIN]
+    _issue(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS])
+    advance(net, state, now)
+    state[READY_AT] -= aside
+    state[READY] += aside
 
 
 @compiled
-def shift(net: Ints, state: Ints, by: int) -> None:
-    """Move everything that is in flight `by` [ps] into the future."""
-    state[NOW] += by
-    for d in range(net[DIMENSIONS]):
-        if state[state[END_AT] + d] != NEVER:
-            state[state[END_AT] + d] += by
-        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-        for _ in range(state[state[SERVING_AT] + d * SERVING_SIZE + LANES]):
-            entry = state[lane + HEAD]
-            while entry >= 0:
-                state[entry + ARRIVAL] += by
-                entry = state[entry + NEXT]
-            lane += LANE_SIZE
-    for i in range(state[FLYING]):
-        state[state[FLIGHT_AT] + i * FLIGHT_SIZE] += by
+def start(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """Issue a collective of type `kind` and class `group` now.
+
+    While nothing else is outstanding in its component, how long it takes is known (`rehearse`): it is noted as the
+    component's *solo* and not played, until another one starts there.
+    """
+    component = net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]
+    end = state[SOLO_END_AT] + component
+    if state[state[BUSY_AT] + component] == 0:
+        solo = state[SOLO_AT] + component * SOLO_SIZE
+        state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
+        state[end] = state[NOW] + net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE]
+        _count(net, state, kind, group, 1)
+        return
+    if state[end] != NEVER:
+        _join(net, state, component)
+    _issue(net, state, kind, group)
+
+
+@compiled
+def rehearse(net: Ints, state: Ints) -> None:
+    """Play each type of collective of which is not known how long it takes alone; `state` is idle at 0."""
+    for kind in range((net[CHUNKS_AT] - net[TYPES_AT]) // TYPE_SIZE):
+        alone = net[TYPES_AT] + kind * TYPE_SIZE + ALONE
+        if net[alone] == 0:
+            _issue(net, state, kind, 0)
+            wait(net, state, 0)
+            net[alone] = state[NOW]
+            state[NOW] = 0

@@ -1,0 +1,61 @@
+"""A collective alone is not played but noted: what is noted is what playing it gives."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.engine.queues import advance, rehearse, start, wait
+from simcore.engine.state import ALONE, NEVER, NOW, SOLO_END_AT, TYPE_SIZE, TYPES_AT, Ints, Paths, new_state, pack
+
+CHUNKS = 5
+WAITS = 1
+TIMES = st.tuples(st.integers(1, 9), st.integers(0, 9))
+
+
+def alone(net: Ints, kind: int) -> int:
+    return int(net[TYPES_AT]) + kind * TYPE_SIZE + ALONE
+
+
+def rehearsed(net: Ints) -> Ints:
+    """An idle network that knows how long each type takes alone."""
+    state: Ints = new_state(net, 1, 8, 8, CHUNKS)[0]
+    rehearse(net, state)
+    return state
+
+
+@given(st.permutations(range(4)), st.lists(TIMES, min_size=1, max_size=4), st.sampled_from([0, -1]))
+def test_chunks_in_a_row_take_what_playing_them_takes(
+    order: list[int], times: list[tuple[int, int]], weight: int
+) -> None:
+    paths: Paths = [[(d, *time, 0) for d, time in zip(order, times, strict=False)]]
+    net = pack([(paths, [0] * CHUNKS)], 4, weight, 0)
+    known = int(net[alone(net, 0)])
+    net[alone(net, 0)] = 0
+    rehearsed(net)
+    assert known == net[alone(net, 0)] > 0
+
+
+@given(st.lists(TIMES, min_size=2, max_size=2), st.integers(0, 40), st.integers(0, 2), st.sampled_from([0, -1]))
+def test_a_solo_that_is_joined_goes_on_as_if_it_had_been_played(
+    times: list[tuple[int, int]], later: int, slots: int, weight: int
+) -> None:
+    """Beside what goes on elsewhere, a collective joined at `later` ends when it does on a network of its own."""
+    met: Paths = [[(0, *times[0], 0), (1, *times[1], 0), (0, *times[0], 0)]]
+    elsewhere: Paths = [[(2, 3, 1, 0), (3, 2, 2, 0), (2, 1, 0, 0)]]
+    ends = []
+    for types in ([met], [met, elsewhere]):
+        net = pack([(paths, [0] * CHUNKS) for paths in types], 4, weight, slots)
+        state = rehearsed(net)
+        if len(types) > 1:  # two, so that they are played, and dimensions pick at all sorts of times
+            start(net, state, 1, 0)
+            start(net, state, 1, 0)
+        start(net, state, 0, WAITS)
+        assert state[state[SOLO_END_AT]] == net[alone(net, 0)]
+        advance(net, state, later)
+        start(net, state, 0, WAITS)
+        joined = later < net[alone(net, 0)]
+        assert (state[state[SOLO_END_AT]] == NEVER) == joined
+        wait(net, state, WAITS)
+        ends.append(int(state[NOW]))
+    assert ends[0] == ends[1]
