@@ -36,26 +36,31 @@ def test_chunks_in_a_row_take_what_playing_them_takes(
     assert known == net[alone(net, 0)] > 0
 
 
-@given(st.lists(TIMES, min_size=2, max_size=2), st.integers(0, 40), st.integers(0, 2), st.sampled_from([0, -1]))
+@given(st.lists(TIMES, min_size=2, max_size=2), st.sampled_from([0, 5, 23, 24, 40, 46]), st.integers(0, 2), st.sampled_from([0, -1]))
 def test_a_solo_that_is_joined_goes_on_as_if_it_had_been_played(
     times: list[tuple[int, int]], later: int, slots: int, weight: int
 ) -> None:
-    """Beside what goes on elsewhere, a collective joined at `later` ends when it does on a network of its own."""
+    """Two that meet and two that go on elsewhere end when they do on networks of their own."""
     met: Paths = [[(0, *times[0], 0), (1, *times[1], 0), (0, *times[0], 0)]]
-    elsewhere: Paths = [[(2, 3, 1, 0), (3, 2, 2, 0), (2, 1, 0, 0)]]
-    ends = []
-    for types in ([met], [met, elsewhere]):
+    elsewhere: Paths = [[(2, 23, 1, 0), (3, 17, 2, 0), (2, 11, 0, 0)]]
+
+    def ends(types: list[Paths], meet: bool) -> tuple[int, int]:
         net = pack([(paths, [0] * CHUNKS) for paths in types], 4, weight, slots)
         state = rehearsed(net)
-        if len(types) > 1:  # two, so that they are played, and dimensions pick at all sorts of times
-            start(net, state, 1, 0)
-            start(net, state, 1, 0)
-        start(net, state, 0, WAITS)
-        assert state[state[SOLO_END_AT]] == net[alone(net, 0)]
-        advance(net, state, later)
-        start(net, state, 0, WAITS)
-        joined = later < net[alone(net, 0)]
-        assert (state[state[SOLO_END_AT]] == NEVER) == joined
-        wait(net, state, WAITS)
-        ends.append(int(state[NOW]))
-    assert ends[0] == ends[1]
+        if elsewhere in types:  # two, so that they are played, and dimensions pick at all sorts of times
+            start(net, state, types.index(elsewhere), 0)
+            start(net, state, types.index(elsewhere), 0)
+        if meet:
+            start(net, state, 0, WAITS)
+            assert state[state[SOLO_END_AT]] == net[alone(net, 0)]
+            advance(net, state, later)
+            start(net, state, 0, WAITS)
+            assert (state[state[SOLO_END_AT]] == NEVER) == (later < net[alone(net, 0)])
+        found = []
+        for group in (WAITS, 0):
+            wait(net, state, group)
+            found.append(int(state[NOW]))
+        return found[0], max(found)
+
+    one, other = ends([met], True)[0], ends([elsewhere], False)[1]
+    assert ends([met, elsewhere], True) == (one, max(one, other))
