@@ -15,8 +15,8 @@ from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine import pipeline, queues
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, new_state
-from simcore.program import Category, Program, Start, Waits
+from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
+from simcore.program import Category, Program, Waits
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, collective_groups
@@ -82,7 +82,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
     tables = _tables(lowering, programs)
-    if (serial := _serial(lowering, tables, program.microbatches)) >= LONGEST:
+    totals = _totals(lowering, tables)
+    if (serial := _serial(totals, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
@@ -90,7 +91,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         least = 2 * steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(tables, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        run = _play(tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
         if not missing or _extended(run, steady, missing):
             break
@@ -120,7 +121,7 @@ class _Tables:
 def _tables(lowering: Lowering, programs: Ints) -> _Tables:
     return _Tables(
         lowering.network(),
-        np.array(lowering.operators, np.int64),
+        flattened(lowering.operators).reshape(-1, 3),
         np.array(lowering.segments, np.int64),
         np.array(lowering.blocks, np.int64),
         programs,
@@ -140,9 +141,9 @@ class _Run:
     log: Ints
 
 
-def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log_rows: int) -> _Run:
+def _play(tables: _Tables, totals: _Totals, program: Program, chunks: int, microbatches: int, log_rows: int) -> _Run:
     stages = program.stages
-    issued, outstanding = _capacity(program, microbatches)
+    issued, outstanding = _capacity(program, totals, microbatches)
     states = new_state(tables.net, stages, issued, outstanding, chunks)
     width = pipeline.SPENT + len(Category)
     known_blocks = np.zeros((len(tables.blocks), width), np.int64)
@@ -207,38 +208,53 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     )
 
 
-def _serial(lowering: Lowering, tables: _Tables, microbatches: int) -> float:
-    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
-    code, argument = tables.operators[:, 0], tables.operators[:, 1]
-    cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
+def _by_block(tables: _Tables, of_operators: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the operators of each block, repeats counted, of what each operator adds, `[…, operators]`."""
+    first, end, repeat = tables.segments.T
+    begin, stop = tables.blocks.T
+    ends = np.zeros((len(of_operators), of_operators.shape[1] + 1))
+    np.cumsum(of_operators, axis=1, out=ends[:, 1:])
+    segment_ends = np.zeros((len(of_operators), len(first) + 1))
+    np.cumsum((ends[:, end] - ends[:, first]) * repeat, axis=1, out=segment_ends[:, 1:])
+    sums: NDArray[np.float64] = segment_ends[:, stop] - segment_ends[:, begin]
+    return sums
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """What programs of blocks add up to, `[stages, chunks, 5]`."""
+
+    serial: NDArray[np.float64]
+    """Time of a block if nothing in it overlapped [ps]."""
+    starts: NDArray[np.float64]
+    """Collectives that a block starts, whether it waits for them at once or not."""
+    buckets: NDArray[np.float64]
+    """Gradient buckets that it starts."""
+
+
+def _totals(lowering: Lowering, tables: _Tables) -> _Totals:
+    code, argument, other = tables.operators.T
     collective = (code == pipeline.BLOCKING) | (code == pipeline.START)
+    cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
     if lowering.types:
         cost[collective] = _serial_types(lowering)[argument[collective]]
-    ends = np.concatenate([[0.0], np.cumsum(cost)])
-    first, end, repeat = tables.segments.T
-    segment_ends = np.concatenate([[0.0], np.cumsum((ends[end] - ends[first]) * repeat)])
-    begin, stop = tables.blocks.T
-    blocks = segment_ends[stop] - segment_ends[begin]
-    return float((blocks[tables.programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
+    buckets = (code == pipeline.START) & (other == Waits.GRADIENTS)
+    return _Totals(*_by_block(tables, np.array([cost, collective, buckets]))[:, tables.programs])
 
 
-def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
+def _serial(totals: _Totals, microbatches: int) -> float:
+    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
+    return float((totals.serial.sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
+
+
+def _capacity(program: Program, totals: _Totals, microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
     """
-    starts = [
-        [
-            (operator, segment.repeat)
-            for segment in (*part.last_backward, *part.last_weights)
-            for operator in segment.operators
-        ]
-        for part in program.parts
-    ]
-    issued = max(sum(repeat for op, repeat in part if isinstance(op, Start)) for part in starts) + 4
-    buckets = max(
-        sum(repeat for op, repeat in part if isinstance(op, Start) and op.waits == Waits.GRADIENTS) for part in starts
-    )
+    ends = [pipeline.LAST_BACKWARD, pipeline.FINAL] if ORDERS[program.schedule].splits else [pipeline.FINAL]
+    issued = int(totals.starts[:, :, ends].sum(axis=2).max()) + 4
+    buckets = int(totals.buckets[:, :, ends].sum(axis=2).max())
     blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
     return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 

@@ -68,16 +68,18 @@ class Lowering:
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
-        if operator not in self._durations:
-            self._durations[operator] = picoseconds(self.compute.seconds(operator))
-        return self._durations[operator]
+        known = self._durations.get(operator)
+        if known is None:
+            known = self._durations[operator] = picoseconds(self.compute.seconds(operator))
+        return known
 
     def _operators(self, segment: Segment) -> tuple[int, int]:
         """Where the segment's operators lie."""
         known = self._ranges.get(id(segment.operators))
         if known is None:
             first = len(self.operators)
-            rows = [self._rows.get(id(operator)) or self._row(operator) for operator in segment.operators]
+            rows_of = self._rows.get
+            rows = [rows_of(id(operator)) or self._row(operator) for operator in segment.operators]
             self.operators += [row for row in rows if row is not _NOTHING]
             self._lowered.append((first, segment.operators))
             known = self._ranges[id(segment.operators)] = first, len(self.operators)
@@ -144,17 +146,19 @@ class Lowering:
         """The phases of every type of collective, packed."""
         system = self.design.system
         policy = POLICIES[system.intra_dimension]
-        packed = [
-            (
-                [
-                    [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
-                    for path in split.paths
-                ],
-                split.chosen,
-            )
-            for group, split in self.types
-        ]
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
+        packed = []
+        for group, split in self.types:
+            paths = [
+                [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
+                for path in split.paths
+            ]
+            chosen = split.chosen
+            if policy.by_arrival and not slots and len(paths) == len(paths[0]) == 1:
+                # Chunks that come together to their one queue leave it together: nothing is served between two.
+                dimension, serialization, latency, key = paths[0][0]
+                paths, chosen = [[(dimension, len(chosen) * serialization, latency, key)]], [0]
+            packed.append((paths, chosen))
         return pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
 
 
@@ -164,13 +168,20 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
     programs: list[tuple[int, int, int, int, int]] = []
     known: dict[Hashable, tuple[int, int, int, int, int]] = {}
+    messages: dict[tuple[float, tuple[int, ...]], int] = {}
+
+    def message(size: float, hops: tuple[int, ...]) -> int:
+        if (size, hops) not in messages:
+            messages[size, hops] = lowering.message("pipeline", size, hops)
+        return messages[size, hops]
+
     for k in range(p * v):
         s = k % p
         ahead = back = None
         if p > 1 and k < p * v - 1:
-            ahead = lowering.message("pipeline", program.sent(k, 1), onward[s])
+            ahead = message(program.sent(k, 1), onward[s])
         if p > 1 and k > 0 and program.trained:
-            back = lowering.message("pipeline", program.sent(k, -1), onward[s - 1])
+            back = message(program.sent(k, -1), onward[s - 1])
         final = program.final[s]
         key = (program.part_of[k], ahead, back, id(final))
         if key not in known:

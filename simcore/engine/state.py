@@ -6,7 +6,9 @@ loop twenty times its own work in reference counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +95,7 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     chunks[:, BEGINS] += phases_at
     keys = len({phase[KEY] for phase in phases})
     header = np.array([dimensions, issue_weight, slots, keys, NET_HEADER, chunks_at], np.int64)
-    flat = np.array(phases, np.int64).reshape(-1)
+    flat = flattened(phases)
     return np.concatenate([header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat])
 
 
@@ -109,6 +111,11 @@ def _in_a_row(paths: Paths, chunks: int) -> int:
         return 0
     once = sum(phase[SERIALIZATION] + phase[LATENCY] for phase in path)
     return once + (chunks - 1) * max(phase[SERIALIZATION] for phase in path)
+
+
+def flattened(rows: Sequence[tuple[int, ...]]) -> Ints:
+    """The numbers of equally long rows one after the other (in half the time that numpy takes to look at each row)."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
 @lru_cache(maxsize=64)

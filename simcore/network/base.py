@@ -79,8 +79,7 @@ class StepCost(NamedTuple):
     hops: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """The part of a dimension that a group takes."""
 
     size: int

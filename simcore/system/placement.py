@@ -8,7 +8,7 @@ that does not fit into what is left of a dimension, and does not fill it, is a p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simcore.design import CollectiveWorkload, Design
 from simcore.network import Slice
@@ -17,8 +17,7 @@ from simcore.problem import Problem
 from simcore.workload_spec import RecommenderWorkload
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSlice:
+class GroupSlice(NamedTuple):
     """What a group takes of dimension `dimension`."""
 
     dimension: int

@@ -36,7 +36,12 @@ def test_chunks_in_a_row_take_what_playing_them_takes(
     assert known == net[alone(net, 0)] > 0
 
 
-@given(st.lists(TIMES, min_size=2, max_size=2), st.sampled_from([0, 5, 23, 24, 40, 46]), st.integers(0, 2), st.sampled_from([0, -1]))
+@given(
+    st.lists(TIMES, min_size=2, max_size=2),
+    st.sampled_from([0, 5, 23, 24, 40, 46]),
+    st.integers(0, 2),
+    st.sampled_from([0, -1]),
+)
 def test_a_solo_that_is_joined_goes_on_as_if_it_had_been_played(
     times: list[tuple[int, int]], later: int, slots: int, weight: int
 ) -> None:
