@@ -83,7 +83,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     programs = lower_schedule(lowering, program)
     tables = _tables(lowering, programs)
     totals = _totals(lowering, tables)
-    if (serial := _serial(totals, program.microbatches)) >= LONGEST:
+    if (serial := _serial(programs, totals[0], program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
@@ -141,7 +141,9 @@ class _Run:
     log: Ints
 
 
-def _play(tables: _Tables, totals: _Totals, program: Program, chunks: int, microbatches: int, log_rows: int) -> _Run:
+def _play(
+    tables: _Tables, totals: NDArray[np.float64], program: Program, chunks: int, microbatches: int, log_rows: int
+) -> _Run:
     stages = program.stages
     issued, outstanding = _capacity(program, totals, microbatches)
     states = new_state(tables.net, stages, issued, outstanding, chunks)
@@ -220,43 +222,35 @@ def _by_block(tables: _Tables, of_operators: NDArray[np.float64]) -> NDArray[np.
     return sums
 
 
-@dataclass(frozen=True)
-class _Totals:
-    """What programs of blocks add up to, `[stages, chunks, 5]`."""
-
-    serial: NDArray[np.float64]
-    """Time of a block if nothing in it overlapped [ps]."""
-    starts: NDArray[np.float64]
-    """Collectives that a block starts, whether it waits for them at once or not."""
-    buckets: NDArray[np.float64]
-    """Gradient buckets that it starts."""
-
-
-def _totals(lowering: Lowering, tables: _Tables) -> _Totals:
+def _totals(lowering: Lowering, tables: _Tables) -> NDArray[np.float64]:
+    """Of each block its time if nothing in it overlapped [ps], and the collectives and gradient buckets it starts."""
     code, argument, other = tables.operators.T
-    collective = (code == pipeline.BLOCKING) | (code == pipeline.START)
-    cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
+    of_operators = np.zeros((3, len(code)))
+    serial, started, buckets = of_operators
+    started[:] = (code == pipeline.BLOCKING) | (code == pipeline.START)
+    buckets[:] = (code == pipeline.START) & (other == Waits.GRADIENTS)
+    np.copyto(serial, argument, where=code == pipeline.COMPUTE)
     if lowering.types:
-        cost[collective] = _serial_types(lowering)[argument[collective]]
-    buckets = (code == pipeline.START) & (other == Waits.GRADIENTS)
-    return _Totals(*_by_block(tables, np.array([cost, collective, buckets]))[:, tables.programs])
+        collective = started > 0
+        serial[collective] = _serial_types(lowering)[argument[collective]]
+    return _by_block(tables, of_operators)
 
 
-def _serial(totals: _Totals, microbatches: int) -> float:
+def _serial(programs: Ints, blocks: NDArray[np.float64], microbatches: int) -> float:
     """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
-    return float((totals.serial.sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
+    return float((blocks[programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
 
 
-def _capacity(program: Program, totals: _Totals, microbatches: int) -> tuple[int, int]:
+def _capacity(program: Program, totals: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
-    Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
+    Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end: over the
+    last block of each chunk, or two where the schedule splits the backward pass.
     """
-    ends = [pipeline.LAST_BACKWARD, pipeline.FINAL] if ORDERS[program.schedule].splits else [pipeline.FINAL]
-    issued = int(totals.starts[:, :, ends].sum(axis=2).max()) + 4
-    buckets = int(totals.buckets[:, :, ends].sum(axis=2).max())
+    ends = 2 if ORDERS[program.schedule].splits else 1
+    _, issued, buckets = (ends * totals.max(axis=1)).astype(np.int64).tolist()
     blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
-    return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
+    return (issued + 4) * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 
 
 def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:

@@ -67,11 +67,11 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     """
     phases: list[tuple[int, ...]] = []
     heads: list[int] = []
-    table = np.empty((len(types), TYPE_SIZE), np.int64)
-    table[:, COMPONENT] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    rows: list[tuple[int, ...]] = []
+    shared = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
     chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
     first = 0
-    for row, (paths, chosen) in zip(table, types, strict=True):
+    for component, (paths, chosen) in zip(shared, types, strict=True):
         begins = []
         for path in paths:
             begins.append(len(phases))
@@ -83,10 +83,11 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
             entries[:, FOLLOWER], own_heads = _one_entry(len(chosen))
         else:
             entries[:, FOLLOWER], own_heads = _entries(queues, chosen)
-        row[:COMPONENT] = first, len(chosen), len(heads), len(heads) + len(own_heads)
-        row[ALONE] = 0 if slots else _in_a_row(paths, len(chosen))
+        alone = 0 if slots else _in_a_row(paths, len(chosen))
+        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone))
         heads += own_heads
         first += len(chosen)
+    table = np.array(rows, np.int64).reshape(-1, TYPE_SIZE)
     chunks_at = NET_HEADER + table.size
     heads_at = chunks_at + chunks.size
     phases_at = heads_at + len(heads)
