@@ -88,7 +88,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
-        least = 2 * steady.warm + steady.reach + steady.period + steady.cool
+        least = steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
         run = _play(tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
