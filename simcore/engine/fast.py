@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
-from simcore.engine import pipeline, queues
+from simcore.engine import pipeline
 from simcore.engine.lower import Lowering, lower_schedule
+from simcore.engine.solo import rehearse
 from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
 from simcore.program import Category, Program, Waits
 from simcore.schedule import ORDERS, Steady
@@ -65,7 +66,7 @@ def _time_group(design: Design, placement: Placement) -> Timing:
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = new_state(net, 1, 1, 1, design.system.chunks)[0]
-    queues.rehearse(net, state)
+    rehearse(net, state)
     total = int(net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE])
     busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled, inlined
-from simcore.engine.queues import advance, rehearse, start, wait
+from simcore.engine.queues import advance, wait
 from simcore.engine.snapshot import normalized, shift
+from simcore.engine.solo import rehearse, start
 from simcore.engine.state import NOW, OUTSTANDING, Ints
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 

@@ -9,8 +9,7 @@ outcome depends on no processing order.
 All chunks of a collective arrive at their first phases together, so those that begin in the same queue stand there as
 one entry, the earliest chunk's, which turns into the next one's when it is served: nothing can come between two.
 
-A collective that is alone in its component, the dimensions it can share with others, takes the same time whatever
-happens elsewhere. It is a *solo*: only its end is noted, and it is played (from its start) if another one joins it.
+What nothing meets is not played (`simcore.engine.solo`): of it, only the end is an event here.
 
 Its arrays are those of `simcore.engine.state`.
 """
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 from simcore.compiled import compiled, inlined
 from simcore.engine.state import (
-    ALONE,
     ARRIVAL,
     BEGINS,
     BUSY_AT,
@@ -78,7 +76,6 @@ from simcore.engine.state import (
     SERVING_SIZE,
     SLOTS,
     SOLO_AT,
-    SOLO_BEGIN,
     SOLO_CLASS,
     SOLO_END_AT,
     SOLO_SIZE,
@@ -199,7 +196,7 @@ def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
 
 
 @inlined
-def _count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
+def count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
     """Count `more` outstanding collectives of type `kind` and class `group`."""
     state[OUTSTANDING] += more
     state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] += more
@@ -207,23 +204,23 @@ def _count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
 
 
 @inlined
-def _issue(net: Ints, state: Ints, kind: int, group: int) -> None:
+def issue(net: Ints, state: Ints, kind: int, group: int) -> None:
     """All chunks of a collective arrive at their first dimension now."""
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
-    issue = state[ISSUED]
+    number = state[ISSUED]
     its = net[TYPES_AT] + kind * TYPE_SIZE
     chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
-    _count(net, state, kind, group, 1)
-    row = state[ISSUES_AT] + issue * ISSUE_SIZE
+    count(net, state, kind, group, 1)
+    row = state[ISSUES_AT] + number * ISSUE_SIZE
     state[row + TYPE] = kind
     state[row + CLASS] = group
     state[row + LEFT] = net[its + CHUNKS]
     for head in range(net[its + HEADS], net[its + HEADS_END]):
         chunk = net[head]
         begins = net[chunks_at + chunk * CHUNK_SIZE + BEGINS]
-        _enqueue(net, state, begins, (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+        _enqueue(net, state, begins, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
 
 
 @inlined
@@ -288,15 +285,15 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     row = state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
-        _count(net, state, state[row + TYPE], state[row + CLASS], -1)
+        count(net, state, state[row + TYPE], state[row + CLASS], -1)
 
 
 @inlined
-def _end_solo(net: Ints, state: Ints, component: int) -> None:
+def end_solo(net: Ints, state: Ints, component: int) -> None:
     """The solo of a component is over, or is one no longer."""
     solo = state[SOLO_AT] + component * SOLO_SIZE
     state[state[SOLO_END_AT] + component] = NEVER
-    _count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
+    count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
 
 
 @inlined
@@ -316,7 +313,7 @@ def _happen(net: Ints, state: Ints, time: int) -> None:
         _arrive(net, state, task, phase)
     for component in range(net[DIMENSIONS]):
         if state[state[SOLO_END_AT] + component] == time:
-            _end_solo(net, state, component)
+            end_solo(net, state, component)
 
 
 @compiled
@@ -338,63 +335,3 @@ def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
         _happen(net, state, _serve(net, state))
-
-
-@compiled
-def _join(net: Ints, state: Ints, component: int) -> None:
-    """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
-
-    It is played from its start while the rest stands still. What happens elsewhere does so later than now; only picks
-    are due now, so those dimensions are set aside (those with nothing to pick are only struck off the list).
-    """
-    aside = 0
-    for i in range(state[READY]):
-        d = state[state[READY_AT] + i]
-        serving = state[SERVING_AT] + d * SERVING_SIZE
-        if state[serving + LANES] > 0:
-            state[state[READY_AT] + aside] = d
-            aside += 1
-        else:
-            state[serving + LISTED] = 0
-    state[READY_AT] += aside
-    state[READY] = 0
-    now = state[NOW]
-    solo = state[SOLO_AT] + component * SOLO_SIZE
-    _end_solo(net, state, component)
-    state[NOW] = state[solo + SOLO_BEGIN]
-    _issue(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS])
-    advance(net, state, now)
-    state[READY_AT] -= aside
-    state[READY] += aside
-
-
-@compiled
-def start(net: Ints, state: Ints, kind: int, group: int) -> None:
-    """Issue a collective of type `kind` and class `group` now.
-
-    While nothing else is outstanding in its component, how long it takes is known (`rehearse`): it is noted as the
-    component's *solo* and not played, until another one starts there.
-    """
-    component = net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]
-    end = state[SOLO_END_AT] + component
-    if state[state[BUSY_AT] + component] == 0:
-        solo = state[SOLO_AT] + component * SOLO_SIZE
-        state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
-        state[end] = state[NOW] + net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE]
-        _count(net, state, kind, group, 1)
-        return
-    if state[end] != NEVER:
-        _join(net, state, component)
-    _issue(net, state, kind, group)
-
-
-@compiled
-def rehearse(net: Ints, state: Ints) -> None:
-    """Play each type of collective of which is not known how long it takes alone; `state` is idle at 0."""
-    for kind in range((net[CHUNKS_AT] - net[TYPES_AT]) // TYPE_SIZE):
-        alone = net[TYPES_AT] + kind * TYPE_SIZE + ALONE
-        if net[alone] == 0:
-            _issue(net, state, kind, 0)
-            wait(net, state, 0)
-            net[alone] = state[NOW]
-            state[NOW] = 0

@@ -25,7 +25,7 @@ NEVER = 1 << 62
 # in a dimension until they leave it (0: only serialization occupies it); number of policy keys; where the tables start.
 DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(7)
 # Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
-# its component: the set of dimensions that it shares with no other set; the time it takes alone (`queues.rehearse`).
+# its component: the set of dimensions that it shares with no other set; the time it takes alone (`solo.rehearse`).
 FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, ALONE, TYPE_SIZE = range(7)
 # Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
 BEGINS, FOLLOWER, CHUNK_SIZE = range(3)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.engine.queues import advance, rehearse, start, wait
+from simcore.engine.queues import advance, wait
+from simcore.engine.solo import rehearse, start
 from simcore.engine.state import ALONE, NEVER, NOW, SOLO_END_AT, TYPE_SIZE, TYPES_AT, Ints, Paths, new_state, pack
 
 CHUNKS = 5
