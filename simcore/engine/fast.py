@@ -86,13 +86,14 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     totals = _totals(lowering, tables)
     if (serial := _serial(programs, totals[0], program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
+    net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
         least = steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        run = _play(net, tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
         if not missing or _extended(run, steady, missing):
             break
@@ -110,9 +111,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
 
 @dataclass(frozen=True)
 class _Tables:
-    """What the compiled loop reads."""
+    """What the compiled loop reads, the network aside."""
 
-    net: Ints
     operators: Ints
     segments: Ints
     blocks: Ints
@@ -121,7 +121,6 @@ class _Tables:
 
 def _tables(lowering: Lowering, programs: Ints) -> _Tables:
     return _Tables(
-        lowering.network(),
         flattened(lowering.operators).reshape(-1, 3),
         np.array(lowering.segments, np.int64),
         np.array(lowering.blocks, np.int64),
@@ -143,11 +142,17 @@ class _Run:
 
 
 def _play(
-    tables: _Tables, totals: NDArray[np.float64], program: Program, chunks: int, microbatches: int, log_rows: int
+    net: Ints,
+    tables: _Tables,
+    totals: NDArray[np.float64],
+    program: Program,
+    chunks: int,
+    microbatches: int,
+    log_rows: int,
 ) -> _Run:
     stages = program.stages
     issued, outstanding = _capacity(program, totals, microbatches)
-    states = new_state(tables.net, stages, issued, outstanding, chunks)
+    states = new_state(net, stages, issued, outstanding, chunks)
     width = pipeline.SPENT + len(Category)
     known_blocks = np.zeros((len(tables.blocks), width), np.int64)
     done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
@@ -156,7 +161,7 @@ def _play(
     log = np.zeros((log_rows, 5), np.int64)
     schedule = ORDERS[program.schedule]
     pipeline.run(
-        tables.net,
+        net,
         states,
         tables.operators,
         tables.segments,

@@ -51,3 +51,16 @@ def test_the_smallest_collective_takes_a_picosecond_and_more() -> None:
     )
     assert 1e-12 <= result.iteration_time_s <= 4e-12
     assert math.isfinite(result.network_utilization)
+
+
+@pytest.mark.parametrize("rate", ["1 MB/s", "100 B/s", "10 B/s", "1 B/s", "0.01 B/s"])
+def test_gradients_of_many_chunks_that_take_many_days_are_right_or_refused_in_a_sentence(rate: str) -> None:
+    """Each chunk's time fits 64 bits where all of them together do not."""
+    document = training({"data": 2}, [dimension(size=2, bandwidth=rate)], workload={"global_batch": 2})
+    document["system"] = {"chunks": 128, "intra_dimension": "fifo"}
+    try:
+        result = simulate(design_from(document))
+    except InputError as error:
+        assert "days" in str(error)
+        return
+    assert 0 < result.exposed_communication_s.data < result.iteration_time_s
