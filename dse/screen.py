@@ -15,8 +15,8 @@ from simcore.check import check
 from simcore.cost.price import cluster_cost
 from simcore.cost.running import racks
 from simcore.design import CollectiveWorkload, Design
-from simcore.memory.expanded import capacity, fits, memory_of
-from simcore.plan import program_of
+from simcore.memory.expanded import capacity, fits
+from simcore.plan import memory_needed
 from simcore.problem import Problem
 from simcore.result import Memory
 
@@ -87,7 +87,7 @@ def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
     memory: Memory | None = None
     if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_of(design, program_of(design))
+        memory = memory_needed(design)
     peak = None if memory is None else memory.peak
     return {
         **cluster_metrics(design),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from simcore.design import Design
-from simcore.memory.expanded import with_expanded
+from simcore.memory.expanded import memory_of, with_expanded
 from simcore.once import once
 from simcore.program import Program
+from simcore.result import Memory
 from simcore.workload import workload_program
 
 
@@ -13,3 +14,9 @@ from simcore.workload import workload_program
 def program_of(design: Design) -> Program:
     """The Program of a checked design; a single collective has none."""
     return with_expanded(design, workload_program(design))
+
+
+@once
+def memory_needed(design: Design) -> Memory:
+    """Memory of the fullest stage of a design that has a Program."""
+    return memory_of(design, program_of(design))

@@ -9,8 +9,8 @@ from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
-from simcore.memory.expanded import capacity, fits, memory_of
-from simcore.plan import program_of
+from simcore.memory.expanded import capacity, fits
+from simcore.plan import memory_needed, program_of
 from simcore.problem import InputError, Path, Problem
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
@@ -107,7 +107,7 @@ def _result(
     memory: Memory | None = None
     throughput = mfu = None
     if program is not None:
-        memory = memory_of(design, program)
+        memory = memory_needed(design)
         throughput = program.tokens / seconds
         assert not isinstance(design.workload, CollectiveWorkload)
         peak = design.cluster.npu.peak[design.workload.precision]

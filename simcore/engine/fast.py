@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
-from simcore.engine import pipeline, queues
+from simcore.engine import pipeline
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.engine.state import NOW, Ints, new_state
-from simcore.program import Category, Program, Start, Waits
+from simcore.engine.solo import rehearse
+from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
+from simcore.program import Category, Program, Waits
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, collective_groups
@@ -65,9 +66,8 @@ def _time_group(design: Design, placement: Placement) -> Timing:
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = new_state(net, 1, 1, 1, design.system.chunks)[0]
-    queues.start(net, state, kind, int(Waits.NOW))
-    queues.wait(net, state, int(Waits.NOW))
-    total = int(state[NOW])
+    rehearse(net, state)
+    total = int(net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE])
     busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
 
@@ -83,15 +83,17 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
     tables = _tables(lowering, programs)
-    if (serial := _serial(lowering, tables, program.microbatches)) >= LONGEST:
+    totals = _totals(lowering, tables)
+    if (serial := _serial(programs, totals[0], program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
+    net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
-        least = 2 * steady.warm + steady.reach + steady.period + steady.cool
+        least = steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(tables, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        run = _play(net, tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
         if not missing or _extended(run, steady, missing):
             break
@@ -109,24 +111,20 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
 
 @dataclass(frozen=True)
 class _Tables:
-    """What the compiled loop reads."""
+    """What the compiled loop reads, the network aside."""
 
-    net: Ints
     operators: Ints
     segments: Ints
     blocks: Ints
     programs: Ints
-    types: int
 
 
 def _tables(lowering: Lowering, programs: Ints) -> _Tables:
     return _Tables(
-        lowering.network(),
-        np.array(lowering.operators, np.int64),
+        flattened(lowering.operators).reshape(-1, 3),
         np.array(lowering.segments, np.int64),
         np.array(lowering.blocks, np.int64),
         programs,
-        len(lowering.types),
     )
 
 
@@ -143,10 +141,18 @@ class _Run:
     log: Ints
 
 
-def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log_rows: int) -> _Run:
+def _play(
+    net: Ints,
+    tables: _Tables,
+    totals: NDArray[np.float64],
+    program: Program,
+    chunks: int,
+    microbatches: int,
+    log_rows: int,
+) -> _Run:
     stages = program.stages
-    issued, outstanding = _capacity(program, microbatches)
-    states = new_state(tables.net, stages, issued, outstanding, chunks)
+    issued, outstanding = _capacity(program, totals, microbatches)
+    states = new_state(net, stages, issued, outstanding, chunks)
     width = pipeline.SPENT + len(Category)
     known_blocks = np.zeros((len(tables.blocks), width), np.int64)
     done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
@@ -155,14 +161,13 @@ def _play(tables: _Tables, program: Program, chunks: int, microbatches: int, log
     log = np.zeros((log_rows, 5), np.int64)
     schedule = ORDERS[program.schedule]
     pipeline.run(
-        tables.net,
+        net,
         states,
         tables.operators,
         tables.segments,
         tables.blocks,
         np.zeros((len(tables.segments), width), np.int64),
         known_blocks,
-        np.zeros(tables.types, np.int64),
         schedule.order(stages, microbatches, program.chunks),
         schedule.sequence(stages, microbatches, program.chunks),
         tables.programs,
@@ -211,40 +216,47 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     )
 
 
-def _serial(lowering: Lowering, tables: _Tables, microbatches: int) -> float:
-    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
-    code, argument = tables.operators[:, 0], tables.operators[:, 1]
-    cost = np.where(code == pipeline.COMPUTE, argument, 0).astype(np.float64)
-    collective = (code == pipeline.BLOCKING) | (code == pipeline.START)
-    if lowering.types:
-        cost[collective] = _serial_types(lowering)[argument[collective]]
-    ends = np.concatenate([[0.0], np.cumsum(cost)])
+def _by_block(tables: _Tables, of_operators: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the operators of each block, repeats counted, of what each operator adds, `[…, operators]`."""
     first, end, repeat = tables.segments.T
-    segment_ends = np.concatenate([[0.0], np.cumsum((ends[end] - ends[first]) * repeat)])
     begin, stop = tables.blocks.T
-    blocks = segment_ends[stop] - segment_ends[begin]
-    return float((blocks[tables.programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
+    ends = np.zeros((len(of_operators), of_operators.shape[1] + 1))
+    np.cumsum(of_operators, axis=1, out=ends[:, 1:])
+    segment_ends = np.zeros((len(of_operators), len(first) + 1))
+    np.cumsum((ends[:, end] - ends[:, first]) * repeat, axis=1, out=segment_ends[:, 1:])
+    sums: NDArray[np.float64] = segment_ends[:, stop] - segment_ends[:, begin]
+    return sums
 
 
-def _capacity(program: Program, microbatches: int) -> tuple[int, int]:
+def _totals(lowering: Lowering, tables: _Tables) -> NDArray[np.float64]:
+    """Of each block its time if nothing in it overlapped [ps], and the collectives and gradient buckets it starts."""
+    code, argument, other = tables.operators.T
+    of_operators = np.zeros((3, len(code)))
+    serial, started, buckets = of_operators
+    started[:] = (code == pipeline.BLOCKING) | (code == pipeline.START)
+    buckets[:] = (code == pipeline.START) & (other == Waits.GRADIENTS)
+    np.copyto(serial, argument, where=code == pipeline.COMPUTE)
+    if lowering.types:
+        collective = started > 0
+        serial[collective] = _serial_types(lowering)[argument[collective]]
+    return _by_block(tables, of_operators)
+
+
+def _serial(programs: Ints, blocks: NDArray[np.float64], microbatches: int) -> float:
+    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
+    return float((blocks[programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
+
+
+def _capacity(program: Program, totals: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
-    Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end.
+    Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end: over the
+    last block of each chunk, or two where the schedule splits the backward pass.
     """
-    starts = [
-        [
-            (operator, segment.repeat)
-            for segment in (*part.last_backward, *part.last_weights)
-            for operator in segment.operators
-        ]
-        for part in program.parts
-    ]
-    issued = max(sum(repeat for op, repeat in part if isinstance(op, Start)) for part in starts) + 4
-    buckets = max(
-        sum(repeat for op, repeat in part if isinstance(op, Start) and op.waits == Waits.GRADIENTS) for part in starts
-    )
+    ends = 2 if ORDERS[program.schedule].splits else 1
+    _, issued, buckets = (ends * totals.max(axis=1)).astype(np.int64).tolist()
     blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
-    return issued * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
+    return (issued + 4) * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 
 
 def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:

@@ -12,12 +12,14 @@ from simcore.compute import OperatorTimes
 from simcore.design import Design
 from simcore.engine import pipeline
 from simcore.engine.state import Ints, pack
-from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Program, Segment, Start, Waits
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Part, Program, Segment, Start, Waits
 from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.intra_dimension import POLICIES
 from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]
+Message = tuple[float, tuple[int, ...]]
+"""Bytes, and how far they go in each dimension of their group."""
 _NOTHING: Row = (-1, 0, 0)
 
 
@@ -68,16 +70,18 @@ class Lowering:
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
-        if operator not in self._durations:
-            self._durations[operator] = picoseconds(self.compute.seconds(operator))
-        return self._durations[operator]
+        known = self._durations.get(operator)
+        if known is None:
+            known = self._durations[operator] = picoseconds(self.compute.seconds(operator))
+        return known
 
     def _operators(self, segment: Segment) -> tuple[int, int]:
         """Where the segment's operators lie."""
         known = self._ranges.get(id(segment.operators))
         if known is None:
             first = len(self.operators)
-            rows = [self._rows.get(id(operator)) or self._row(operator) for operator in segment.operators]
+            rows_of = self._rows.get
+            rows = [rows_of(id(operator)) or self._row(operator) for operator in segment.operators]
             self.operators += [row for row in rows if row is not _NOTHING]
             self._lowered.append((first, segment.operators))
             known = self._ranges[id(segment.operators)] = first, len(self.operators)
@@ -144,17 +148,19 @@ class Lowering:
         """The phases of every type of collective, packed."""
         system = self.design.system
         policy = POLICIES[system.intra_dimension]
-        packed = [
-            (
-                [
-                    [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
-                    for path in split.paths
-                ],
-                split.chosen,
-            )
-            for group, split in self.types
-        ]
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
+        packed = []
+        for group, split in self.types:
+            paths = [
+                [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
+                for path in split.paths
+            ]
+            chosen = split.chosen
+            if policy.by_arrival and not slots and len(paths) == len(paths[0]) == 1:
+                # Chunks that come together to their one queue leave it together: nothing is served between two.
+                dimension, serialization, latency, key = paths[0][0]
+                paths, chosen = [[(dimension, len(chosen) * serialization, latency, key)]], [0]
+            packed.append((paths, chosen))
         return pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
 
 
@@ -162,26 +168,31 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 5]`."""
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
+    sizes = program.sends or [program.send_bytes] * (p * v)
     programs: list[tuple[int, int, int, int, int]] = []
     known: dict[Hashable, tuple[int, int, int, int, int]] = {}
     for k in range(p * v):
         s = k % p
-        ahead = back = None
-        if p > 1 and k < p * v - 1:
-            ahead = lowering.message("pipeline", program.sent(k, 1), onward[s])
-        if p > 1 and k > 0 and program.trained:
-            back = lowering.message("pipeline", program.sent(k, -1), onward[s - 1])
-        final = program.final[s]
-        key = (program.part_of[k], ahead, back, id(final))
+        ahead = (sizes[k], onward[s]) if p > 1 and k < p * v - 1 else None
+        back = (sizes[k - 1], onward[s - 1]) if p > 1 and k > 0 and program.trained else None
+        key = (program.part_of[k], ahead, back, id(program.final[s]))
         if key not in known:
-            part = program.parts[program.part_of[k]]
-            ends, sent = (part.last_weights, None) if part.weights else (part.last_backward, back)
-            known[key] = (
-                lowering.block(part.forward, ahead),
-                lowering.block(part.backward, back),
-                lowering.block(part.last_backward, back),
-                lowering.block(ends, sent, final),
-                lowering.block(part.weights, None),
-            )
+            known[key] = _blocks(lowering, program.parts[key[0]], ahead, back, program.final[s])
         programs.append(known[key])
     return np.array(programs, np.int64).reshape(v, p, 5).transpose(1, 0, 2).copy()
+
+
+def _blocks(
+    lowering: Lowering, part: Part, ahead: Message | None, back: Message | None, final: tuple[Segment, ...]
+) -> tuple[int, int, int, int, int]:
+    """The blocks of a part, by kind (see `pipeline`), that sends these messages ahead and back."""
+    onward = None if ahead is None else lowering.message("pipeline", *ahead)
+    returned = None if back is None else lowering.message("pipeline", *back)
+    ends, sent = (part.last_weights, None) if part.weights else (part.last_backward, returned)
+    return (
+        lowering.block(part.forward, onward),
+        lowering.block(part.backward, returned),
+        lowering.block(part.last_backward, returned),
+        lowering.block(ends, sent, final),
+        lowering.block(part.weights, None),
+    )

@@ -5,7 +5,7 @@ repeat, then the send to the next stage; the last backward block also carries th
 step, and what follows. All NPUs of a stage do the same, so one of them and one queue per dimension is exact.
 
 What starts on an idle network and ends on an idle network always takes the same time; such segments and blocks are
-played once and then only added. So does a blocking collective that shares no dimension with anything outstanding,
+played once and then only added. So does a collective while it shares no dimension with anything outstanding,
 and a repeat that leaves in flight just what the repeat before it left. Everything else is played event by event.
 """
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled, inlined
-from simcore.engine.queues import advance, normalized, shift, start, unhindered, wait
+from simcore.engine.queues import advance, wait
+from simcore.engine.snapshot import normalized, shift
+from simcore.engine.solo import rehearse, start
 from simcore.engine.state import NOW, OUTSTANDING, Ints
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
@@ -50,7 +52,7 @@ def _note(log: Ints, level: int, stage: int, what: int, begin: int, end: int) ->
 
 @compiled
 def _play_segment(
-    net: Ints, state: Ints, stage: int, operators: Ints, first: int, end: int, alone: Ints, spent: Ints, log: Ints
+    net: Ints, state: Ints, stage: int, operators: Ints, first: int, end: int, spent: Ints, log: Ints
 ) -> int:
     """Play one segment once; the time at which it sent, or -1."""
     sent = -1
@@ -61,14 +63,8 @@ def _play_segment(
             advance(net, state, begin + argument)
             spent[other] += argument
         elif code == BLOCKING:
-            free = unhindered(net, state, argument)
-            if free and alone[argument] > 0:
-                advance(net, state, begin + alone[argument])
-            else:
-                start(net, state, argument, BLOCKING_CLASS)
-                wait(net, state, BLOCKING_CLASS)
-                if free:
-                    alone[argument] = state[NOW] - begin
+            start(net, state, argument, BLOCKING_CLASS)
+            wait(net, state, BLOCKING_CLASS)
             spent[other] += state[NOW] - begin
         elif code == START:
             start(net, state, argument, other)
@@ -103,7 +99,6 @@ def _play_block(
     block: int,
     known_segments: Ints,
     known_blocks: Ints,
-    alone: Ints,
     spent: Ints,
     log: Ints,
 ) -> int:
@@ -125,7 +120,7 @@ def _play_block(
             since = state[NOW]
             so_far[:] = spent
             first, end = segments[segment, 0], segments[segment, 1]
-            at = _play_segment(net, state, stage, operators, first, end, alone, spent, log)
+            at = _play_segment(net, state, stage, operators, first, end, spent, log)
             left -= 1
             if at >= 0:
                 sent = at
@@ -164,7 +159,6 @@ def run(
     blocks: Ints,
     known_segments: Ints,
     known_blocks: Ints,
-    alone: Ints,
     order: Ints,
     sequence: NDArray[np.int32],
     programs: Ints,
@@ -176,12 +170,12 @@ def run(
     """Play an iteration.
 
     `order` `[stages, blocks]` lists each stage's blocks, `sequence` the stages in an order in which their next block
-    always has its input (see `simcore.schedule`). `alone` `[types]` learns how long each type of collective takes where
-    nothing hinders it (0: not yet known). Fills `done` `[2, microbatches, virtual stages + 2]`, the time at which each
-    block has sent (the first and last column stay 0: what comes from outside the pipeline is there), `spent`
+    always has its input (see `simcore.schedule`). Fills `done` `[2, microbatches, virtual stages + 2]`, the time at
+    which each block has sent (the first and last column stay 0: what comes from outside the pipeline is there), `spent`
     `[stages, categories]` and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which a
     stage is done is `states[stage, NOW]`.
     """
+    rehearse(net, states[0])
     stages, length = order.shape
     last = done.shape[1] - 1
     times = np.zeros((stages, blocks.shape[0]), np.int64)
@@ -225,7 +219,6 @@ def run(
                 block,
                 known_segments,
                 known_blocks,
-                alone,
                 spent[s],
                 log,
             )

@@ -9,6 +9,8 @@ outcome depends on no processing order.
 All chunks of a collective arrive at their first phases together, so those that begin in the same queue stand there as
 one entry, the earliest chunk's, which turns into the next one's when it is served: nothing can come between two.
 
+What nothing meets is not played (`simcore.engine.solo`): of it, only the end is an event here.
+
 Its arrays are those of `simcore.engine.state`.
 """
 
@@ -73,6 +75,11 @@ from simcore.engine.state import (
     SERVING_AT,
     SERVING_SIZE,
     SLOTS,
+    SOLO_AT,
+    SOLO_CLASS,
+    SOLO_END_AT,
+    SOLO_SIZE,
+    SOLO_TYPE,
     TAIL,
     TASK,
     TYPE,
@@ -188,26 +195,32 @@ def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
     _list(state, d)
 
 
-@compiled
-def start(net: Ints, state: Ints, kind: int, group: int) -> None:
-    """Issue a collective of type `kind` and class `group`: all its chunks arrive at their first dimension now."""
+@inlined
+def count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
+    """Count `more` outstanding collectives of type `kind` and class `group`."""
+    state[OUTSTANDING] += more
+    state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] += more
+    state[PENDING + group] += more
+
+
+@inlined
+def issue(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """All chunks of a collective arrive at their first dimension now."""
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
-    issue = state[ISSUED]
+    number = state[ISSUED]
     its = net[TYPES_AT] + kind * TYPE_SIZE
     chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
-    state[OUTSTANDING] += 1
-    state[state[BUSY_AT] + net[its + COMPONENT]] += 1
-    state[PENDING + group] += 1
-    row = state[ISSUES_AT] + issue * ISSUE_SIZE
+    count(net, state, kind, group, 1)
+    row = state[ISSUES_AT] + number * ISSUE_SIZE
     state[row + TYPE] = kind
     state[row + CLASS] = group
     state[row + LEFT] = net[its + CHUNKS]
     for head in range(net[its + HEADS], net[its + HEADS_END]):
         chunk = net[head]
         begins = net[chunks_at + chunk * CHUNK_SIZE + BEGINS]
-        _enqueue(net, state, begins, (issue << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+        _enqueue(net, state, begins, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
 
 
 @inlined
@@ -255,7 +268,7 @@ def _serve(net: Ints, state: Ints) -> int:
             _pick(net, state, d)
     state[READY] = 0
     time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else NEVER
-    for at in range(state[END_AT], state[END_AT] + net[DIMENSIONS]):
+    for at in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # ends of services, then of solos
         time = min(time, state[at])
     return int(time)
 
@@ -272,14 +285,20 @@ def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
     row = state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE
     state[row + LEFT] -= 1
     if state[row + LEFT] == 0:
-        state[OUTSTANDING] -= 1
-        state[state[BUSY_AT] + net[net[TYPES_AT] + state[row + TYPE] * TYPE_SIZE + COMPONENT]] -= 1
-        state[PENDING + state[row + CLASS]] -= 1
+        count(net, state, state[row + TYPE], state[row + CLASS], -1)
+
+
+@inlined
+def end_solo(net: Ints, state: Ints, component: int) -> None:
+    """The solo of a component is over, or is one no longer."""
+    solo = state[SOLO_AT] + component * SOLO_SIZE
+    state[state[SOLO_END_AT] + component] = NEVER
+    count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
 
 
 @inlined
 def _happen(net: Ints, state: Ints, time: int) -> None:
-    """Everything that happens at `time`: services that end, then chunks that arrive."""
+    """Everything that happens at `time`: services and solos that end, then chunks that arrive."""
     state[NOW] = time
     for d in range(net[DIMENSIONS]):
         if state[state[END_AT] + d] == time:
@@ -292,6 +311,9 @@ def _happen(net: Ints, state: Ints, time: int) -> None:
         task, phase = state[state[FLIGHT_AT] + 1], state[state[FLIGHT_AT] + 2]
         _land(state)
         _arrive(net, state, task, phase)
+    for component in range(net[DIMENSIONS]):
+        if state[state[SOLO_END_AT] + component] == time:
+            end_solo(net, state, component)
 
 
 @compiled
@@ -313,76 +335,3 @@ def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
         _happen(net, state, _serve(net, state))
-
-
-@inlined
-def unhindered(net: Ints, state: Ints, kind: int) -> bool:
-    """Whether nothing outstanding shares a dimension, directly or through others, with a collective of type `kind`."""
-    return bool(state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] == 0)
-
-
-@compiled
-def normalized(net: Ints, state: Ints, out: Ints) -> int:
-    """Write what the future of the network depends on into `out`, with times from now and issues from the latest.
-
-    Equal contents (of equal length, which is returned) mean equal futures.
-    """
-    now, latest = state[NOW], state[ISSUED]
-    oldest = latest
-    n = 0
-    for d in range(net[DIMENSIONS]):
-        serving = state[SERVING_AT] + d * SERVING_SIZE
-        end = state[state[END_AT] + d]
-        busy = end != NEVER
-        out[n] = end - now if busy else -1
-        out[n + 1] = state[serving + TASK] - (latest << ISSUE_SHIFT) if busy else 0
-        out[n + 2] = state[serving + HELD]
-        out[n + 3] = state[serving + LANES]
-        n += 4
-        if busy:
-            oldest = min(oldest, state[serving + TASK] >> ISSUE_SHIFT)
-        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-        for _ in range(state[serving + LANES]):
-            out[n] = state[lane + LANE_KEY] - net[ISSUE_WEIGHT] * latest
-            out[n + 1] = NEVER  # no arrival: here begins a lane
-            n += 2
-            entry = state[lane + HEAD]
-            while entry >= 0:
-                out[n] = state[entry + ARRIVAL] - now
-                out[n + 1] = state[entry + ENTRY_TASK] - (latest << ISSUE_SHIFT)
-                out[n + 2] = state[entry + ENTRY_PHASE]
-                n += 3
-                oldest = min(oldest, state[entry + ENTRY_TASK] >> ISSUE_SHIFT)
-                entry = state[entry + NEXT]
-            lane += LANE_SIZE
-    for i in range(state[FLYING]):
-        at = state[FLIGHT_AT] + i * FLIGHT_SIZE
-        out[n] = state[at] - now
-        out[n + 1] = state[at + 1] - (latest << ISSUE_SHIFT)
-        out[n + 2] = state[at + 2]
-        n += 3
-        oldest = min(oldest, state[at + 1] >> ISSUE_SHIFT)
-    for issue in range(oldest, latest):
-        row = state[ISSUES_AT] + issue * ISSUE_SIZE
-        for column in range(ISSUE_SIZE):
-            out[n + column] = state[row + column]
-        n += ISSUE_SIZE
-    return int(n)
-
-
-@compiled
-def shift(net: Ints, state: Ints, by: int) -> None:
-    """Move everything that is in flight `by` [ps] into the future."""
-    state[NOW] += by
-    for d in range(net[DIMENSIONS]):
-        if state[state[END_AT] + d] != NEVER:
-            state[state[END_AT] + d] += by
-        lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-        for _ in range(state[state[SERVING_AT] + d * SERVING_SIZE + LANES]):
-            entry = state[lane + HEAD]
-            while entry >= 0:
-                state[entry + ARRIVAL] += by
-                entry = state[entry + NEXT]
-            lane += LANE_SIZE
-    for i in range(state[FLYING]):
-        state[state[FLIGHT_AT] + i * FLIGHT_SIZE] += by

@@ -6,7 +6,9 @@ loop twenty times its own work in reference counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,8 @@ NEVER = 1 << 62
 # in a dimension until they leave it (0: only serialization occupies it); number of policy keys; where the tables start.
 DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(7)
 # Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
-# its component: the set of dimensions that it shares with no other set.
-FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, TYPE_SIZE = range(6)
+# its component: the set of dimensions that it shares with no other set; the time it takes alone (`solo.rehearse`).
+FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, ALONE, TYPE_SIZE = range(7)
 # Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
 BEGINS, FOLLOWER, CHUNK_SIZE = range(3)
 # Phases: dimension, times, policy key, whether another phase follows.
@@ -34,13 +36,17 @@ DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 # phases; dimensions that may be able to pick; entries of the pool ever used, and the first that is free again (-1:
 # none); room for lanes; where the tables start; outstanding collectives by class.
 NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(8)
-END_AT, READY_AT, BUSY_AT, SERVING_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT, PENDING = range(8, 17)
+END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(8, 18)
+PENDING = 18
 CLASSES = 5
 STATE_HEADER = PENDING + CLASSES
-# By dimension: end of service (`NEVER`: idle), dimensions that may be able to pick, outstanding collectives by
-# component. Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes,
-# whether it is listed as ready.
+# By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
+# as both are read in one go; dimensions that may be able to pick; outstanding collectives by component.
+# Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes, whether it is
+# listed as ready.
 TASK, PHASE, HELD, LANES, LISTED, SERVING_SIZE = range(6)
+# Solos, per component: type, class, when it started.
+SOLO_TYPE, SOLO_CLASS, SOLO_BEGIN, SOLO_SIZE = range(4)
 # Issues, per issued collective: type, class, chunks left.
 TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
 # A queue is a few lanes by policy key, the smallest first: key, first and last entry. The entries of a lane are linked
@@ -61,11 +67,11 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     """
     phases: list[tuple[int, ...]] = []
     heads: list[int] = []
-    table = np.empty((len(types), TYPE_SIZE), np.int64)
-    table[:, COMPONENT] = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    rows: list[tuple[int, ...]] = []
+    shared = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
     chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
     first = 0
-    for row, (paths, chosen) in zip(table, types, strict=True):
+    for component, (paths, chosen) in zip(shared, types, strict=True):
         begins = []
         for path in paths:
             begins.append(len(phases))
@@ -77,9 +83,11 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
             entries[:, FOLLOWER], own_heads = _one_entry(len(chosen))
         else:
             entries[:, FOLLOWER], own_heads = _entries(queues, chosen)
-        row[:COMPONENT] = first, len(chosen), len(heads), len(heads) + len(own_heads)
+        alone = 0 if slots else _in_a_row(paths, len(chosen))
+        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone))
         heads += own_heads
         first += len(chosen)
+    table = np.array(rows, np.int64).reshape(-1, TYPE_SIZE)
     chunks_at = NET_HEADER + table.size
     heads_at = chunks_at + chunks.size
     phases_at = heads_at + len(heads)
@@ -88,8 +96,27 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     chunks[:, BEGINS] += phases_at
     keys = len({phase[KEY] for phase in phases})
     header = np.array([dimensions, issue_weight, slots, keys, NET_HEADER, chunks_at], np.int64)
-    flat = np.array(phases, np.int64).reshape(-1)
+    flat = flattened(phases)
     return np.concatenate([header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat])
+
+
+def _in_a_row(paths: Paths, chunks: int) -> int:
+    """Time of equal chunks that pass the same queues in a row, alone [ps]; 0 where chunks take several ways.
+
+    Each queue serves them in their order, so all but the last are over when the slowest queue has served them; the last
+    one passes it once more, and the others once. A path that visits a dimension twice is no row: its chunks get into
+    each other's way.
+    """
+    path = paths[0]
+    if len(paths) > 1 or len({phase[DIMENSION] for phase in path}) < len(path):
+        return 0
+    once = sum(phase[SERIALIZATION] + phase[LATENCY] for phase in path)
+    return once + (chunks - 1) * max(phase[SERIALIZATION] for phase in path)
+
+
+def flattened(rows: Sequence[tuple[int, ...]]) -> Ints:
+    """The numbers of equally long rows one after the other (in half the time that numpy takes to look at each row)."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -135,10 +162,12 @@ def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int
     room = outstanding * chunks
     lanes = int(net[KEYS]) * (outstanding if net[ISSUE_WEIGHT] else 1)
     end_at = STATE_HEADER
-    ready_at = end_at + dimensions
+    solo_end_at = end_at + dimensions
+    ready_at = solo_end_at + dimensions
     busy_at = ready_at + dimensions
     serving_at = busy_at + dimensions
-    issues_at = serving_at + dimensions * SERVING_SIZE
+    solo_at = serving_at + dimensions * SERVING_SIZE
+    issues_at = solo_at + dimensions * SOLO_SIZE
     flight_at = issues_at + issues * ISSUE_SIZE
     pool_at = flight_at + room * FLIGHT_SIZE
     lanes_at = pool_at + room * ENTRY_SIZE
@@ -149,9 +178,11 @@ def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int
         -1,
         lanes,
         end_at,
+        solo_end_at,
         ready_at,
         busy_at,
         serving_at,
+        solo_at,
         issues_at,
         flight_at,
         pool_at,

@@ -91,8 +91,7 @@ class StepCost(NamedTuple):
         return tuple((self.load * share, message) for share, message in self.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """The part of a dimension that a group takes."""
 
     size: int

@@ -14,7 +14,8 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ class Chunks(NamedTuple):
 
     def counted(self) -> list[tuple[list[Phase], int]]:
         """Each path with the number of chunks that take it."""
+        if len(self.paths) == 1:
+            return [(self.paths[0], len(self.chosen))]
         counts = Counter(self.chosen)
         return [(path, counts[index]) for index, path in enumerate(self.paths)]
 
@@ -115,11 +118,22 @@ def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     return cost.loaded(size, table) if isinstance(table, tuple) else cost.load
 
 
+@lru_cache(maxsize=256)
+def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ...]:
+    """See `Chunker.steps_on`, for a group with `sizes` members in its dimensions."""
+    places = np.zeros((members, len(sizes)), np.int64)
+    left = np.arange(members)
+    for column, size in enumerate(sizes):
+        left, places[:, column] = np.divmod(left, size)
+    return tuple(tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist())
+
+
 @dataclass(frozen=True)
 class Chunker:
     """Splits collectives of one design into chunks and phases."""
 
     design: Design
+    _costs: dict[tuple[str, GroupSlice], PhaseCost] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | Custom:
         """The algorithm of a dimension: its name, or the user's own."""
@@ -142,8 +156,11 @@ class Chunker:
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         dimension = self.design.cluster.dimensions[where.dimension]
-        algorithm = self.algorithm(where.dimension)
-        cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
+        cost = self._costs.get((kind, where))  # collectives differ in size more than in kind and place
+        if cost is None:
+            algorithm = self.algorithm(where.dimension)
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
+            self._costs[kind, where] = cost
         return Phase(
             where.dimension,
             picoseconds(self.seconds(cost, size, dimension, self.reached(where))),
@@ -252,13 +269,9 @@ class Chunker:
         """How far apart two members of a group are in each of its dimensions, in members."""
         return apart(self.place_of(group, origin), self.place_of(group, target))
 
-    def steps_on(self, group: Sequence[GroupSlice], members: int) -> list[tuple[int, ...]]:
+    def steps_on(self, group: Sequence[GroupSlice], members: int) -> tuple[tuple[int, ...], ...]:
         """How far each of the first `members` of a group is from the next one; the last one's next is the first."""
-        places = np.zeros((members, len(group)), np.int64)
-        left = np.arange(members)
-        for column, where in enumerate(group):
-            left, places[:, column] = np.divmod(left, where.part.members)
-        return [tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist()]
+        return _steps_on(tuple(where.part.members for where in group), members)
 
     def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         """Phases of the chunks of a message between members that are `hops` apart.

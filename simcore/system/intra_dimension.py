@@ -18,6 +18,8 @@ class Policy:
 
     key: Callable[[System, str, int], int]
     issue_weight: int = 0
+    by_arrival: bool = False
+    """Whether nothing but arrivals counts: then a phase never overtakes another."""
 
 
 _KNOWN_AS = {"data_context": "data", "expert_data": "data"}
@@ -31,7 +33,7 @@ def _rank(system: System, group: str, size: int) -> int:
 
 
 POLICIES: dict[str, Policy] = {
-    "fifo": Policy(lambda system, group, size: 0),
+    "fifo": Policy(lambda system, group, size: 0, by_arrival=True),
     "lifo": Policy(lambda system, group, size: 0, issue_weight=-1),
     "scf": Policy(lambda system, group, size: size),
     "priority": Policy(_rank),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from simcore.design import CollectiveWorkload, Design
 from simcore.network import Slice
@@ -18,8 +18,7 @@ from simcore.problem import Problem
 from simcore.workload_spec import RecommenderWorkload
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSlice:
+class GroupSlice(NamedTuple):
     """What a group takes of dimension `dimension`."""
 
     dimension: int
@@ -75,7 +74,7 @@ def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[Gro
     """The slices of a group, innermost first, each with whether it crosses."""
     out, members = [], 1
     for where in slices:
-        out.append(replace(where, crosses=1 < members < math.prod(sizes[: where.dimension])))
+        out.append(where._replace(crosses=1 < members < math.prod(sizes[: where.dimension])))
         members *= where.part.members
     return tuple(out)
 

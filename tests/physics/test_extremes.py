@@ -8,6 +8,7 @@ import pytest
 from designs import collective, dimension, model, npu, training
 
 from simcore.bound import bound
+from simcore.design import Design
 from simcore.load import design_from
 from simcore.problem import InputError
 from simcore.simulate import simulate
@@ -51,3 +52,21 @@ def test_the_smallest_collective_takes_a_picosecond_and_more() -> None:
     )
     assert 1e-12 <= result.iteration_time_s <= 4e-12
     assert math.isfinite(result.network_utilization)
+
+
+def of_many_chunks(rate: str) -> Design:
+    system = {"chunks": 128, "intra_dimension": "fifo"}
+    dimensions = [dimension(size=2, bandwidth=rate)]
+    return design_from(training({"data": 2}, dimensions, workload={"global_batch": 2}, system=system))
+
+
+def test_gradients_of_many_chunks_take_many_days() -> None:
+    result = simulate(of_many_chunks("100 B/s"))
+    assert 0 < result.exposed_communication_s.data < result.iteration_time_s
+
+
+@pytest.mark.parametrize("rate", ["1 B/s", "0.01 B/s"])
+def test_gradients_of_too_many_days_are_refused_in_a_sentence(rate: str) -> None:
+    """At 1 B/s each chunk's time fits 64 bits, and all of them together do not."""
+    with pytest.raises(InputError, match="days"):
+        simulate(of_many_chunks(rate))

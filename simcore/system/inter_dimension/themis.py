@@ -39,14 +39,19 @@ class Themis(InterDimension):
 def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties: int) -> Plan:
     """Orders of chunks of 1 byte: loads and threshold grow alike with the chunk, so its size does not matter."""
     dimensions = range(len(sizes))
+    if len(sizes) == 1:
+        return Plan([(0,)], [0] * chunks)
     loads = [0.0] * len(sizes)
     index: dict[Order, int] = {}
     chosen: list[int] = []
+    natural, by_ties = tuple(dimensions), dimensions[::ties]
     cost = [(n - 1) / n / rate for n, rate in zip(sizes, rates, strict=True)]
     for _ in range(chunks):
-        least = min(dimensions, key=loads.__getitem__)
-        natural = max(loads) - loads[least] < THRESHOLD * cost[least]
-        order = tuple(dimensions) if natural else tuple(sorted(dimensions, key=lambda d: (loads[d], ties * d)))
+        low = min(loads)
+        if max(loads) - low < THRESHOLD * cost[loads.index(low)]:
+            order = natural
+        else:
+            order = tuple(sorted(by_ties, key=loads.__getitem__))
         size = 1.0
         for d in order:
             loads[d] += size * cost[d]
