@@ -52,7 +52,7 @@ CHANGES = [
     ("[ring, ring]", "[ring, rong]", "system.collective[1]", ["'rong'", "did you mean 'ring'?"]),
     ("choice: [0, 1]", "choice: []", "parallelism.zero.choice", ["at least one alternative"]),
     ("choice: [0, 1]", "choice: [0, 4]", "parallelism.zero.choice[1]", ["less than or equal to 3", "4"]),
-    ("sampler: auto", "sampler: nsga", "study.sampler", ["one of auto, exact, guided-exact, guided, random", "did you mean 'nsga"]),
+    ("sampler: auto", "sampler: nsga", "study.sampler", ["one of auto, exact, guided", "did you mean 'nsga"]),
     ("trials: 40", "trials: 0", "study.trials", ["greater than 0"]),
     ("trials: 40", "trails: 40", "study.trails", ["a known key", "did you mean 'trials'?"]),
     ("seed: 0", "seed: -1", "study.seed", ["greater than or equal to 0"]),
