@@ -11,14 +11,15 @@ a faster NPU is never slower.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from simcore.compute.base import OperatorTimes
-from simcore.compute.matmul import machine_of, worth
+from simcore.compute.matmul import Machine, machine_of, worth
 from simcore.program import Compute
 from simcore.spec import Curve, Npu
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
 
@@ -36,6 +37,10 @@ class Roofline(OperatorTimes):
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
         return max(computing, moving) + npu.overhead
 
+    @cached_property
+    def _machine(self) -> Machine:
+        return machine_of(self.npu)
+
     def _peak(self, kind: str) -> float:
         """Attention stays in bf16 where linear layers compute in 8 bits."""
         precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
@@ -46,7 +51,7 @@ class Roofline(OperatorTimes):
         longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
         if operator.flops:
             if operator.shape is not None:
-                flops = worth(machine_of(self.npu), operator.shape)
+                flops = worth(self._machine, operator.shape)
             else:
                 flops = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
             longest = max(longest, flops / self._peak(operator.kind))

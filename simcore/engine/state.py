@@ -82,7 +82,7 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
         if len(set(queues)) == 1:
             entries[:, FOLLOWER], own_heads = _one_entry(len(chosen))
         else:
-            entries[:, FOLLOWER], own_heads = _entries(queues, chosen)
+            entries[:, FOLLOWER], own_heads = _entries(queues, tuple(chosen))
         alone = 0 if slots else _in_a_row(paths, len(chosen))
         rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone))
         heads += own_heads
@@ -128,9 +128,10 @@ def _one_entry(chunks: int) -> tuple[Ints, list[int]]:
     return follower, [0]
 
 
-def _entries(queues: tuple[tuple[int, int], ...], chosen: list[int]) -> tuple[list[int], list[int]]:
+@lru_cache(maxsize=256)
+def _entries(queues: tuple[tuple[int, int], ...], chosen: tuple[int, ...]) -> tuple[Ints, list[int]]:
     """Which chunk follows each in the queue that it begins in, and the first of each queue."""
-    follower = [-1] * len(chosen)
+    follower = np.full(len(chosen), -1, np.int64)
     latest: dict[tuple[int, int], int] = {}
     heads = []
     for chunk, path in enumerate(chosen):
@@ -140,6 +141,7 @@ def _entries(queues: tuple[tuple[int, int], ...], chosen: list[int]) -> tuple[li
         else:
             follower[before] = chunk
         latest[queues[path]] = chunk
+    follower.flags.writeable = False
     return follower, heads
 
 
