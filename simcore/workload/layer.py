@@ -43,13 +43,19 @@ def layer_backward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Opera
     The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
     the output gradient was gathered).
     """
-    kind = kind or usual_kind(shapes)
+    return layer_passes(shapes, kind or usual_kind(shapes))[1]
+
+
+def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """See `layer_forward` and `layer_backward`: both, from the same pieces."""
+    pieces = layer_pieces(shapes, kind)
+    forward = forwards_of(pieces)
     again: tuple[Operator, ...] = ()
     if kind.recompute == "full":
-        again = layer_forward(shapes, kind)
+        again = forward
     elif kind.recompute == "selective":
         again = core_again(shapes)
-    return again + backwards_of(layer_pieces(shapes, kind))
+    return forward, again + backwards_of(pieces)
 
 
 def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:

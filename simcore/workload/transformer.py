@@ -16,7 +16,7 @@ from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
 from simcore.workload.counts import forward_flops
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
-from simcore.workload.layer import LayerKind, layer_backward, layer_forward, layer_parameters
+from simcore.workload.layer import LayerKind, layer_parameters, layer_passes
 from simcore.workload.layers import Shapes
 from simcore.workload.stages import Runs, stage_runs
 
@@ -110,14 +110,21 @@ class Layers:
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
         self._known: dict[LayerKind, Layer] = {}
+        self._kept: dict[LayerKind, float] = {}
 
     def __getitem__(self, kind: LayerKind) -> Layer:
         found = self._known.get(kind)
         if found is None:
             shapes = self._shapes
-            forward, backward = layer_forward(shapes, kind), layer_backward(shapes, kind)
-            found = self._known[kind] = Layer(forward, backward, Amount(*layer_parameters(shapes, kind)))
+            passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
+            found = self._known[kind] = Layer(*passes, Amount(*parameters))
         return found
+
+    def kept(self, kind: LayerKind) -> float:
+        """Bytes that a layer keeps for its backward pass."""
+        if kind not in self._kept:
+            self._kept[kind] = activations.layer_activations(self._shapes, kind)
+        return self._kept[kind]
 
 
 def layers_of(shapes: Shapes) -> Layers:
@@ -189,7 +196,7 @@ class _Builder:
         return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
 
     def _kept(self, runs: Runs) -> float:
-        return sum(count * activations.layer_activations(self.shapes, kind) for kind, count in runs)
+        return sum(count * self._layers.kept(kind) for kind, count in runs)
 
     def _edges(self, last: bool) -> float:
         """Bytes kept at the edge of a part: the logits and the final norm's input and output on the last one.
@@ -225,7 +232,7 @@ class _Builder:
     def _layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
         plain = LayerKind(kind.experts)
-        again = activations.layer_activations(self.shapes, plain) - activations.layer_activations(self.shapes, kind)
+        again = self._layers.kept(plain) - self._layers.kept(kind)
         return activations.layer_transient(self.shapes, kind) + again
 
     def _head_moment(self) -> float:
