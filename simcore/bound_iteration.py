@@ -118,11 +118,22 @@ class IterationBound:
         """A block: its operators and blocking collectives one after the other."""
         if ("block", block) not in self._known:
             total = self._nothing
-            for code, argument, _, repeat in self._rows(block):
-                if code in (pipeline.COMPUTE, pipeline.BLOCKING):
-                    total = total + self._own(code, argument) * repeat
+            for segment in range(*self.lowering.blocks[block]):
+                first, end, repeat = self.lowering.segments[segment]
+                if end > first:
+                    total = total + self._once(first, end) * repeat
             self._known["block", block] = total
         return self._known["block", block]
+
+    def _once(self, first: int, end: int) -> Any:
+        """The operators of a segment, which many blocks have, one after the other."""
+        if ("once", first) not in self._known:
+            total = self._nothing
+            for code, argument, _ in self.lowering.operators[first:end]:
+                if code in (pipeline.COMPUTE, pipeline.BLOCKING):
+                    total = total + self._own(code, argument)
+            self._known["once", first] = total
+        return self._known["once", first]
 
     def gathering(self, block: int) -> Any:
         """A block under ZeRO-3: what precedes the first gather, one gather after the other, what follows the last.

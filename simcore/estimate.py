@@ -62,9 +62,17 @@ class _Overlap(IterationBound):
         return found
 
     def _segment(self, segment: int) -> int:
+        first, end, repeat = self.lowering.segments[segment]
+        if first == end:
+            return 0
+        if ("longest", first) not in self._known:
+            self._known["longest", first] = self._longest(first, end)
+        found: int = self._known["longest", first] * repeat
+        return found
+
+    def _longest(self, first: int, end: int) -> int:
         serial = beside = 0
         busy: dict[int, int] = {}
-        first, end, repeat = self.lowering.segments[segment]
         for code, argument, _ in self.lowering.operators[first:end]:
             if code == pipeline.COMPUTE:
                 serial += argument
@@ -75,4 +83,4 @@ class _Overlap(IterationBound):
                     beside += self._least[argument]
                 for dimension, time in self._busy[argument].items():
                     busy[dimension] = busy.get(dimension, 0) + time
-        return max(serial, beside, *busy.values()) * repeat
+        return max(serial, beside, *busy.values())
