@@ -17,7 +17,17 @@ from typing import Any, Literal
 import numpy as np
 
 from dse.draw import random_below
-from dse.hole import Choice, Product, Split, apportion, composition, composition_index, compositions, divisors
+from dse.hole import (
+    Choice,
+    Product,
+    Split,
+    apportion,
+    composition,
+    composition_index,
+    compositions,
+    divisors,
+)
+from dse.npus import ProductOfNpus
 
 MOST_ALTERNATIVES = 16
 """Of a hole with more unordered alternatives, so many are drawn for its moves."""
@@ -73,8 +83,8 @@ class GeneDraw:
 
     def _like(self, name: str, count: int) -> int:
         """A random index; of a split that was given for another budget, the same shares of this one."""
-        hole, mark, _ = name.partition("#")
-        for other, index in self.given.items() if mark else ():
+        hole, _, mark = name.partition("#")
+        for other, index in self.given.items() if "/" in mark else ():
             if other.startswith(f"{hole}#") and _parts(other) == _parts(name):
                 shares = composition(_units(other), _parts(other), int(index))
                 return composition_index(apportion(_units(name), [float(share) for share in shares]))
@@ -89,13 +99,16 @@ def _parts(name: str) -> int:
     return int(name.partition("#")[2].split("/")[1])
 
 
-def composite_holes(template: Any, name: str = "") -> dict[str, Product]:
+Products = Mapping[str, Product | ProductOfNpus]
+
+
+def composite_holes(template: Any, name: str = "") -> dict[str, Product | ProductOfNpus]:
     """The `product` holes of a template, by the names they draw under (see `dse.fill`)."""
-    found: dict[str, Product] = {}
+    found: dict[str, Product | ProductOfNpus] = {}
     if isinstance(template, dict):
         for key, inner in template.items():
             inside = f"{name}.{key}" if name else str(key)
-            if isinstance(inner, Product):
+            if isinstance(inner, Product | ProductOfNpus):
                 found[inside] = inner
             elif not isinstance(inner, Split):
                 found |= composite_holes(inner, inside)
@@ -108,12 +121,12 @@ def composite_holes(template: Any, name: str = "") -> dict[str, Product]:
     return found
 
 
-def moves(genes: Genes, products: Mapping[str, Product], generator: np.random.Generator) -> list[Genes]:
+def moves(genes: Genes, products: Products, generator: np.random.Generator) -> list[Genes]:
     """The genes of every design one small move away."""
     return [_with(genes, *move) for move in _moves(genes, products, generator)]
 
 
-def moved(genes: Genes, products: Mapping[str, Product], generator: np.random.Generator) -> Genes:
+def moved(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of one of the designs one small move away; the same where there is none."""
     found = list(_moves(genes, products, generator))
     return _with(genes, *found[int(generator.integers(len(found)))]) if found else genes
@@ -123,21 +136,19 @@ def _with(genes: Genes, name: str, value: float) -> Genes:
     return {**genes, name: replace(genes[name], value=value)}
 
 
-def _moves(
-    genes: Genes, products: Mapping[str, Product], generator: np.random.Generator
-) -> Iterator[tuple[str, float]]:
+def _moves(genes: Genes, products: Products, generator: np.random.Generator) -> Iterator[tuple[str, float]]:
     """The hole that each small move changes, and its new value."""
     for name, gene in genes.items():
         for value in _values(name, gene, products, generator):
             yield name, value
 
 
-def _values(name: str, gene: Gene, products: Mapping[str, Product], generator: np.random.Generator) -> Iterator[float]:
+def _values(name: str, gene: Gene, products: Products, generator: np.random.Generator) -> Iterator[float]:
     """Values of a gene one small move away."""
     if gene.kind == "real":
         yield from _nudged(gene, generator)
-    elif name in products:
-        yield from factor_moves(products[name], int(gene.value))
+    elif (product := _product(name, products)) is not None:
+        yield from factor_moves(product, int(gene.value))
     elif "#" in name:
         yield from share_moves(_units(name), _parts(name), int(gene.value))
     elif gene.kind == "step":
@@ -147,6 +158,13 @@ def _values(name: str, gene: Gene, products: Mapping[str, Product], generator: n
         yield from (value for value in range(int(gene.high) + 1) if value != gene.value)
     else:
         yield from (random_below(generator, int(gene.high) + 1) for _ in range(MOST_ALTERNATIVES))
+
+
+def _product(name: str, products: Products) -> Product | None:
+    """The `product` hole that draws under `name`; with the number of NPUs in it where it multiplies to that."""
+    hole, _, total = name.partition("#")
+    found = products.get(hole)
+    return found.of_total(int(total)) if isinstance(found, ProductOfNpus) else found
 
 
 def _nudged(gene: Gene, generator: np.random.Generator) -> Iterator[float]:
