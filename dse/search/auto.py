@@ -17,6 +17,8 @@ MOST_DESIGNS = 200_000
 MOST_JOBS = 20_000
 MOST_PLAIN = 2_000
 """Combinations up to which `exact` needs no lead: `guided` would screen them all."""
+MOST_CLUSTERS = 400
+"""Clusters that are all tried where software is tuned on each: some tenths of a second apiece, and neighbours help."""
 MOST_TIED = 2_000
 """Combinations, ways to spread the work, and combinations of a space that cannot be taken apart, up to which `exact`
 bounds everything in about a minute."""
@@ -44,9 +46,11 @@ PROVABLE = ("fast", "reference")
 
 
 def choose(space: Space, engine: str | None) -> str:
-    """The sampler for a space: the first that can finish it, else `guided`.
+    """The sampler for a space: the first that can finish it, else `guided`; clusters to buy are all tried, or bred.
 
     `engine` evaluates its designs; nothing is proven where it is None, or of another model.
     """
+    if space.jobs:
+        return "exhaustive" if space.count() <= MOST_CLUSTERS else "nsga2"
     finishers = FINISHERS if engine in PROVABLE else ()
     return next((name for name, can in finishers if can(space)), "guided")

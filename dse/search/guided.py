@@ -22,6 +22,7 @@ from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
 from dse.search.promise import Judge
 from dse.space import Space
+from simcore.problem import InputError, Problem
 
 SMALL = 2000
 """A space of at most this many combinations is screened whole."""
@@ -51,9 +52,15 @@ def effort(told: int) -> float:
 
 
 class Guided(Sampler):
-    """See the module. Proposes each design once; ends where the space has no other that may be simulated."""
+    """See the module. Proposes each design once; ends where the space has no other that may be simulated.
+
+    Raises `InputError` for clusters that are to be bought: a candidate is a design.
+    """
 
     def __init__(self, space: Space, seed: int) -> None:
+        if space.jobs:
+            fix = "use exhaustive or nsga2; study.tune_sampler can be guided"
+            raise InputError([Problem(("study", "sampler"), "one workload for guided", f"{len(space.jobs)}", fix)])
         self._space = space
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
