@@ -57,6 +57,13 @@ def layer_matrices(model: Transformer, experts: bool) -> tuple[int, int]:
     return own, moe.experts * mlp_matrices(model, moe.feed_forward)
 
 
+def copied_parameters(model: Transformer, experts: bool) -> int:
+    """Numbers in matrices of a layer that a tensor group does not split: down to the latents, and the router's."""
+    latent, moe = model.latent_attention, model.mixture_of_experts
+    down = latent.kv_lora_rank + latent.qk_rope_head_dim + (latent.q_lora_rank or 0) if latent else 0
+    return model.hidden * (down + (moe.experts if moe and experts else 0))
+
+
 def active_matrices(model: Transformer, experts: bool) -> float:
     """Numbers in the matrices of a layer that one token passes."""
     own, routed = layer_matrices(model, experts)

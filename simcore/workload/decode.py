@@ -56,13 +56,6 @@ def decoded_width(model: Transformer) -> int:
     return model.heads * (heads.key + heads.value)
 
 
-def copied_parameters(model: Transformer, experts: bool) -> int:
-    """Numbers in matrices of a layer that a tensor group does not split: down to the latents, and the router's."""
-    latent, moe = model.latent_attention, model.mixture_of_experts
-    down = latent.kv_lora_rank + latent.qk_rope_head_dim + (latent.q_lora_rank or 0) if latent else 0
-    return model.hidden * (down + (moe.experts if moe and experts else 0))
-
-
 def decode_attention(shapes: Shapes, context: int, cache_width: int) -> Replacement:
     """Attention of one token of each request to `context` tokens, whose numbers take `cache_width` bytes."""
     cached = cache_heads(shapes.model, shapes.parallelism.tensor)

@@ -26,7 +26,6 @@ from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.counts import forward_flops, layers_by_kind
 from simcore.workload.decode import (
     cache_heads,
-    copied_parameters,
     decode_attention,
     decoded_width,
     replaced,
@@ -129,8 +128,7 @@ class _Builder:
 
     def _held(self, shapes: Shapes, kind: LayerKind) -> float:
         """Parameters of a layer on one NPU."""
-        split = 1 - 1 / self.parallelism.tensor
-        return sum(layer_parameters(shapes, kind)) + split * copied_parameters(shapes.model, kind.experts)
+        return sum(layer_parameters(shapes, kind))
 
     def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
         """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from simcore.program import Operator
 from simcore.workload.attention import attention_half, core_again
-from simcore.workload.counts import layer_matrices, layer_vectors
+from simcore.workload.counts import copied_parameters, layer_matrices, layer_vectors
 from simcore.workload.feed_forward import dense_half
 from simcore.workload.layers import Piece, Shapes, backwards_of, forwards_of
 from simcore.workload.moe import experts_half, local_experts
@@ -61,11 +61,13 @@ def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...],
 def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:
     """Parameters of a layer per NPU: of all that data parallelism copies, and of the NPU's routed experts.
 
-    (12 h^2 + 13 h) / t for an ungated MLP of width 4 h.
+    (12 h^2 + 13 h) / t for an ungated MLP of width 4 h. The tensor group splits neither routers nor what leads down to
+    latents: every NPU of it has these whole (Megatron-core).
     """
     kind = kind or usual_kind(shapes)
     own, routed = layer_matrices(shapes.model, kind.experts)
     t = shapes.parallelism.tensor
     moe = shapes.model.mixture_of_experts
     mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
-    return (own + layer_vectors(shapes.model, kind.experts)) / t, mine / t
+    copied = copied_parameters(shapes.model, kind.experts)
+    return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / t

@@ -10,7 +10,7 @@ from designs import dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import Design, Parallelism, TransformerWorkload
 from simcore.load import design_from
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload import layer, transformer_program
@@ -213,3 +213,16 @@ def test_a_bucket_waits_until_it_is_full() -> None:
     assert 25e6 <= buckets("25 MB")[0] < 25e6 + layer
     assert len(buckets("10 GB")) == 1
     assert sum(buckets("25 MB")) == pytest.approx(sum(buckets("1 kB")))
+
+
+def test_every_npu_of_a_tensor_group_has_routers_and_projections_to_latents_whole() -> None:
+    document = training({}, [dimension(size=1)], workload={"model": "deepseek-v3"})
+    workload = Design.model_validate(document).workload
+    assert isinstance(workload, TransformerWorkload)
+    own = [
+        layer.layer_parameters(Shapes(workload, Parallelism(tensor=t)), layer.LayerKind(experts=True))[0]
+        for t in (1, 8)
+    ]
+    latents = 7168 * (1536 + 512 + 64)  # DeepSeek-V3 (arXiv 2412.19437, section 4.2): hidden, query and key-value ranks
+    router = 7168 * 256
+    assert own[1] == pytest.approx(latents + router + (own[0] - latents - router) / 8)
