@@ -40,7 +40,7 @@ class Lowering:
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
     _lowered: list[tuple[int, tuple[Operator, ...]]] = field(default_factory=list)
-    _started: dict[int, list[int]] = field(default_factory=dict)
+    _started: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     _issued: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -136,11 +136,11 @@ class Lowering:
             counts = self._issued[block] = {}
             for segment in range(*self.blocks[block]):
                 first, end, repeat = self.segments[segment]
-                if first not in self._started:
+                if (first, end) not in self._started:  # an empty segment begins where the next one does
                     rows = self.operators[first:end]
                     starting = (pipeline.START, pipeline.BLOCKING)
-                    self._started[first] = [argument for code, argument, _ in rows if code in starting]
-                for kind in self._started[first]:
+                    self._started[first, end] = [argument for code, argument, _ in rows if code in starting]
+                for kind in self._started[first, end]:
                     counts[kind] = counts.get(kind, 0) + repeat
         return counts
 

@@ -1,0 +1,18 @@
+"""What the lowering keeps of blocks."""
+
+from __future__ import annotations
+
+from designs import collective, dimension
+
+from simcore.compute import operator_times
+from simcore.engine.lower import Lowering
+from simcore.engine.pipeline import BLOCKING, COMPUTE, START
+
+
+def test_an_empty_segment_does_not_hide_what_the_next_one_issues() -> None:
+    design = collective("all_reduce", "1 MiB", [dimension()])
+    lowering = Lowering(design, {}, operator_times(design.cluster.npu, "fp32"))
+    lowering.operators += [(BLOCKING, 3, 0), (COMPUTE, 7, 0), (START, 5, 0)]
+    lowering.segments += [(0, 0, 4), (0, 3, 2), (3, 3, 1)]
+    lowering.blocks += [(0, 3)]
+    assert lowering.issues(0) == {3: 2, 5: 2}
