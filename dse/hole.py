@@ -200,6 +200,12 @@ class Split:
         return int(parse(budget, "bandwidth") / self.step + 1e-9)
 
 
+def split_size(name: str) -> tuple[int, int]:
+    """Units and parts of a split, from the name that it draws under."""
+    units, _, parts = name.rpartition("#")[2].partition("/")
+    return int(units), int(parts)
+
+
 @dataclass(frozen=True)
 class SolvedSplit:
     """A split whose shares follow from the rest of a document (`dse.solve`)."""

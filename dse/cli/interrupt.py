@@ -19,10 +19,9 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         """Take Ctrl-C where it is Python's to take: signals are the main thread's, and a caller's own handler stays."""
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._handle)
+        free = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if free and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._handle)
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

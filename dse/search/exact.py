@@ -179,7 +179,7 @@ class Exact(Prover):
                 continue
             self._seen.add(key)
             self._counts["simulated"] += 1
-            yield Proposal(filled)
+            yield Proposal(filled, key=key)
 
     def _dominated(self, bounds: Matrix) -> NDArray[np.bool_]:
         """Which `bounds` `[n, objectives]` some simulated feasible design dominates."""

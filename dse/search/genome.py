@@ -26,6 +26,7 @@ from dse.hole import (
     composition_index,
     compositions,
     divisors,
+    split_size,
 )
 from dse.npus import ProductOfNpus
 
@@ -85,18 +86,10 @@ class GeneDraw:
         """A random index; of a split that was given for another budget, the same shares of this one."""
         hole, _, mark = name.partition("#")
         for other, index in self.given.items() if "/" in mark else ():
-            if other.startswith(f"{hole}#") and _parts(other) == _parts(name):
-                shares = composition(_units(other), _parts(other), int(index))
-                return composition_index(apportion(_units(name), [float(share) for share in shares]))
+            if other.startswith(f"{hole}#") and split_size(other)[1] == split_size(name)[1]:
+                shares = composition(*split_size(other), int(index))
+                return composition_index(apportion(split_size(name)[0], [float(share) for share in shares]))
         return random_below(self.generator, count)
-
-
-def _units(name: str) -> int:
-    return int(name.partition("#")[2].split("/")[0])
-
-
-def _parts(name: str) -> int:
-    return int(name.partition("#")[2].split("/")[1])
 
 
 Products = Mapping[str, Product | ProductOfNpus]
@@ -150,7 +143,7 @@ def _values(name: str, gene: Gene, products: Products, generator: np.random.Gene
     elif (product := _product(name, products)) is not None:
         yield from factor_moves(product, int(gene.value))
     elif "#" in name:
-        yield from share_moves(_units(name), _parts(name), int(gene.value))
+        yield from share_moves(*split_size(name), int(gene.value))
     elif gene.kind == "step":
         reach = {1, max(1, round(gene.high / 8)), max(1, round(gene.high / 64))}
         yield from sorted({v for d in reach for v in (gene.value - d, gene.value + d) if 0 <= v <= gene.high})

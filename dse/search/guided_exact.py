@@ -23,10 +23,9 @@ class GuidedExact(Prover):
     """Raises `InputError` where `exact` does."""
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._space = space
         self._exact, self._guided = Exact(space, seed), Guided(space, seed)
         self._left = LEAD if len(space.objectives) <= 2 else LONG_LEAD
-        self._known: set[str] = set()
+        self._known: set[str | None] = set()
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
@@ -34,10 +33,10 @@ class GuidedExact(Prover):
         if self._left:
             self._left -= 1
             if (proposal := self._guided.ask()) is not None:
-                self._known.add(proposal.key or self._space.key(proposal.filled))
+                self._known.add(proposal.key)
                 return proposal
             self._left = 0
-        while (proposal := self._exact.ask()) is not None and self._space.key(proposal.filled) in self._known:
+        while (proposal := self._exact.ask()) is not None and proposal.key in self._known:
             pass  # the proof has been told what it came to
         return proposal
 

@@ -17,7 +17,7 @@ from itertools import permutations
 from typing import Any
 
 from dse.draw import PlacedDraw
-from dse.hole import Product, Split, apportion, composition, composition_index, divisors
+from dse.hole import Product, Split, apportion, composition, composition_index, divisors, split_size
 from dse.record import TrialRecord
 from dse.solve import MOST_SIMULATIONS
 from dse.space import Space
@@ -83,7 +83,7 @@ class _Moved(PlacedDraw):
         return low if known is None else min(max(known.value, low), high)
 
     def _split(self, name: str) -> int:
-        units, parts = _size(name)
+        units, parts = split_size(name)
         before = next((d for d in self.drawn.values() if d.hole is self._hole and len(d.paths) == parts), None)
         weights = [1.0] * parts
         if before is not None:
@@ -98,12 +98,6 @@ def _nearest(hole: Product, degrees: Sequence[Any]) -> int:
         return sum(math.log(new / old) ** 2 for new, old in zip(other, degrees, strict=True) if old)
 
     return min(range(hole.count), key=lambda index: far(hole.factorisations[index]))
-
-
-def _size(name: str) -> tuple[int, int]:
-    """Units and parts of a split, from the name it draws under (`dse.hole.Split.fill`)."""
-    units, _, parts = name.rpartition("#")[2].partition("/")
-    return int(units), int(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +149,7 @@ def _values(name: str, was: Drawn) -> Iterator[float]:
     elif isinstance(was.hole, Product):
         yield from _factors(was.hole, int(here))
     elif isinstance(was.hole, Split) and not was.hole.solve:
-        yield from _shares(*_size(name), int(here))
+        yield from _shares(*split_size(name), int(here))
     elif was.ordered:
         yield from (value for value in (here - 1, here + 1) if 0 <= value < was.count)
     else:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from simcore.check import check
 from simcore.design import Design, TransformerWorkload
 from simcore.load import design_from, parse_design
+from simcore.result import METRICS
 from simcore.system.placement import place
 
 Document = dict[str, Any]
@@ -283,3 +284,18 @@ def checked(document: Document) -> list[str]:
     """Every problem of a document, as text; empty where it is valid."""
     design, problems = parse_design(copy.deepcopy(document))
     return [str(problem) for problem in (problems if design is None else check(design))]
+
+
+ROUNDING = 1e-9  # durations are rounded to picoseconds, energies and rates are sums of floats
+
+
+def assert_not_beaten(proven: Mapping[str, float | None], found: Mapping[str, float | None]) -> None:
+    """No metric of a result is better than its bound."""
+    for name, best in proven.items():
+        value = found[name]
+        if best is None or value is None:
+            continue
+        if METRICS[name].better == "lower":
+            assert value >= best * (1 - ROUNDING), name
+        else:
+            assert value <= best * (1 + ROUNDING), name

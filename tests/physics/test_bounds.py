@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import designs, dimension, npu, trainings
+from designs import ROUNDING, assert_not_beaten, designs, dimension, npu, trainings
 from hypothesis import given, settings
 
 from simcore.bound import bound
@@ -16,8 +16,6 @@ from simcore.plan import program_of
 from simcore.result import METRICS, metrics
 from simcore.simulate import simulate
 from simcore.workload.counts import forward_flops
-
-ROUNDING = 1e-9  # durations are rounded to picoseconds, energies and rates are sums of floats
 
 
 def test_every_bound_is_of_a_metric() -> None:
@@ -34,14 +32,7 @@ def test_every_bound_is_of_a_metric() -> None:
 @given(designs())
 def test_no_metric_beats_the_bound_of_its_design(design: Design) -> None:
     proven, found = bound(design), metrics(simulate(design))
-    for name, best in proven.items():
-        value = found[name]
-        if best is None or value is None:
-            continue
-        if METRICS[name].better == "lower":
-            assert value >= best * (1 - ROUNDING), name
-        else:
-            assert value <= best * (1 + ROUNDING), name
+    assert_not_beaten(proven, found)
 
 
 @settings(max_examples=100)

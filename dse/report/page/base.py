@@ -74,6 +74,20 @@ def designs(summary: Summary) -> int:
     return sum(len(trial.parts) for trial in summary.front)
 
 
+HEATMAP = {
+    "type": "heatmap",
+    "hovertemplate": "%{y}<br>%{hovertext}<extra></extra>",
+    "texttemplate": "%{text}",
+    "zmin": 0,
+    "zmax": 1,
+    "xgap": 3,
+    "ygap": 3,
+    "showscale": False,
+    "colorscale": [[0, "@heat0"], [1, "@heat1"]],
+}
+"""A trace of shares, a row for each design, with their texts in the cells."""
+
+
 def rows_layout(count: int, title: str) -> dict[str, Any]:
     """Layout of a chart with a row for each of `count` designs."""
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.report.page.base import Chart, bars, designs, plot_text, rows_layout, shown_note
+from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, rows_layout, shown_note
 from dse.report.reasons import breakdown
 from dse.report.summary import Summary
 from dse.report.units import human, percent, scale
@@ -58,21 +58,13 @@ def network_chart(summary: Summary) -> Chart | None:
     cells = [[row[d] if d < len(row) else None for d in range(width)] for row in uses]
     hover = [[_use(use) for use in row] for row in cells]
     trace = {
-        "type": "heatmap",
+        **HEATMAP,
         "x": [f"dimension {index + 1}" for index in range(width)],
         "y": [row for _, row in shown],
         "z": [[None if use is None else use.utilization for use in row] for row in cells],
         "text": [["" if use is None else percent(use.utilization) for use in row] for row in cells],
         "hovertext": hover,
-        "hovertemplate": "%{y}<br>%{hovertext}<extra></extra>",
-        "texttemplate": "%{text}",
         "textfont": {"size": 11},
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 3,
-        "ygap": 3,
-        "showscale": False,
-        "colorscale": [[0, "@heat0"], [1, "@heat1"]],
     }
     layout = rows_layout(len(shown), "share of the bandwidth used, innermost dimension first")
     layout["xaxis"] |= {"type": "category", "showgrid": False}

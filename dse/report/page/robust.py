@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
-from dse.report.page.base import Chart, bars, designs, plot_text, shown_note
+from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, shown_note
 from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.units import human, number, percent
@@ -23,21 +23,13 @@ def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
     if not columns:
         return None
     trace = {
-        "type": "heatmap",
+        **HEATMAP,
         "x": [name for name, _ in columns],
         "y": [row for _, row in shown],
         "z": [[cells[index][0] for _, cells in columns] for index in range(len(shown))],
         "text": [[cells[index][1] for _, cells in columns] for index in range(len(shown))],
         "hovertext": [[plot_text(cells[index][2]) for _, cells in columns] for index in range(len(shown))],
-        "hovertemplate": "%{y}<br>%{hovertext}<extra></extra>",
-        "texttemplate": "%{text}",
         "textfont": {"size": 12},
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 3,
-        "ygap": 3,
-        "showscale": False,
-        "colorscale": [[0, "@heat0"], [1, "@heat1"]],
     }
     layout = {
         "height": 96 + 30 * len(shown),
