@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,7 +28,7 @@ from dse.stop import Limits, StopRules
 MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
 SYNCHRONISED = 1000
-"""Trials after which a long stream's journal is written through to the disk."""
+"""Trials after which the journal is written through to the disk, if no batch was told before."""
 MOST_ENUMERATED = 20_000
 """Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
 
@@ -42,6 +41,14 @@ class TrialLog(Protocol):
 
     def synchronise(self) -> None:
         """Make sure that what was appended is kept."""
+
+
+@dataclass(eq=False, slots=True)
+class _Trial:
+    """A proposal, and what became of it."""
+
+    proposal: Proposal
+    outcome: Outcome | None
 
 
 @dataclass
@@ -57,24 +64,38 @@ class Study:
     on_trial: Callable[[int, Outcome], None] = lambda number, outcome: None
     trials: int = 0
     _seen: set[str] = field(default_factory=set)
+    _uncounted: deque[_Trial] = field(default_factory=deque)
+    """Trials asked for and not counted yet, in order."""
+    _untold: deque[list[_Trial]] = field(default_factory=deque)
+    """Batches that the sampler has not been told of, in order."""
     _others: Iterator[Filled] | None = None
     _ended: str = "trials"
 
     def run(self, limits: Limits) -> str:
         """Search until a limit is reached; the reason it ended: `exhausted`, or that of `dse.stop`."""
         self._rules = StopRules(limits, self.space.objectives)
-        batches = self._batches(limits)
-        if self.executor.ahead and not self.sampler.learns and limits.stagnation is None and limits.gap is None:
-            self._stream(batches)  # neither proposals nor the end depend on what is told: no need to wait for it
-        else:
-            for batch in batches:
-                self._evaluate(batch)
+        self._ended = "trials"
+        for outcome in self.executor.map(self._documents(limits)):
+            self._count()  # what is known does not come
+            self._uncounted[0].outcome = outcome
+            self.journal.append(self.trials, self._uncounted[0].proposal.filled.params, outcome)
+            self._count()
+        self._count()
+        while self._untold:
+            self._tell()
+        self.journal.synchronise()
         return self._ended
 
-    def _batches(self, limits: Limits) -> Iterator[list[tuple[str, Proposal]]]:
+    def _documents(self, limits: Limits) -> Iterator[Mapping[str, Any] | None]:
+        """What is to be evaluated, batch after batch; None where the next one has to wait for outcomes.
+
+        A batch is asked for when all but the last `Sampler.behind` trials are told, neither sooner nor later: what is
+        proposed does not depend on how fast outcomes come.
+        """
         asked = self.trials
-        self._ended = "trials"
         while asked < limits.trials:
+            while not self._caught_up(limits):
+                yield None
             if (reason := self._rules.reason()) is not None:
                 self._ended = reason
                 return
@@ -83,34 +104,25 @@ class Study:
                 self._ended = "exhausted"
                 return
             asked += len(batch)
-            yield batch
+            trials = [_Trial(proposal, self.known.get(key)) for key, proposal in batch]
+            self._uncounted += trials
+            if self._behind(limits) is not None:
+                self._untold.append(trials)
+            yield from (trial.proposal.filled.document for trial in trials if trial.outcome is None)
 
-    def _stream(self, batches: Iterator[list[tuple[str, Proposal]]]) -> None:
-        """Evaluate batches as one stream, each outcome journalled as it comes in its order."""
-        waiting: deque[tuple[str, Proposal]] = deque()
+    def _behind(self, limits: Limits) -> int | None:
+        """Trials that may have no outcome when a batch is asked for; None: any number."""
+        steered = limits.stagnation is not None or limits.gap is not None  # then whether to ask depends on outcomes
+        return 0 if steered else self.sampler.behind
 
-        def documents() -> Iterator[Mapping[str, Any]]:
-            for batch in batches:
-                waiting.extend(batch)
-                yield from (proposal.filled.document for key, proposal in batch if key not in self.known)
-
-        for outcome in chain(self.executor.map(documents()), [None]):  # None: what is known may come last
-            while waiting and (known := self.known.get(waiting[0][0])) is not None:
-                waiting.popleft()
-                self._count(known)
-            if outcome is not None:
-                _, proposal = waiting.popleft()
-                self.journal.append(self.trials, proposal.filled.params, outcome)
-                self._count(outcome)
-        self.journal.synchronise()
-
-    def _count(self, outcome: Outcome) -> None:
-        """One more trial is done."""
-        self.on_trial(self.trials, outcome)
-        self._rules.see(outcome)
-        self.trials += 1
-        if self.trials % SYNCHRONISED == 0:
-            self.journal.synchronise()
+    def _caught_up(self, limits: Limits) -> bool:
+        """Tell of the oldest batches until few enough are untold; whether they are."""
+        self._count()
+        while sum(map(len, self._untold)) > (self._behind(limits) or 0):
+            if any(trial.outcome is None for trial in self._untold[0]):
+                return False
+            self._tell()
+        return True
 
     def _ask(self, count: int) -> list[tuple[str, Proposal]]:
         """Distinct proposals that no earlier batch held; fewer than `count` where the space is exhausted."""
@@ -151,24 +163,26 @@ class Study:
             for _ in range(MOST_ENUMERATED):
                 yield self.space.fill(RandomDraw(generator))
 
-    def _evaluate(self, batch: list[tuple[str, Proposal]]) -> None:
-        """Evaluate a batch, journal each outcome as it comes, then tell the sampler in order."""
-        new = [proposal.filled.document for key, proposal in batch if key not in self.known]
-        outcomes: Iterator[Outcome] = self.executor.map(new)
-        done: list[tuple[Proposal, Outcome]] = []
-        for key, proposal in batch:
-            outcome = self.known.get(key)
-            if outcome is None:
-                outcome = next(outcomes)
-                self.journal.append(self.trials, proposal.filled.params, outcome)
-            self._count(outcome)
-            done.append((proposal, outcome))
+    def _count(self) -> None:
+        """Count the trials that are done, in their order."""
+        while self._uncounted and (outcome := self._uncounted[0].outcome) is not None:
+            self._uncounted.popleft()
+            self.on_trial(self.trials, outcome)
+            self._rules.see(outcome)
+            self.trials += 1
+            if self.trials % SYNCHRONISED == 0:
+                self.journal.synchronise()
+
+    def _tell(self) -> None:
+        """Tell the sampler of the oldest batch that it does not know of."""
         self.journal.synchronise()
-        for proposal, outcome in done:
+        for trial in self._untold.popleft():
+            outcome = trial.outcome
+            assert outcome is not None
             if self._others is not None:
                 continue  # the sampler is no longer asked, so it need not learn
             if outcome.state == "failed":
-                self.sampler.reject(proposal)
+                self.sampler.reject(trial.proposal)
                 continue
             row = losses(self.space.objectives, [outcome.values])[0]
-            self.sampler.tell(proposal, tuple(map(float, row)), outcome.violations)
+            self.sampler.tell(trial.proposal, tuple(map(float, row)), outcome.violations)

@@ -74,15 +74,15 @@ def _bound_design(design: Design) -> Bounds:
         lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
         for group in groups:
             lowering.collective(design.workload.collective, group, design.workload.size)
-        return _metrics(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
+        return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program)
-    if program.trained:
-        return bound_lowered(design, program, lowering, programs.tolist())
     iteration = IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
-    least_busy = _least_compute(program, lowering) / PICOSECONDS
-    found = _metrics(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
+    least_busy = least_compute(program, lowering) / PICOSECONDS
+    if program.trained:
+        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, least_busy, program)
+    found = bounds_at(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
     alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
     first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
     found["time_to_first_token"] = first.served(1) / PICOSECONDS
@@ -90,14 +90,7 @@ def _bound_design(design: Design) -> Bounds:
     return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
 
 
-def bound_lowered(design: Design, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> Bounds:
-    """The bounds of a training iteration that is lowered already."""
-    time = max(IterationBound(program, lowering, programs, *collectives(lowering)).sums())
-    least_busy = _least_compute(program, lowering)
-    return _metrics(design, time / PICOSECONDS, least_busy / PICOSECONDS, program)
-
-
-def _least_compute(program: Program, lowering: Lowering) -> int:
+def least_compute(program: Program, lowering: Lowering) -> int:
     """Compute time of the stage that computes least [ps]; what a collective does in memory is communication."""
     of_part = []
     for part in program.parts:
@@ -115,7 +108,8 @@ def _least_compute(program: Program, lowering: Lowering) -> int:
     return min(sum(of_part[program.part_of[k]] for k in range(s, len(program.part_of), p)) for s in range(p))
 
 
-def _metrics(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
+def bounds_at(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
+    """The bounds of all metrics if an iteration takes `seconds` and every NPU computes for `busy` [s] of it."""
     cost = cluster_cost(design)
     share = min(1.0, busy / seconds)
     idle = energy(design, 0.0, seconds)

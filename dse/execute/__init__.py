@@ -18,17 +18,12 @@ def make_executor(evaluator: Evaluate, jobs: int = 1, where: Where | None = None
         from dse.execute.on_ray import ray_pool
 
         return ray_pool(evaluator, where)
-    if where.design_timeout is not None:
-        from dse.execute.local_workers import LocalWorkers
-        from dse.execute.pool import Pool
-
-        workers = LocalWorkers(evaluator)
-        return Pool(evaluator, workers, where.jobs or 1, where.design_timeout, where.start_timeout)
-    if (where.jobs or 1) == 1:
+    if (where.jobs or 1) == 1 and where.design_timeout is None:
         return Serial(evaluator)
-    from dse.execute.processes import Processes
+    from dse.execute.local_workers import LocalWorkers
+    from dse.execute.pool import Pool
 
-    return Processes(evaluator, where.jobs or 1)
+    return Pool(evaluator, LocalWorkers(evaluator), where.jobs or 1, where.design_timeout, where.start_timeout)
 
 
 __all__ = ["Executor", "Status", "Where", "make_executor"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dse.evaluate import Outcome
 
-Documents = Iterable[Mapping[str, Any]]
+Documents = Iterable[Mapping[str, Any] | None]
+"""Documents to evaluate, taken as there is room; None where the next one must wait for what became of those before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,8 @@ class Status:
 
 
 class Executor(ABC):
-    """Evaluates batches of design documents."""
+    """Evaluates design documents."""
 
-    ahead: ClassVar[bool] = False
-    """Whether it takes from an endless stream of documents as it has room; if not it is given batches."""
     on_wait: Callable[[], None] = staticmethod(lambda: None)
     """Called now and then while there is nothing but to wait."""
 

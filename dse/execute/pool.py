@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from dse.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor, Status
@@ -62,8 +61,6 @@ class _Worker:
 class Pool(Executor):
     """Evaluates on `jobs` workers, or on as many as there is room for."""
 
-    ahead = True
-
     def __init__(
         self,
         evaluator: Evaluate,
@@ -87,8 +84,10 @@ class Pool(Executor):
         self._again: deque[list[_Item]] = deque()
         self._alone: deque[_Item] = deque()
         self._outcomes: dict[int, Outcome] = {}
-        self._left: int | None = None
-        """Documents not taken yet; None where that is unknown."""
+        self._buffer: deque[Mapping[str, Any]] = deque()
+        """Documents taken and not sent."""
+        self._dry = False
+        """Whether there are no others for now."""
         self._exhausted = False
         self._taken = self._given = 0
 
@@ -96,12 +95,9 @@ class Pool(Executor):
         """See `Executor.map`. Raises `WorkersError` where no worker is to be had."""
         self._abandon()
         self._reset()
-        self._left = len(documents) if isinstance(documents, Sequence) else None
-        self._exhausted = self._left == 0
-        self._taken = self._given = 0
         self._idle_since = polled = time.monotonic()
-        source = enumerate(documents)
-        while not (self._exhausted and self._given == self._taken):
+        source = iter(documents)
+        while not (self._exhausted and not self._buffer and self._given == self._taken):
             self._recruit()
             while self._feed(source):
                 pass
@@ -110,7 +106,7 @@ class Pool(Executor):
                 yield self._outcomes.pop(self._given - 1)
                 if time.monotonic() - polled > POLL_SECONDS:
                     break  # the workers must not run dry while the driver writes
-            waiting = self._given not in self._outcomes and self._given < self._taken
+            waiting = self._given not in self._outcomes and (self._buffer or self._given < self._taken)
             self._hear(self._patience() if waiting else 0.0)
             polled = time.monotonic()
 
@@ -120,22 +116,33 @@ class Pool(Executor):
             self._workers.stop(worker)
             del self._staff[worker]
 
-    def _feed(self, source: Iterator[tuple[int, Mapping[str, Any]]]) -> bool:
+    def _fill(self, source: Iterator[Mapping[str, Any] | None]) -> None:
+        """Have two calls' documents for each worker, where there are so many."""
+        enough = 2 * max(1, self._ready()) * self._size.designs(None, 1)
+        self._dry = self._exhausted
+        while len(self._buffer) < enough and not self._dry:
+            document = next(source, self)
+            if document is self:
+                self._exhausted = True
+            elif document is not None:
+                self._buffer.append(cast("Mapping[str, Any]", document))
+            self._dry = document is None or self._exhausted
+
+    def _feed(self, source: Iterator[Mapping[str, Any] | None]) -> bool:
         """Send each worker that has room one call; whether any was sent."""
         sent = False
+        if self._taken - self._given < self._window():
+            self._fill(source)
         for worker, state in self._free():
             if self._resend(worker, state):
                 sent = True
                 continue
-            if self._exhausted or (self._alone and state.calls):
+            if self._alone and state.calls:
                 continue  # a suspect gets a worker of its own: wait until one is idle
-            if self._taken - self._given >= self._window():
-                break
-            count = self._size.designs(self._left, self._ready()) if state.warm else 1
-            items = [_Item(index, document) for index, document in islice(source, count)]
-            self._left = None if self._left is None else self._left - len(items)
-            self._exhausted = len(items) < count or self._left == 0
-            self._taken += len(items)
+            left = len(self._buffer) if self._dry else None
+            count = min(len(self._buffer), self._size.designs(left, self._ready()) if state.warm else 1)
+            items = [_Item(self._taken + i, self._buffer.popleft()) for i in range(count)]
+            self._taken += count
             if items:
                 self._send(worker, state, items)
                 sent = True

@@ -16,7 +16,7 @@ class Serial(Executor):
 
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """See `Executor.map`."""
-        return map(self._evaluator, documents)
+        return (self._evaluator(document) for document in documents if document is not None)
 
     def close(self) -> None:
         """Nothing to let go of."""

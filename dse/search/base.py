@@ -36,8 +36,8 @@ class Drawn:
 class Sampler(ABC):
     """A way to choose which designs to try. Same space, seed and outcomes: same proposals."""
 
-    learns: bool = True
-    """Whether what it proposes depends on what it is told."""
+    behind: int | None = 0
+    """Trials that may have no outcome yet when it is asked for the next batch; None: outcomes teach it nothing."""
 
     @abstractmethod
     def ask(self) -> Proposal | None:

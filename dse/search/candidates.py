@@ -20,15 +20,12 @@ from dse.screen import Screened
 from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moved, moves
 from dse.search.surrogate import Encoder
 from dse.space import Space
-from simcore.design import Design
 from simcore.estimate import estimate
 from simcore.load import parse_design
 
-BOUND, MISSED = "bound of iteration_time", "largest violation"
+MISSED = "largest violation"
 NO_VALUE = 1e9
 """Violation of a constraint that has no value for a design: it divides by 0, say."""
-OF_TIME = {"iteration_time": 1, "throughput": -1, "perf_per_cost": -1}
-"""Metrics that are proportional to a power of the iteration time, the rest being equal."""
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +40,7 @@ class Candidate:
     """0 where it may be simulated."""
     features: dict[int, float]
     known: dict[str, float | None]
-    """Metrics by name, exact where they do not depend on time, else estimates; and `BOUND`, `MISSED` at these."""
+    """Metrics by name, exact where they do not depend on time, else estimates; and `MISSED` at these."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
@@ -98,7 +95,7 @@ class Candidates:
         if violation > 0:
             self.ruled_out += 1
         elif estimated:
-            known = {**(_estimates(design) if self._bounded else {}), **screened.metrics}
+            known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
         return Candidate(genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
 
@@ -139,22 +136,3 @@ def _violation(screened: Screened) -> float:
         return screened.violation
     except ValueError:
         return NO_VALUE
-
-
-def _estimates(design: Design) -> dict[str, float | None]:
-    """The bounds of a design, those that follow from the iteration time moved to the estimate of that.
-
-    Power is that of NPUs which compute for the same seconds of a longer time.
-    """
-    bounds, seconds = estimate(design)
-    proven, idle, joules = bounds["iteration_time"], bounds["power"], bounds["energy"]
-    out = {**bounds, BOUND: proven}
-    if seconds is None or not proven:
-        return out
-    for name, power in OF_TIME.items():
-        value = bounds.get(name)
-        out[name] = None if value is None else value * (seconds / proven) ** power
-    if idle is not None and joules is not None:
-        drawn = idle + (joules / proven - idle) * proven / seconds
-        out |= {"power": drawn, "energy": drawn * seconds}
-    return out

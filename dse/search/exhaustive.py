@@ -13,7 +13,7 @@ from simcore.problem import InputError, Problem
 class Exhaustive(Sampler):
     """Needs a finite space: raises `InputError` where a hole is continuous."""
 
-    learns = False
+    behind = None
 
     def __init__(self, space: Space, seed: int) -> None:
         del seed

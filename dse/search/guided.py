@@ -43,7 +43,8 @@ TRIES = 6
 
 
 LATE, LATE_BATCHES = 1000, 4
-"""Trials after which a generation is so many batches, and half of it is not ranked: thousands of trials stay quick."""
+"""Trials after which thousands of them stay quick: a generation is so many batches, half of it is not ranked, and it is
+made while the one before is evaluated."""
 
 
 def effort(told: int) -> float:
@@ -75,6 +76,11 @@ class Guided(Sampler):
     def ruled_out(self) -> int:
         """Designs that were looked at and never proposed, because memory or a constraint on inputs forbids them."""
         return self._candidates.ruled_out
+
+    @property
+    def behind(self) -> int:  # type: ignore[override]
+        """See `Sampler.behind`."""
+        return self._space.settings.batch * LATE_BATCHES if self._asked >= LATE else 0
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""

@@ -15,14 +15,14 @@ from scipy.special import ndtr
 
 from dse.constraint import KNOWN_BEFORE
 from dse.pareto import front_mask
-from dse.search.candidates import BOUND, MISSED, Candidate
+from dse.search.candidates import MISSED, Candidate
 from dse.search.gain import DIGITS, Box, greedy, promise
 from dse.search.surrogate import Encoder, Surrogate, fit
 from dse.space import Space
 
 Matrix = NDArray[np.float64]
 
-TREND = ("iteration_time", BOUND, "cost.total", "memory.peak")
+TREND = ("iteration_time", "cost.total", "memory.peak")
 """Estimates that say something of all objectives."""
 POINTS = 256
 """Most trials that the surrogate learns from: those nearest to the front, the latest, and some of the others."""

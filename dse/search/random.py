@@ -14,7 +14,7 @@ from dse.space import Space
 class Random(Sampler):
     """Draws with replacement; the study rejects what was drawn before."""
 
-    learns = False
+    behind = None
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._draw = space, RandomDraw(np.random.default_rng(seed))

@@ -14,7 +14,6 @@ from tiny_spaces import always_broken, broken_for_tensor_2, cheap, search, space
 
 from dse.evaluate import Evaluator
 from dse.execute import Executor, Where, make_executor
-from dse.execute.processes import WorkerDiedError
 from dse.execute.serial import Serial
 from simcore.design import Design
 from simcore.result import Result
@@ -76,15 +75,6 @@ def test_a_worker_that_dies_once_costs_no_outcome(tmp_path: Path, monkeypatch: p
     finally:
         executor.close()
     assert (tmp_path / "died").exists()
-
-
-def test_designs_that_kill_two_workers_end_the_study_and_say_so() -> None:
-    executor = make_executor(evaluator(kills_its_process_for_tensor_2), 2)
-    try:
-        with pytest.raises(WorkerDiedError, match="died twice on the same"):
-            list(executor.map(DOCUMENTS))
-    finally:
-        executor.close()
 
 
 @pytest.mark.parametrize("sampler", ["nsga2", "tpe"])

@@ -120,7 +120,8 @@ def test_a_batch_is_shared_out_so_that_workers_end_together() -> None:
     list(running.map(iter(documents(3000))))
     workers.tries.clear()
     list(running.map(documents(32)))
-    assert {size for tries in workers.tries.values() for _, _, size in tries} == {4, 3, 2, 1}
+    sizes = {size for tries in workers.tries.values() for _, _, size in tries}
+    assert (min(sizes), max(sizes)) == (1, 4)
 
 
 def test_without_a_worker_the_study_stops_and_says_why() -> None:
