@@ -94,8 +94,7 @@ class Guided(Sampler):
         if not self._queue:
             return None
         self._asked += 1
-        chosen = self._queue.popleft()
-        return Proposal(chosen.filled, chosen, chosen.key)
+        return self._candidates.solved(self._queue.popleft())
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
