@@ -70,6 +70,8 @@ class Candidates:
 
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
+        if given and tuple((name, gene.value) for name, gene in given.items()) in self._drawn:
+            return None
         filled, genes = self.filled({name: gene.value for name, gene in given.items()})
         drawn = tuple((name, gene.value) for name, gene in genes.items())
         if drawn in self._drawn:
