@@ -191,8 +191,8 @@ class _Builder:
         if not SCHEDULES[self.design.parallelism.schedule].splits:
             return data.gathering(units), data.gathering(data.reducing(units)), (), ()
         halves = [layers.split_backward(unit.operators) for unit in units]
-        inputs = data.gathering([replace(unit, operators=half[0]) for unit, half in zip(units, halves, strict=True)])
-        weights = [replace(unit, operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        inputs = data.gathering([unit._replace(operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        weights = [unit._replace(operators=half[1]) for unit, half in zip(units, halves, strict=True)]
         return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
 
     def _kept(self, runs: Runs) -> float:
