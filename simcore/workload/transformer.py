@@ -6,7 +6,7 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
