@@ -11,6 +11,7 @@ from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from simcore.design import Design, Parallelism, TransformerWorkload
+from simcore.once import changed
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
@@ -27,15 +28,42 @@ Engine's, and four more where experts' products run side by side on streams of t
 
 @dataclass(frozen=True)
 class _Alike:
-    """Designs are alike in their Program where their keys are equal: many of a search differ in their network alone."""
+    """Designs are alike in their stages where these are equal: many of a search differ in their network alone."""
 
-    key: tuple[object, ...]
+    workload: TransformerWorkload
+    """Without its batch."""
+    parallelism: Parallelism
+    data: int
+    traced: bool
     design: Design = field(compare=False)
+
+
+class _Stages(NamedTuple):
+    """What a Program says whatever the number of its microbatches; see `Program`."""
+
+    parts: tuple[Part, ...]
+    part_of: tuple[int, ...]
+    final: tuple[tuple[Segment, ...], ...]
+    send_bytes: float
 
 
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
-    return _program(_Alike((design.workload, design.parallelism, design.data, _traced(design)), design))
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    stages = _stages(_Alike(workload.model_copy(update=_BATCH_ASIDE), p, design.data, _traced(design), design))
+    return Program(
+        parts=stages.parts,
+        part_of=stages.part_of,
+        stages=p.pipeline,
+        chunks=p.interleave,
+        microbatches=design.microbatches,
+        schedule=p.schedule,
+        send_bytes=stages.send_bytes,
+        final=stages.final,
+        model_flops=3 * forward_flops(workload, p.flash_attention),
+        tokens=workload.global_batch * workload.sequence,
+    )
 
 
 def _traced(design: Design) -> bool:
@@ -49,10 +77,9 @@ def shapes_of(design: Design) -> Shapes:
 
 
 @lru_cache(maxsize=512)
-def _program(alike: _Alike) -> Program:
-    design = alike.design
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+def _stages(alike: _Alike) -> _Stages:
+    workload, p = alike.workload, alike.parallelism
+    design = changed(alike.design, workload=workload)
     virtual = p.pipeline * p.interleave
     kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))
@@ -61,24 +88,16 @@ def _program(alike: _Alike) -> Program:
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
     final = cache(builder.data.final)
-    return Program(
-        parts=parts,
-        part_of=part_of,
-        stages=p.pipeline,
-        chunks=p.interleave,
-        microbatches=design.microbatches,
-        schedule=p.schedule,
-        send_bytes=builder.shapes.hidden_bytes / p.tensor,
-        final=tuple(final(amount) for amount in held),
-        model_flops=3 * forward_flops(workload, p.flash_attention),
-        tokens=workload.global_batch * workload.sequence,
-    )
+    return _Stages(parts, part_of, tuple(final(amount) for amount in held), builder.shapes.hidden_bytes / p.tensor)
 
 
 def _held(parts: list[Part]) -> Amount:
     experts = sum(part.expert_parameters for part in parts)
     return Amount(sum(part.parameters for part in parts) - experts, experts)
 
+
+_BATCH_ASIDE = {"global_batch": 1, "training_tokens": None}
+"""What says how often a microbatch goes through the stages: nothing in them depends on it."""
 
 _LAYERS_ASIDE = {
     "pipeline": 1,
@@ -129,7 +148,8 @@ class Layers:
 
 def layers_of(shapes: Shapes) -> Layers:
     """The layers of an NPU; designs that differ in what lies between layers share them."""
-    return _layers(shapes.workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
+    workload = shapes.workload.model_copy(update=_BATCH_ASIDE)
+    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
 
 
 @lru_cache(maxsize=512)
