@@ -69,10 +69,8 @@ class OneForwardOneBackward(PipelineSchedule):
         """See `PipelineSchedule.in_flight`; on the first stage p(1 + (p-1)/(p v)) microbatches' worth in all."""
         total = microbatches * chunks
         most = min(_warm_up(stage, stages, total, chunks) + 1, total)
-        counts = [0] * chunks
-        for i in range(most):
-            counts[(i % (stages * chunks)) // stages if chunks > 1 else 0] += 1
-        return tuple(counts)
+        rounds, rest = divmod(most, stages * chunks)
+        return tuple(rounds * stages + min(max(rest - chunk * stages, 0), stages) for chunk in range(chunks))
 
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """One microbatch after the other; interleaved, one round of `stages` microbatches after the other.

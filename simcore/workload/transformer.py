@@ -18,7 +18,7 @@ from simcore.workload import activations, layers
 from simcore.workload.counts import forward_flops
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.layer import LayerKind, layer_parameters, layer_passes
-from simcore.workload.layers import Shapes
+from simcore.workload.layers import Piece, Shapes
 from simcore.workload.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -124,7 +124,7 @@ class Layer(NamedTuple):
 
 
 class Layers:
-    """The layers of one NPU, each kind made once."""
+    """The layers of one NPU, each kind made once, and what comes before and after them."""
 
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
@@ -138,6 +138,17 @@ class Layers:
             passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
             found = self._known[kind] = Layer(*passes, Amount(*parameters))
         return found
+
+    @cached_property
+    def embedding(self) -> Piece:
+        """What the first stage does before its layers."""
+        return Piece(layers.embedding_forward(self._shapes), layers.embedding_backward(self._shapes))
+
+    @cached_property
+    def head(self) -> Piece:
+        """What the last stage does after its layers."""
+        forward = layers.head_forward(self._shapes)
+        return Piece(forward, layers.head_backward(self._shapes, forward))
 
     def kept(self, kind: LayerKind) -> float:
         """Bytes that a layer keeps for its backward pass."""
@@ -183,11 +194,11 @@ class _Builder:
             forward.append(Unit("layer", ahead, parameters, count))
             backward.insert(0, Unit("layer", back, parameters, count))
         if first:
-            forward.insert(0, Unit("embedding", layers.embedding_forward(shapes), embedding))
-            backward.append(Unit("embedding", layers.embedding_backward(shapes), embedding))
+            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
+            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
         if last:
-            forward.append(Unit("head", layers.head_forward(shapes), head))
-            backward.insert(0, Unit("head", layers.head_backward(shapes), head))
+            forward.append(Unit("head", self._layers.head.forward, head))
+            backward.insert(0, Unit("head", self._layers.head.backward, head))
         if gathering := layers.received(shapes):
             forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
             backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
