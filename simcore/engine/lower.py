@@ -35,7 +35,6 @@ class Lowering:
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     _type_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    _durations: dict[Compute, int] = field(default_factory=dict)
     _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -70,10 +69,7 @@ class Lowering:
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
-        known = self._durations.get(operator)
-        if known is None:
-            known = self._durations[operator] = picoseconds(self.compute.seconds(operator))
-        return known
+        return picoseconds(self.compute.seconds(operator))
 
     def _operators(self, segment: Segment) -> tuple[int, int]:
         """Where the segment's operators lie."""
