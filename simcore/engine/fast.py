@@ -207,10 +207,8 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     """Time of each type of collective if none of its phases overlapped [ps]."""
     return np.array(
         [
-            sum(
-                float(times) * (phase.serialization + phase.latency)
-                for path, times in split.counted()
-                for phase in path
+            float(
+                sum(times * (phase.serialization + phase.latency) for path, times in split.counted() for phase in path)
             )
             for _, split in lowering.types
         ]

@@ -76,8 +76,8 @@ class Lowering:
         known = self._ranges.get(id(segment.operators))
         if known is None:
             first = len(self.operators)
-            rows_of = self._rows.get
-            rows = [rows_of(id(operator)) or self._row(operator) for operator in segment.operators]
+            lowered = map(self._rows.get, map(id, segment.operators))
+            rows = [row or self._row(operator) for row, operator in zip(lowered, segment.operators, strict=True)]
             self.operators += [row for row in rows if row is not _NOTHING]
             self._lowered.append((first, segment.operators))
             known = self._ranges[id(segment.operators)] = first, len(self.operators)

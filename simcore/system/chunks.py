@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -63,8 +62,7 @@ class Chunks(NamedTuple):
         """Each path with the number of chunks that take it."""
         if len(self.paths) == 1:
             return [(self.paths[0], len(self.chosen))]
-        counts = Counter(self.chosen)
-        return [(path, counts[index]) for index, path in enumerate(self.paths)]
+        return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
 
 
 def block_of(dimension: Dimension) -> Block:
