@@ -86,9 +86,10 @@ def _stages(alike: _Alike) -> _Stages:
     builder = _Builder(design, shapes_of(design))
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
-    held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
+    held = cache(lambda chunks: _held([parts[part] for part in chunks]))
     final = cache(builder.data.final)
-    return _Stages(parts, part_of, tuple(final(amount) for amount in held), builder.shapes.hidden_bytes / p.tensor)
+    finals = tuple(final(held(part_of[stage :: p.pipeline])) for stage in range(p.pipeline))
+    return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
 
 
 def _held(parts: list[Part]) -> Amount:
