@@ -31,7 +31,7 @@ class Roofline(OperatorTimes):
         npu = self.npu
         if npu.curve is not None:
             return self._on_curve(operator, npu.curve)
-        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
+        moving = operator.bytes / self._streamed
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
@@ -41,6 +41,12 @@ class Roofline(OperatorTimes):
     def _machine(self) -> Machine:
         return machine_of(self.npu)
 
+    @cached_property
+    def _streamed(self) -> float:
+        """Memory bandwidth that operators reach [B/s]."""
+        npu = self.npu
+        return npu.memory.bandwidth * (npu.memory.efficiency if npu.curve is None else npu.curve.memory)
+
     def _peak(self, kind: str) -> float:
         """Attention stays in bf16 where linear layers compute in 8 bits."""
         precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
@@ -48,7 +54,7 @@ class Roofline(OperatorTimes):
         return peak
 
     def _on_curve(self, operator: Compute, curve: Curve) -> float:
-        longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
+        longest = operator.bytes / self._streamed
         if operator.flops:
             if operator.shape is not None:
                 flops = worth(self._machine, operator.shape)
