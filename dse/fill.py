@@ -219,7 +219,7 @@ def _share(
     assert listed is not None
     if split.solve:
         _place(draw, split, ((*path, "bandwidth", "solve"),))
-        goal = draw.index(f"{name}#goal", len(split.solve), False) if len(split.solve) > 1 else 0
+        goal = draw.index(f"{name}.solve", len(split.solve), False) if len(split.solve) > 1 else 0
         filled.solved.append(SolvedSplit(tuple(open_ones), budget, split.step, split.solve[goal]))
         if len(split.solve) > 1:
             filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]

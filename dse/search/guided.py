@@ -94,8 +94,7 @@ class Guided(Sampler):
         if not self._queue:
             return None
         self._asked += 1
-        chosen = self._queue.popleft()
-        return Proposal(chosen.filled, chosen, chosen.key)
+        return self._candidates.solved(self._queue.popleft())
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
@@ -180,9 +179,9 @@ class Guided(Sampler):
         count = round(self._space.settings.batch * effort(self._asked) * (LATE_BATCHES if late else 1))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
         steps = 1 if late else max(1, count // STEP)
-        for _ in range(steps):
+        for step in range(steps):
             best = self._judge.best(PARENTS)
-            if self._pool and not late:
+            if step:  # the pool is as the last generation has left it, by promise
                 self._pool = self._judge.ranked(self._pool, PARENTS)
             best += self._pool[:PARENTS]
             if not best:

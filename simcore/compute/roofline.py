@@ -31,7 +31,7 @@ class Roofline(OperatorTimes):
         npu = self.npu
         if npu.curve is not None:
             return self._on_curve(operator, npu.curve)
-        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
+        moving = operator.bytes / self._streamed
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
@@ -41,6 +41,12 @@ class Roofline(OperatorTimes):
     def _machines(self) -> dict[float, Machine]:
         """The machine at each peak of the NPU."""
         return {peak: machine_of(self.npu, peak) for peak in self.npu.peak.values()}
+
+    @cached_property
+    def _streamed(self) -> float:
+        """Memory bandwidth that operators reach [B/s]."""
+        npu = self.npu
+        return npu.memory.bandwidth * (npu.memory.efficiency if npu.curve is None else npu.curve.memory)
 
     def _peak(self, kind: str) -> float:
         """Attention stays in bf16 where linear layers compute in 8 bits."""
@@ -52,7 +58,7 @@ class Roofline(OperatorTimes):
         if operator.flops and operator.shape is not None:
             longest = product_seconds(self._machines[self._peak(operator.kind)], operator.shape, operator.bytes)
         else:
-            longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
+            longest = operator.bytes / self._streamed
             if operator.flops:
                 limit = curve.flash if operator.kind == "flash" else curve.matmul.limit
                 longest = max(longest, operator.flops / (limit * self._peak(operator.kind)))
