@@ -177,9 +177,9 @@ class Guided(Sampler):
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
         steps = max(1, count // STEP)
-        for step in range(steps):
+        for _ in range(steps):
             best = self._judge.best(PARENTS)
-            if step:  # the pool is as the last generation has left it, by promise
+            if steps > 1:
                 self._pool = self._judge.ranked(self._pool, PARENTS)
             best += self._pool[:PARENTS]
             if not best:
