@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dse.software import STACKS, assumed_stack
 from simcore import catalog
 from simcore.check import check
 from simcore.design import Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.problem import InputError, Problem, nearest
+from simcore.spec import preset
 
 Row = Mapping[str, str]
 
@@ -35,20 +37,6 @@ COUNTS = (
     "layers", "seq", "npus", "global_batch", "microbatch", "tensor", "pipeline", "data", "interleave",
     "hidden", "heads", "vocab", "context", "expert",
 )  # fmt: skip
-SOFTWARE: dict[str, dict[str, Any]] = {
-    "megatron-deepspeed": {"data_overlap": False},
-    "megatron-core": {
-        "data_overlap": False,
-        "flash_attention": True,
-        "cross_entropy_fusion": True,
-        "context_communication": "all_to_all",
-    },
-}
-"""What a software stack does to every design: keys of `parallelism`.
-
-Megatron-DeepSpeed reduces gradients once its pipeline has drained. Megatron-core, with Transformer Engine and the
-settings under which its iterations were measured, fuses attention and the loss.
-"""
 SEQUENCE_PARALLEL = "+sequence_parallel"
 """What `recompute` may end in."""
 MOST_BYTES = 64 << 20
@@ -63,6 +51,9 @@ class Measured:
     seconds: float
     memory: float | None
     """Peak memory of the fullest NPU [B], where it was measured."""
+    software: str = ""
+    """The software stack it is predicted for (see `dse.software`), and whether that was assumed."""
+    assumed: bool = False
 
     @property
     def job(self) -> tuple[Any, ...]:
@@ -135,8 +126,9 @@ def _row(line: int, row: Mapping[str | None, Any]) -> tuple[Measured | None, lis
     if problems or design is None:
         return None, [replace(problem, line=line) for problem in problems]
     memory = cells.get("measured_memory_gib")
-    seconds = float(cells["measured_s"])
-    return Measured(cells.get("case") or str(line), design, seconds, float(memory) * 2**30 if memory else None), []
+    case, seconds = cells.get("case") or str(line), float(cells["measured_s"])
+    software, assumed = _software(cells)
+    return Measured(case, design, seconds, float(memory) * 2**30 if memory else None, software, assumed), []
 
 
 def _cells(cells: Row) -> Iterator[Problem]:
@@ -165,7 +157,7 @@ def _choices(cells: Row) -> Iterator[Problem]:
         "recompute": (*recompute, *(name + SEQUENCE_PARALLEL for name in recompute)),
         "zero": ("0", "1", "2", "3"),
         "sequence_parallel": ("true", "false"),
-        "software": tuple(SOFTWARE),
+        "software": tuple(STACKS),
         "precision": ("fp32", "fp16", "bf16", "fp8"),
         "gradient_precision": ("fp16", "fp32"),
     }
@@ -178,10 +170,10 @@ def _choices(cells: Row) -> Iterator[Problem]:
         yield Problem(("model",), "a model of the catalogue", f"'{cells['model']}'", nearest(cells["model"], models))
 
 
-def _software(cells: Row) -> str:
-    """The table's, or by the precision of gradients: fp32 are Megatron's main gradients."""
+def _software(cells: Row) -> tuple[str, bool]:
+    """The stack of a row, and whether it was assumed: given, or that of the device's time."""
     given = cells.get("software", "").lower()
-    return given or ("megatron-core" if cells.get("gradient_precision", "").lower() == "fp32" else "megatron-deepspeed")
+    return (given, False) if given else (assumed_stack(preset("npus", cells["device"].lower())), True)
 
 
 def _number(text: str) -> float:
@@ -218,14 +210,25 @@ def _document(cells: Row) -> dict[str, Any]:
     recompute = cells["recompute"].lower()
     sequence_parallel = recompute.endswith(SEQUENCE_PARALLEL) or cells.get("sequence_parallel", "").lower() == "true"
     workload = {"model": model, "global_batch": numbers["global_batch"], "sequence_length": numbers["seq"]}
+    stack = STACKS[_software(cells)[0]]
     workload |= {key: cells[key].lower() for key in ("precision", "gradient_precision") if cells.get(key)}
+    if stack.gradient_precision:
+        workload.setdefault("gradient_precision", stack.gradient_precision)
     degrees = ("tensor", "pipeline", "data", "context", "expert", "microbatch", "interleave")
     parallelism: dict[str, Any] = {name: numbers[name] for name in degrees if name in numbers}
     parallelism |= {
         "zero": int(cells["zero"]),
         "recompute": recompute.removesuffix(SEQUENCE_PARALLEL),
         "sequence_parallel": sequence_parallel,
-        **SOFTWARE[_software(cells)],
+        **stack.parallelism,
     }
+    if parallelism.get("context", 1) > 1 and _heads_divide(model, parallelism["tensor"] * parallelism["context"]):
+        parallelism["context_communication"] = "all_to_all"
     cluster = {"npu": cells["device"].lower(), "fabric": cells["fabric"].lower(), "npus": numbers["npus"]}
     return {"workload": workload, "parallelism": parallelism, "cluster": cluster}
+
+
+def _heads_divide(model: Mapping[str, Any], degree: int) -> bool:
+    """Whether all-to-alls can give each NPU whole heads; else keys and values go round the context group."""
+    counts = [model.get("heads"), model.get("kv_heads") or model.get("heads")]
+    return all(isinstance(count, int) and count % degree == 0 for count in counts)

@@ -212,6 +212,8 @@ class Npu(Frozen):
     curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     power: NpuPower
+    introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
+    """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
     compute: ComputeModel | None = None

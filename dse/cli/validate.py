@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dse.measured import Measured
     from dse.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
@@ -32,17 +35,19 @@ def run(options: argparse.Namespace) -> int:
     from dse.measured import read_measured
     from dse.validate import accuracy, predict
 
-    predictions = list(predict(read_measured(options.table, device=options.device)))
+    rows = read_measured(options.table, device=options.device)
+    predictions = list(predict(rows))
     figures = accuracy(predictions)
     if options.json:
-        print(json.dumps(document(predictions, figures), indent=2, allow_nan=False))
+        print(json.dumps(document(predictions, figures, rows), indent=2, allow_nan=False))
     else:
         _print(predictions, figures)
+        print(_stacks(rows))
     return 0
 
 
-def document(predictions: list[Prediction], figures: Accuracy) -> dict[str, Any]:
-    """The JSON form: errors and regret in percent, order as a share."""
+def document(predictions: Sequence[Prediction], figures: Accuracy, rows: Sequence[Measured]) -> dict[str, Any]:
+    """The JSON form: errors and regret in percent, order as a share; rows of each software stack, given or assumed."""
     return {
         "rows": len(predictions),
         "mape": 100 * figures.mape,
@@ -55,7 +60,28 @@ def document(predictions: list[Prediction], figures: Accuracy) -> dict[str, Any]
             {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
             for p in predictions
         ],
+        "software": {name: dict(kinds) for name, kinds in _counted(rows).items()},
     }
+
+
+def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
+    """Software stack -> rows of it that the table gives, and rows for which it was assumed."""
+    counted: dict[str, dict[str, int]] = {}
+    for row in rows:
+        kinds = counted.setdefault(row.software, {"given": 0, "assumed": 0})
+        kinds["assumed" if row.assumed else "given"] += 1
+    return counted
+
+
+def _stacks(rows: Sequence[Measured]) -> str:
+    from dse.software import FLASH_ATTENTION
+
+    parts = [
+        f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"
+        for name, kinds in _counted(rows).items()
+    ]
+    rule = f"assumed: megatron-core on devices of {FLASH_ATTENTION} and later, megatron-deepspeed on older ones"
+    return f"software: {', '.join(parts)}" + (f"; {rule}" if any(row.assumed for row in rows) else "")
 
 
 def _print(predictions: list[Prediction], figures: Accuracy) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -102,7 +103,8 @@ def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]
     assert main(["validate", str(DATA / "megatron_recompute.csv"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "per_row"]
-    assert list(document) == keys
+    assert list(document) == [*keys, "software"]
+    assert document["software"] == {"megatron-deepspeed": {"given": 0, "assumed": 8}}
     assert document["rows"] == len(document["per_row"]) == 8
     assert list(document["per_row"][0]) == ["case", "measured_s", "predicted_s", "error_pct"]
     mean = sum(abs(row["error_pct"]) for row in document["per_row"]) / 8
@@ -122,3 +124,44 @@ def test_another_device_may_stand_for_the_tables(capsys: pytest.CaptureFixture[s
     table = DATA / "megatron_recompute.csv"
     slow, fast = (next(iter(predict(read_measured(table, device)))).predicted for device in (None, "h100-80gb"))
     assert fast < slow
+
+
+def rewritten(tmp_path: Path, source: Path, **cells: str | None) -> Path:
+    """The table with columns changed or added, or left out (None)."""
+    with source.open(newline="") as stream:
+        rows = [{**row, **cells} for row in csv.DictReader(stream)]
+    columns = [name for name in rows[0] if cells.get(name, "") is not None]
+    out = tmp_path / "rewritten.csv"
+    with out.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return out
+
+
+@pytest.mark.parametrize("cell", ["", None])
+def test_a_devices_software_does_not_depend_on_a_column_that_says_nothing(tmp_path: Path, cell: str | None) -> None:
+    given, blank = (read_measured(table) for table in (B200, rewritten(tmp_path, B200, gradient_precision=cell)))
+    assert [row.design for row in blank] == [row.design for row in given]
+    assert {(row.software, row.assumed) for row in blank} == {("megatron-core", True)}
+
+
+def test_gradients_in_fp32_do_not_switch_flash_attention_on(tmp_path: Path) -> None:
+    rows = read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", gradient_precision="fp32"))
+    assert not any(row.design.parallelism.flash_attention for row in rows)
+    assert accuracy(list(predict(rows))).mape < 0.06
+    fused = read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", software="megatron-core"))
+    assert all(row.design.parallelism.flash_attention and not row.assumed for row in fused)
+
+
+def test_a_newer_device_in_place_of_the_tables_runs_the_software_of_its_time() -> None:
+    rows = read_measured(DATA / "megatron_recompute.csv", "h100-80gb")
+    assert {row.software for row in rows} == {"megatron-core"}
+
+
+@pytest.mark.parametrize(("tensor", "form"), [(4, "all_to_all"), (8, "ring")])
+def test_context_parallelism_takes_the_form_that_the_heads_allow(tmp_path: Path, tensor: int, form: str) -> None:
+    cells = {"model": "llama3-8b", "layers": "4", "npus": str(2 * tensor), "global_batch": "8", "microbatch": "1"}
+    cells |= {"tensor": str(tensor), "pipeline": "1", "data": "1", "context": "2", "expert": "1"}
+    for row in read_measured(rewritten(tmp_path, B200, **cells)):
+        assert row.design.parallelism.context_communication == form
