@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dse.software import STACKS, assumed_stack
+from dse.software import STACKS, Stack, assumed_stack
 from simcore import catalog
 from simcore.check import check
 from simcore.design import Design, TransformerWorkload
@@ -224,6 +224,7 @@ def _document(cells: Row) -> dict[str, Any]:
     }
     if parallelism.get("context", 1) > 1 and _heads_divide(model, parallelism["tensor"] * parallelism["context"]):
         parallelism["context_communication"] = "all_to_all"
+    parallelism |= _ends(model["layers"], parallelism, stack)
     cluster = {"npu": cells["device"].lower(), "fabric": cells["fabric"].lower(), "npus": numbers["npus"]}
     return {"workload": workload, "parallelism": parallelism, "cluster": cluster}
 
@@ -232,3 +233,19 @@ def _heads_divide(model: Mapping[str, Any], degree: int) -> bool:
     """Whether all-to-alls can give each NPU whole heads; else keys and values go round the context group."""
     counts = [model.get("heads"), model.get("kv_heads") or model.get("heads")]
     return all(isinstance(count, int) and count % degree == 0 for count in counts)
+
+
+def _ends(layers: int, parallelism: Mapping[str, Any], stack: Stack) -> dict[str, int]:
+    """Layers of the first and the last stage, where the layers divide over all only if ends of the model count too.
+
+    Megatron-core's `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`: both, or the
+    latter.
+    """
+    stages, chunks = parallelism["pipeline"], parallelism.get("interleave", 1)
+    if stages == 1 or layers % (stages * chunks) == 0 or not (stack.uneven or chunks > 1):
+        return {}
+    for names in (("first_stage_layers", "last_stage_layers"), ("last_stage_layers",)):
+        whole = layers + len(names)
+        if whole % (stages * chunks) == 0 and whole > stages:
+            return dict.fromkeys(names, whole // stages - 1)
+    return {}

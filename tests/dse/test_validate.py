@@ -165,3 +165,33 @@ def test_context_parallelism_takes_the_form_that_the_heads_allow(tmp_path: Path,
     cells |= {"tensor": str(tensor), "pipeline": "1", "data": "1", "context": "2", "expert": "1"}
     for row in read_measured(rewritten(tmp_path, B200, **cells)):
         assert row.design.parallelism.context_communication == form
+
+
+@pytest.mark.parametrize(
+    ("layers", "pipeline", "interleave", "ends"),
+    [
+        (126, 16, 8, (7, 7)),
+        (126, 8, 8, (15, 15)),
+        (127, 8, 8, (None, 15)),
+        (126, 16, 1, (7, 7)),
+        (126, 7, 2, (None, None)),
+    ],
+)
+def test_layers_that_do_not_divide_count_the_embedding_and_the_loss(
+    tmp_path: Path, layers: int, pipeline: int, interleave: int, ends: tuple[int | None, int | None]
+) -> None:
+    cells = {"device": "h100-80gb", "fabric": "dgx-h100", "model": "llama3-405b", "layers": layers}
+    cells |= {
+        "npus": 8 * pipeline,
+        "tensor": 8,
+        "context": 1,
+        "pipeline": pipeline,
+        "data": 1,
+        "expert": 1,
+        "interleave": interleave,
+        "microbatch": 1,
+    }
+    table = rewritten(tmp_path, B200, global_batch=str(pipeline), **{key: str(value) for key, value in cells.items()})
+    for row in read_measured(table):
+        p = row.design.parallelism
+        assert (p.first_stage_layers, p.last_stage_layers) == ends
