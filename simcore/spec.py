@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, model_validator
 
 from simcore import catalog
 from simcore.compute_spec import ComputeModel
@@ -300,3 +300,12 @@ def _named(section: str) -> tuple[Any, ...]:
 NamedTransformer = Annotated[Transformer, *_named("models")]
 NamedNpu = Annotated[Npu, *_named("npus")]
 NamedPrices = Annotated[PriceList, *_named("prices")]
+_NPU: TypeAdapter[Npu] = TypeAdapter(NamedNpu)
+
+
+def npu_from(value: Any) -> Npu:
+    """An NPU by its name in the catalogue, as a variation of an entry (`base`), or spelled out.
+
+    Raises pydantic's `ValidationError`.
+    """
+    return _NPU.validate_python(value)

@@ -10,43 +10,51 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dse.measured import Measured
+    from dse.measured import Measured, Table
     from dse.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
   dse validate measured.csv
   dse validate measured.csv --json | jq .mape
+  dse validate measured.csv --device mine.yaml         # as dse calibrate wrote it
 
-columns: device fabric layers seq npus global_batch microbatch tensor pipeline data interleave recompute zero
-measured_s, and hidden heads vocab, or model; optional: case software context expert sequence_parallel
-precision gradient_precision measured_memory_gib
+columns: device fabric layers seq npus global_batch microbatch tensor pipeline data measured_s, and hidden heads
+vocab, or model; optional: interleave [1] recompute [none] zero [0] case software context expert sequence_parallel
+precision gradient_precision measured_memory_gib (docs/measured.md); others are ignored
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse validate`."""
     command.add_argument("table", metavar="TABLE.csv", type=Path, help="measured iterations, one a row")
-    command.add_argument("--device", metavar="D", help="predict for this NPU of the catalogue instead of the table's")
+    command.add_argument(
+        "--device",
+        metavar="D",
+        help="predict for this NPU (of the catalogue, or a YAML file with one) instead of the table's",
+    )
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
-    from dse.measured import read_measured
+    from dse.device import device
+    from dse.measured import read_table
     from dse.validate import accuracy, predict
 
-    rows = read_measured(options.table, device=options.device)
-    predictions = list(predict(rows))
+    table = read_table(options.table, device(options.device)[0] if options.device else None)
+    predictions = list(predict(table.rows))
     figures = accuracy(predictions)
     if options.json:
-        print(json.dumps(document(predictions, figures, rows), indent=2, allow_nan=False))
+        print(json.dumps(document(predictions, figures, table), indent=2, allow_nan=False))
     else:
         _print(predictions, figures)
-        print(_stacks(rows))
+        print(_stacks(table.rows))
+        if table.ignored:
+            print(f"ignored columns: {', '.join(table.ignored)}")
     return 0
 
 
-def document(predictions: Sequence[Prediction], figures: Accuracy, rows: Sequence[Measured]) -> dict[str, Any]:
+def document(predictions: Sequence[Prediction], figures: Accuracy, table: Table) -> dict[str, Any]:
     """The JSON form: errors and regret in percent, order as a share; rows of each software stack, given or assumed."""
     return {
         "rows": len(predictions),
@@ -60,7 +68,8 @@ def document(predictions: Sequence[Prediction], figures: Accuracy, rows: Sequenc
             {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
             for p in predictions
         ],
-        "software": {name: dict(kinds) for name, kinds in _counted(rows).items()},
+        "software": {name: dict(kinds) for name, kinds in _counted(table.rows).items()},
+        "ignored_columns": table.ignored,
     }
 
 
