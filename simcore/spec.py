@@ -182,6 +182,8 @@ class Curve(Frozen):
     interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
     """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
     that the fit had not seen."""
+    calibrated_on: str = ""
+    """Name of the NPU whose rows the curve was fitted to; the interval is of that one alone (`simcore.interval`)."""
     sources: dict[str, str] = {}
 
 

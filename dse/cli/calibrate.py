@@ -153,12 +153,17 @@ def _write(
     """The device with the curve: values, intervals, and what each rests on."""
     from dse.calibrate.interval import intervals
     from simcore.document import dump_document
+    from simcore.interval import UNCALIBRATED
 
     said = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
     curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
     curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, said)}
+    curve["calibrated_on"] = device
     if left_out:
         curve["interval"] = intervals(chosen, left_out[0].predicted)
         curve["sources"]["interval"] = f"nine of ten rows, predicted without their {left_out[0].kind}"
+    else:
+        curve["interval"] = {scope: list(UNCALIBRATED) for scope in ("node", "nodes")}
+        curve["sources"]["interval"] = "one job: as of a device that was not calibrated"
     path.write_text(dump_document({**described, "curve": curve}), encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)
