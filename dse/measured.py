@@ -2,56 +2,29 @@
 
 A row is one job: a model by its shape (`hidden, layers, heads, vocab`) or by a name of the catalogue (`model`; `layers`
 then says how many of them; a cut model of experts keeps one dense layer), a device and a fabric of the catalogue, the
-degrees, and `measured_s`. Columns beyond `REQUIRED` may be left out or left empty.
+degrees, and `measured_s`. Columns beyond `REQUIRED` may be left out or left empty; what is no column is ignored, unless
+it is nearly one. How cells are read is in `dse.measured_row`.
 """
 
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from simcore import catalog
+from dse.measured_row import KNOWN, REQUIRED, SHAPE, document, read_cells, software, structural
 from simcore.check import check
 from simcore.design import Design, TransformerWorkload
 from simcore.load import parse_design
-from simcore.problem import InputError, Problem, nearest
+from simcore.problem import InputError, Problem
+from simcore.spec import Npu
 
-Row = Mapping[str, str]
-
-REQUIRED = (
-    "device", "fabric", "layers", "seq", "npus", "global_batch", "microbatch",
-    "tensor", "pipeline", "data", "interleave", "recompute", "zero", "measured_s",
-)  # fmt: skip
-SHAPE = ("hidden", "heads", "vocab")
-OPTIONAL = (
-    "case", "model", "software", "context", "expert", "sequence_parallel", "precision", "gradient_precision",
-    "measured_memory_gib", *SHAPE,
-)  # fmt: skip
-COUNTS = (
-    "layers", "seq", "npus", "global_batch", "microbatch", "tensor", "pipeline", "data", "interleave",
-    "hidden", "heads", "vocab", "context", "expert",
-)  # fmt: skip
-SOFTWARE: dict[str, dict[str, Any]] = {
-    "megatron-deepspeed": {"data_overlap": False},
-    "megatron-core": {
-        "data_overlap": False,
-        "flash_attention": True,
-        "cross_entropy_fusion": True,
-        "context_communication": "all_to_all",
-    },
-}
-"""What a software stack does to every design: keys of `parallelism`.
-
-Megatron-DeepSpeed reduces gradients once its pipeline has drained. Megatron-core, with Transformer Engine and the
-settings under which its iterations were measured, fuses attention and the loss.
-"""
-SEQUENCE_PARALLEL = "+sequence_parallel"
-"""What `recompute` may end in."""
 MOST_BYTES = 64 << 20
+NEARLY = 0.75
+"""How alike an unknown column's name is to a known one (of 1) to be taken for a slip of the pen."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +36,9 @@ class Measured:
     seconds: float
     memory: float | None
     """Peak memory of the fullest NPU [B], where it was measured."""
+    software: str = ""
+    """The software stack it is predicted for (see `dse.software`), and whether that was assumed."""
+    assumed: bool = False
 
     @property
     def job(self) -> tuple[Any, ...]:
@@ -74,158 +50,109 @@ class Measured:
         return cluster.npu.name, network, workload.model, cluster.npus, workload.global_batch, workload.sequence
 
 
-def read_measured(path: str | Path, device: str | None = None) -> list[Measured]:
-    """The rows of a table, on `device` in place of the table's where it is given.
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table, and its columns that were not read."""
 
-    Raises `InputError` with every problem: line, column, expected, found; `OSError` where it cannot be read.
+    rows: list[Measured]
+    ignored: list[str]
+
+
+def read_measured(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> list[Measured]:
+    """The rows of a table; see `read_table`."""
+    return read_table(path, npu, devices).rows
+
+
+def read_tables(paths: Iterable[str | Path], devices: Iterable[Npu] = ()) -> list[Measured]:
+    """The rows of several tables; raises one `InputError` with the problems of all of them."""
+    rows: list[Measured] = []
+    errors: list[InputError] = []
+    for path in paths:
+        try:
+            rows += read_measured(path, devices=devices)
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        together = InputError([problem for error in errors for problem in error.problems])
+        together.args = ("\n".join(str(error) for error in errors),)
+        raise together
+    return rows
+
+
+def read_table(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> Table:
+    """A table, on `npu` in place of its devices where it is given; `devices` are known beside the catalogue's.
+
+    Raises `InputError` with every problem: line, column, expected, found.
     """
-    file = Path(path)
-    if file.stat().st_size > MOST_BYTES:
-        raise InputError([Problem((), f"a table of at most {MOST_BYTES >> 20} MiB", "a larger one")], str(path))
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            columns = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError([Problem((), "a table of comma-separated values in UTF-8", str(error))], str(path)) from None
-    problems = list(_header(columns))
+    columns, lines = _read(path)
+    problems = list(_header(columns, npu is not None))
+    known = {one.name.lower(): one for one in devices}
     measured: list[Measured] = []
     if not problems:
-        for line, row in rows:
-            one, wrong = _row(line, row if device is None or "device" not in row else {**row, "device": device})
+        for line, row in lines:
+            one, wrong = _row(line, row, npu, known)
             problems += wrong
             if one is not None:
                 measured.append(one)
-        if not rows:
+        if not lines:
             problems.append(Problem((), "at least one row", "a header alone"))
     if problems:
         raise InputError(problems, str(path))
-    return measured
+    return Table(measured, [name for name in dict.fromkeys(columns) if name not in KNOWN])
 
 
-def _header(columns: list[str]) -> Iterator[Problem]:
-    known = (*REQUIRED, *OPTIONAL)
+def _read(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, Any]]]]:
+    """The names of the columns, and each row with its line."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise InputError([Problem((), f"a table of at most {MOST_BYTES >> 20} MiB", "a larger one")], str(path))
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+            return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        problem = Problem((), "a readable table", error.strerror or str(error), "check the path")
+        raise InputError([problem], str(path)) from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError([Problem((), "a table of comma-separated values in UTF-8", str(error))], str(path)) from None
+
+
+def _header(columns: list[str], given: bool) -> Iterator[Problem]:
+    """Problems of the names of columns; the device may be `given` from outside."""
     for name in REQUIRED:
-        if name not in columns:
+        if name not in columns and not (given and name == "device"):
             yield Problem((name,), "this column", "none", line=1)
     if "model" not in columns:
         for name in SHAPE:
             if name not in columns:
                 yield Problem((name,), "this column, or a column 'model'", "none", line=1)
-    for name in columns:
-        if name not in known:
-            yield Problem((name,), "a known column", f"'{name}'", nearest(name, known), line=1)
-        elif columns.count(name) > 1:
+    for name in dict.fromkeys(columns):
+        meant = difflib.get_close_matches(name.lower(), KNOWN, n=1, cutoff=NEARLY)
+        if name not in KNOWN and meant:
+            fix = f"did you mean '{meant[0]}'?"
+            yield Problem((name,), "a known column, or one unlike any", f"'{name}'", fix, line=1)
+        elif columns.count(name) > 1 and name in KNOWN:
             yield Problem((name,), "each column once", f"'{name}' twice", line=1)
 
 
-def _row(line: int, row: Mapping[str | None, Any]) -> tuple[Measured | None, list[Problem]]:
+def _row(
+    line: int, row: Mapping[str | None, Any], npu: Npu | None, devices: Mapping[str, Npu]
+) -> tuple[Measured | None, list[Problem]]:
     """The row as a checked design, or what is wrong with it."""
     if None in row or None in row.values():
         given = sum(value is not None for key, value in row.items() if key is not None) + len(row.get(None, ()))
         wanted = sum(key is not None for key in row)
         return None, [Problem((), f"{wanted} values", f"{given}", line=line, rule="table")]
-    cells = {str(key): str(value).strip() for key, value in row.items()}
-    problems = [replace(problem, line=line, rule="table") for problem in _cells(cells)]
+    values, problems = read_cells({str(key): str(value).strip() for key, value in row.items()}, npu, devices)
     if problems:
-        return None, problems
-    design, problems = parse_design(_document(cells))
+        found = [replace(problem, rule="table") for problem in problems] + list(structural(values))
+        return None, [replace(problem, line=line) for problem in found]
+    design, problems = parse_design(document(values))
     problems += check(design) if design is not None else []
     if problems or design is None:
         return None, [replace(problem, line=line) for problem in problems]
-    memory = cells.get("measured_memory_gib")
-    seconds = float(cells["measured_s"])
-    return Measured(cells.get("case") or str(line), design, seconds, float(memory) * 2**30 if memory else None), []
-
-
-def _cells(cells: Row) -> Iterator[Problem]:
-    """Problems of single cells."""
-    for name in COUNTS:
-        text = cells.get(name, "")
-        if not text and (name not in REQUIRED or name in SHAPE):
-            if name in SHAPE and not cells.get("model"):
-                yield Problem((name,), "a whole number of at least 1, or a 'model'", "nothing")
-        elif not (text.isascii() and text.isdigit() and 0 < int(text) < 2**53):
-            yield Problem((name,), "a whole number of at least 1", f"'{text}'")
-    yield from _choices(cells)
-    for name in ("measured_s", "measured_memory_gib"):
-        text = cells.get(name, "")
-        if text or name in REQUIRED:
-            number = _number(text)
-            if not 0 < number < math.inf:
-                yield Problem((name,), "a number above 0", f"'{text}'")
-
-
-def _choices(cells: Row) -> Iterator[Problem]:
-    recompute = ("none", "selective", "full")
-    allowed = {
-        "device": tuple(catalog.section("npus")),
-        "fabric": tuple(catalog.section("fabrics")),
-        "recompute": (*recompute, *(name + SEQUENCE_PARALLEL for name in recompute)),
-        "zero": ("0", "1", "2", "3"),
-        "sequence_parallel": ("true", "false"),
-        "software": tuple(SOFTWARE),
-        "precision": ("fp32", "fp16", "bf16", "fp8"),
-        "gradient_precision": ("fp16", "fp32"),
-    }
-    for name, values in allowed.items():
-        text = cells.get(name, "")
-        if (text or name in REQUIRED) and text.lower() not in values:
-            yield Problem((name,), f"one of {', '.join(values)}", f"'{text}'", nearest(text, values))
-    if cells.get("model") and _model(cells["model"]) is None:
-        models = tuple(catalog.section("models"))
-        yield Problem(("model",), "a model of the catalogue", f"'{cells['model']}'", nearest(cells["model"], models))
-
-
-def _software(cells: Row) -> str:
-    """The table's, or by the precision of gradients: fp32 are Megatron's main gradients."""
-    given = cells.get("software", "").lower()
-    return given or ("megatron-core" if cells.get("gradient_precision", "").lower() == "fp32" else "megatron-deepspeed")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _model(name: str) -> dict[str, Any] | None:
-    """The catalogue's entry, however it is hyphenated: `deepseekv2` is `deepseek-v2`."""
-    bare = name.lower().replace("-", "").replace("_", "")
-    for known, entry in catalog.section("models").items():
-        if known.replace("-", "") == bare:
-            return entry
-    return None
-
-
-def _document(cells: Row) -> dict[str, Any]:
-    """The design document of a row."""
-    numbers = {name: int(cells[name]) for name in COUNTS if cells.get(name)}
-    model: dict[str, Any] = {}
-    if cells.get("model"):
-        model = {**(_model(cells["model"]) or {})}
-    if (whole := model.get("layers")) and numbers["layers"] < whole and "mixture_of_experts" in model:
-        experts = model["mixture_of_experts"]
-        model["mixture_of_experts"] = {**experts, "dense_layers": min(1, experts.get("dense_layers", 0))}
-    model |= {
-        key: numbers[name]
-        for name, key in (("hidden", "hidden"), ("layers", "layers"), ("heads", "heads"), ("vocab", "vocabulary"))
-        if name in numbers
-    }
-    model["sequence_length"] = max(numbers["seq"], model.get("sequence_length", 1))
-    recompute = cells["recompute"].lower()
-    sequence_parallel = recompute.endswith(SEQUENCE_PARALLEL) or cells.get("sequence_parallel", "").lower() == "true"
-    workload = {"model": model, "global_batch": numbers["global_batch"], "sequence_length": numbers["seq"]}
-    workload |= {key: cells[key].lower() for key in ("precision", "gradient_precision") if cells.get(key)}
-    degrees = ("tensor", "pipeline", "data", "context", "expert", "microbatch", "interleave")
-    parallelism: dict[str, Any] = {name: numbers[name] for name in degrees if name in numbers}
-    parallelism |= {
-        "zero": int(cells["zero"]),
-        "recompute": recompute.removesuffix(SEQUENCE_PARALLEL),
-        "sequence_parallel": sequence_parallel,
-        **SOFTWARE[_software(cells)],
-    }
-    cluster = {"npu": cells["device"].lower(), "fabric": cells["fabric"].lower(), "npus": numbers["npus"]}
-    return {"workload": workload, "parallelism": parallelism, "cluster": cluster}
+    memory = values.get("measured_memory_gib")
+    case = str(row.get("case") or "").strip() or str(line)
+    stack, assumed = software(values)
+    return Measured(case, design, values["measured_s"], memory * 2**30 if memory else None, stack, assumed), []

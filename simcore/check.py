@@ -121,7 +121,8 @@ def _model(design: Design) -> Iterator[Problem]:
         what = "tensor divides the sequence"
         yield from divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)
     stages = p.pipeline * p.interleave
-    if stages > model.layers:
+    given = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
+    if stages - (len(given) if p.interleave > 1 else 0) > model.layers:  # a chunk at either end may have no layer
         yield Problem(
             ("parallelism", "pipeline"),
             f"at most {model.layers} stages, one a layer",
@@ -130,10 +131,14 @@ def _model(design: Design) -> Iterator[Problem]:
             rule="stages have layers",
             violation=stages / model.layers - 1,
         )
-    elif p.interleave > 1 and p.first_stage_layers is None and p.last_stage_layers is None:
-        what = "interleaved stages divide the layers"
-        path: Path = ("parallelism", "interleave")
-        yield from divides(stages, model.layers, path, "pipeline x interleave", "the layers", what)
+    elif p.interleave > 1 and not given and model.layers % stages:
+        yield Problem(
+            ("parallelism", "interleave"),
+            f"pipeline x interleave that divides the layers ({model.layers})",
+            str(stages),
+            f"choose a divisor of {model.layers}, or give first_stage_layers or last_stage_layers",
+            rule="interleaved stages divide the layers",
+        )
     if model.position == "learned" and workload.sequence > model.sequence_length:
         most = f"at most {model.sequence_length}"
         yield Problem(("workload", "sequence_length"), most, str(workload.sequence), rule="positions")

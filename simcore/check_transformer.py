@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from simcore.design import Design, TransformerWorkload
 from simcore.problem import Path, Problem
 from simcore.spec import Transformer
+from simcore.workload.stages import end_layers
 from simcore.workload_spec import InferenceWorkload
 
 
@@ -127,7 +128,11 @@ def _stages(design: Design) -> Iterator[Problem]:
             yield Problem(
                 path, "nothing without pipeline parallelism", str(layers), "leave it out", rule="stage layers"
             )
-        yield from divides(p.interleave, layers, path, "interleave", "the layers of the stage", "stage layers")
+        if min(end_layers(layers, p.interleave)) < 0:
+            each = -(-layers // p.interleave)
+            expected = f"{p.interleave} chunks of {each}, or up to {each} fewer at the model's end"
+            fix = f"choose {each * (p.interleave - 1)} to {each * p.interleave} layers"
+            yield Problem(path, expected, str(layers), fix, rule="stage layers")
     named = [name for name, layers in given.items() if layers is not None]
     if not named or p.pipeline == 1:
         return

@@ -238,6 +238,8 @@ def _bandwidth(value: Any) -> float:
 def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
+    With `split: even` all sizes are open, and as near to each other as they can be.
+
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
     """
     if not isinstance(npus, int) or isinstance(npus, bool) or npus < 1:
@@ -247,21 +249,31 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
     left = npus
     dimensions: list[dict[str, Any]] = []
+    even = iter(even_factors(npus, len(spec["dimensions"]))) if spec.get("split") == "even" else None
     for index, dimension in enumerate(spec["dimensions"]):
         if not isinstance(dimension, dict):
             raise ValueError(f"expected dimensions that are mappings, got {dimension!r}")
-        whole = dimension.get("size", left)
+        whole = dimension.get("size", left) if even is None else next(even)
         if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
             raise ValueError(f"expected a size of at least 1 in dimension {index}, got {whole!r}")
         size = min(whole, left)
         if left % size:
             raise ValueError(f"expected a number of NPUs that fills whole groups of {size}, got {npus}")
-        if size > 1 or not dimensions:
+        if size > 1 or (not dimensions and (even is None or left == 1)):
             dimensions.append({**dimension, "size": size})
         left //= size
     if left != 1:
         raise ValueError(f"expected at most {npus // left} NPUs on this fabric, got {npus}; leave its last size open")
     return dimensions
+
+
+def even_factors(number: int, count: int) -> tuple[int, ...]:
+    """`count` factors, ascending, whose product is `number` and whose largest is the least possible."""
+    if count == 1:
+        return (number,)
+    divisors = [f for f in range(1, math.isqrt(number) + 1) if number % f == 0]
+    splits = [tuple(sorted((f, *even_factors(number // f, count - 1)))) for f in divisors if f**count <= number]
+    return min(splits, key=lambda factors: factors[::-1])
 
 
 class System(Frozen):

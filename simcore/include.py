@@ -1,9 +1,10 @@
-"""Files that a document names: a table of layers, a table of measured operator times.
+"""Files that a document names: a table of layers, a table of measured operator times, a device.
 
 A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
 the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
-link, of at most a MiB, whose every row must be a row of that table. A document that is no file (sent over a wire, say)
-reads none. The rows take the place of the name when the document is read: what a study stores is complete.
+link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU. A document that is no file
+(sent over a wire, say) reads none. What is read takes the place of the name when the document is read: what a study
+stores is complete.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from simcore.compute_spec import Measured
-from simcore.document import Document, parse_document
-from simcore.problem import InputError, Path, Problem, nearest
+from simcore.document import Document, parse_document, read_document
+from simcore.problem import InputError, Path, Problem, dotted, nearest
+from simcore.spec import npu_from
 from simcore.workload_spec.table import Layer
 
 SUFFIXES = (".csv", ".yaml", ".yml")
@@ -54,6 +56,8 @@ def _filled(value: Any, path: Path, source: str | None, problems: list[Problem])
     if isinstance(value, list):
         return [_filled(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
     if not isinstance(value, dict):
+        if path[0] == "cluster" and _names(path, "npu") and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
+            return _npu(value, path, source, problems)
         row = next((spec for (part, key), spec in _ROWS.items() if path[0] == part and _names(path, key)), None)
         if row is None or not isinstance(value, str) or not value.endswith(SUFFIXES):
             return value
@@ -64,6 +68,43 @@ def _filled(value: Any, path: Path, source: str | None, problems: list[Problem])
 def _names(path: Path, key: str) -> bool:
     """Whether a path is that of `key`, or of an alternative of a choice there."""
     return path[-1] == key or (len(path) > 2 and path[-3:-1] == (key, "choice"))
+
+
+def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
+    """The NPU of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
+    found = _located(name, source)
+    if isinstance(found, str):
+        fix = "put the file beside the design and name it without a folder above"
+        problems.append(Problem(path, "an NPU of the catalogue, or a file with one beside the design", found, fix))
+        return name
+    try:
+        described = read_document(found).data
+        wrong = npu_problems(described)
+    except InputError as error:
+        wrong = error.problems
+    problems += [Problem(path, f"{p.expected} in '{name}' ({dotted(p.path)})", p.found, p.fix) for p in wrong]
+    return name if wrong else described
+
+
+def npu_problems(described: Any) -> list[Problem]:
+    """What is wrong with an NPU that a file describes."""
+    try:
+        npu_from(described)
+    except ValidationError as error:
+        return [Problem(tuple(wrong["loc"]), *_said(wrong)) for wrong in error.errors(include_url=False)]
+    return []
+
+
+def _said(wrong: Any) -> tuple[str, str, str]:
+    """What pydantic expected, what it found, and the fix."""
+    if wrong["type"] == "extra_forbidden":
+        return "a known key", f"'{wrong['loc'][-1]}'", ""
+    if wrong["type"] == "missing":
+        return "this required key", "nothing", ""
+    message = str(wrong.get("ctx", {}).get("error", wrong["msg"])).removeprefix("Input should be ")
+    expected, _, rest = message.removeprefix("expected ").partition(", got ")
+    got, _, fix = rest.partition("; ")
+    return expected, got or repr(wrong["input"])[:60], fix
 
 
 def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
@@ -162,7 +203,5 @@ def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]
         return Problem(path, f"a known column in {where}", f"'{columns[-1]}'", fix)
     if wrong["type"] == "missing":
         return Problem(path, f"a value in {where}", "nothing")
-    message = str(wrong.get("ctx", {}).get("error", wrong["msg"])).removeprefix("Input should be ")
-    expected, _, rest = message.removeprefix("expected ").partition(", got ")
-    got, _, fix = rest.partition("; ")
-    return Problem(path, f"{expected} in {where}", got or repr(wrong["input"])[:60], fix)
+    expected, got, fix = _said(wrong)
+    return Problem(path, f"{expected} in {where}", got, fix)

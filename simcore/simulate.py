@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.fast import Timing, Trace, time_collective, time_program
+from simcore.interval import interval
 from simcore.memory.expanded import capacity, fits
 from simcore.plan import memory_needed, program_of
 from simcore.problem import InputError, Path, Problem
@@ -120,7 +120,7 @@ def _result(
     cost = with_electricity(design, cost, drawn.power)
     return Result(
         iteration_time_s=seconds,
-        iteration_time_interval_s=_interval(design, seconds) if program is not None else None,
+        iteration_time_interval_s=None if program is None else interval(design.cluster, seconds),
         throughput_tokens_per_s=throughput,
         mfu=mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
@@ -157,18 +157,6 @@ def _result(
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
     )
-
-
-def _interval(design: Design, seconds: float) -> tuple[float, float] | None:
-    """Prediction times the quantiles of measured over predicted time, within a node or over several."""
-    curve = design.cluster.npu.curve
-    if curve is None or curve.interval is None:
-        return None
-    regime: Literal["node", "nodes"] = "node" if len(design.cluster.dimensions) == 1 else "nodes"
-    if regime not in curve.interval:
-        return None
-    low, high = curve.interval[regime]
-    return low * seconds, high * seconds
 
 
 def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:

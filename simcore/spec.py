@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, model_validator
 
 from simcore import catalog
 from simcore.compute_spec import ComputeModel
@@ -182,6 +182,8 @@ class Curve(Frozen):
     interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
     """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
     that the fit had not seen."""
+    calibrated_on: str = ""
+    """Name of the NPU whose rows the curve was fitted to; the interval is of that one alone (`simcore.interval`)."""
     sources: dict[str, str] = {}
 
 
@@ -212,6 +214,8 @@ class Npu(Frozen):
     curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     power: NpuPower
+    introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
+    """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
     compute: ComputeModel | None = None
@@ -298,3 +302,12 @@ def _named(section: str) -> tuple[Any, ...]:
 NamedTransformer = Annotated[Transformer, *_named("models")]
 NamedNpu = Annotated[Npu, *_named("npus")]
 NamedPrices = Annotated[PriceList, *_named("prices")]
+_NPU: TypeAdapter[Npu] = TypeAdapter(NamedNpu)
+
+
+def npu_from(value: Any) -> Npu:
+    """An NPU by its name in the catalogue, as a variation of an entry (`base`), or spelled out.
+
+    Raises pydantic's `ValidationError`.
+    """
+    return _NPU.validate_python(value)

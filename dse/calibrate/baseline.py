@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dse.calibrate.fit import Floats, Sample
+from dse.calibrate.fit import Floats, Sample, weighted
 from dse.calibrate.folds import folds
+from dse.measured import Measured
 from simcore.design import TransformerWorkload
 from simcore.problem import InputError, Problem
 
 
-def regressed(chosen: Sequence[Sample], kind: str) -> Floats:
+def regressed(chosen: Sequence[Sample], kind: str, others: Sequence[Measured] = ()) -> Floats:
     """Times of all rows, each by gradient-boosted trees fitted without its job, hidden size or device [s].
+
+    `others` are rows of other devices, for the last of these.
 
     Raises `InputError` where scikit-learn is not installed.
     """
@@ -23,16 +26,17 @@ def regressed(chosen: Sequence[Sample], kind: str) -> Floats:
     except ImportError:
         fix = "pip install 'dse[calibrate]', or leave --baseline out"
         raise InputError([Problem((), "scikit-learn, for --baseline", "none installed", fix)], "calibration") from None
-    features = np.array([_features(sample) for sample in chosen])
-    times = np.log([sample.row.seconds for sample in chosen])
-    predicted = np.full(len(chosen), np.nan)
-    for group in folds(chosen, kind):
-        out = np.zeros(len(chosen), bool)
+    rows = [*chosen, *weighted(others)] if kind == "device" else chosen
+    features = np.array([_features(sample) for sample in rows])
+    times = np.log([sample.row.seconds for sample in rows])
+    predicted = np.full(len(rows), np.nan)
+    for group in folds(rows, kind):
+        out = np.zeros(len(rows), bool)
         out[list(group.rows)] = True
         model = HistGradientBoostingRegressor(min_samples_leaf=5, random_state=0)
         with threadpool_limits(1):  # tables are small: threads would mostly wait for each other
             predicted[out] = np.exp(model.fit(features[~out], times[~out]).predict(features[out]))
-    return predicted
+    return predicted[: len(chosen)]
 
 
 def _features(sample: Sample) -> list[float]:

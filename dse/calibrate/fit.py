@@ -80,14 +80,15 @@ class Sample:
         return simulate(changed(self.design, cluster=cluster.model_copy(update={"npu": npu}))).iteration_time_s
 
 
-def samples(rows: Sequence[Measured], parameters: int) -> list[Sample]:
-    """The rows, weighted.
+def samples(rows: Sequence[Measured], parameters: int, device: str = "", source: str = "calibration") -> list[Sample]:
+    """The rows, weighted; `device` and `source` say what they are of, and where they were read.
 
     Raises `InputError` where there are fewer than `ROWS_A_PARAMETER` for each parameter, or an NPU has no curve.
     """
     problems = []
     if len(rows) < ROWS_A_PARAMETER * parameters:
-        wanted = f"at least {ROWS_A_PARAMETER * parameters} rows for {parameters} parameters"
+        of = f" of {device}" if device else ""
+        wanted = f"at least {ROWS_A_PARAMETER * parameters} rows{of} for {parameters} parameters"
         problems.append(Problem((), wanted, f"{len(rows)}", "measure more, or name fewer parameters with --fit"))
     without = {row.design.cluster.npu.name for row in rows if row.design.cluster.npu.curve is None}
     problems += [
@@ -95,10 +96,14 @@ def samples(rows: Sequence[Measured], parameters: int) -> list[Sample]:
         for name in sorted(without)
     ]
     if problems:
-        raise InputError(problems, "calibration")
-    plain = [Sample(row, 1.0) for row in rows]
-    counts = Counter(sample.hidden for sample in plain)
-    root = np.array([counts[sample.hidden] ** -0.5 for sample in plain])
+        raise InputError(problems, source)
+    return weighted(rows)
+
+
+def weighted(rows: Sequence[Measured]) -> list[Sample]:
+    """The rows, of which those of one hidden size have one vote together."""
+    counts = Counter(Sample(row, 1.0).hidden for row in rows)
+    root = np.array([counts[Sample(row, 1.0).hidden] ** -0.5 for row in rows])
     return [Sample(row, float(w)) for row, w in zip(rows, root / root.mean(), strict=True)]
 
 

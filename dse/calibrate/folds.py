@@ -2,7 +2,7 @@
 
 A job is left out by a robust least-squares fit of the model linearised at the fit to all rows, which one job among many
 moves little; hidden sizes and devices, which may hold most rows, by a fit of their own. Either way the rows left out
-are then simulated.
+are then simulated. A device is left out by a fit to the rows that the tables have of others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dse.calibrate.fit import PRIOR, SCALE, Fit, Floats, Sample, fit, predict, read, values_at, with_values
+from dse.calibrate.fit import (
+    PRIOR,
+    ROWS_A_PARAMETER,
+    SCALE,
+    Fit,
+    Floats,
+    Sample,
+    fit,
+    predict,
+    read,
+    values_at,
+    weighted,
+    with_values,
+)
+from dse.measured import Measured
 from simcore.spec import Curve
 
 KINDS: dict[str, Callable[[Sample], Hashable]] = {
@@ -60,6 +74,14 @@ def held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> F
         curve = _step(chosen, whole, start, kept) if kind == "job" else _refit(chosen, whole, start, kept)
         predicted[list(group.rows)] = predict([chosen[i] for i in group.rows], curve)
     return Fold(kind, groups, predicted)
+
+
+def without_device(chosen: Sequence[Sample], others: Sequence[Measured], whole: Fit, start: Curve) -> Fold:
+    """Predict every row by a fit to rows of other devices alone; nothing is held where these are too few for one."""
+    if len(others) < ROWS_A_PARAMETER * len(whole.names):
+        return Fold("device", (), np.full(len(chosen), np.nan))
+    held = Held(chosen[0].design.cluster.npu.name, tuple(range(len(chosen))))
+    return Fold("device", (held,), predict(chosen, fit(weighted(others), start, whole.names).curve))
 
 
 def _refit(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:

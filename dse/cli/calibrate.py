@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +13,25 @@ if TYPE_CHECKING:
 
     from dse.calibrate import Fit, Fold, Sample
     from dse.calibrate.fit import Floats
+    from dse.measured import Measured
+    from simcore.spec import Npu
 
 EXAMPLES = """examples:
-  dse calibrate a100_multi_node.csv a100_single_node.csv --out a100.yaml
-  dse calibrate b200.csv --fit limit,memory,launch,flash --out b200.yaml
-  dse simulate design.yaml --set 'cluster.npu={base: a100-80gb, curve: …}'    # with the curve that was written
+  dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
+  dse calibrate b200 b200.csv --fit limit,memory,launch,flash --out b200.yaml
+  dse validate measured.csv --device a100.yaml     # the file is a device: also in a design or a space beside it,
+  dse simulate design.yaml                         # cluster: {npu: a100.yaml, …}
 
-the tables are those of dse validate
+the tables are those of dse validate; rows of other devices are not fitted: they say what the device's rows would have
+been predicted without (leave device out)
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
+    command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
     command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured iterations, one a row")
-    command.add_argument("--out", type=Path, required=True, metavar="CURVE.yaml", help="where the curve is written")
+    command.add_argument("--out", type=Path, required=True, metavar="DEVICE.yaml", help="where the device is written")
     command.add_argument(
         "--fit", default="limit,memory,launch", metavar="NAMES", help="parameters to fit [limit,memory,launch]"
     )
@@ -34,21 +40,50 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
-    from dse.calibrate import fit, held_out, samples
-    from dse.measured import read_measured
+    from dse.calibrate import fit, held_out, samples, without_device
+    from dse.measured import read_tables
 
-    names = _names(options.fit)
-    rows = [row for table in options.tables for row in read_measured(table)]
-    chosen = samples(rows, len(names))
-    start = chosen[0].design.cluster.npu.curve
+    names, (npu, described) = _arguments(options)
+    rows = read_tables(options.tables, [npu])
+    own = [row for row in rows if row.design.cluster.npu == npu]
+    others = [row for row in rows if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
+    source = ", ".join(str(table) for table in options.tables)
+    chosen = samples(own, len(names), npu.name, source)
+    start = npu.curve
     assert start is not None
     found = fit(chosen, start, names, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
-    print(f"\r{len(rows)} rows, {len(names)} parameters", file=sys.stderr)
-    left_out = [held_out(chosen, found, start, kind) for kind in ("job", "hidden size", "device")]
+    aside = f"; {len(rows) - len(own)} rows of other devices not fitted" if len(rows) > len(own) else ""
+    print(f"\r{len(own)} rows of {npu.name}, {len(names)} parameters{aside}", file=sys.stderr)
+    left_out = [held_out(chosen, found, start, kind) for kind in ("job", "hidden size")]
+    left_out.append(without_device(chosen, others, found, start))
     left_out = [fold for fold in left_out if fold.held]
-    _print(chosen, found, left_out, options.baseline)
-    _write(options.out, chosen, found, left_out, [table.name for table in options.tables])
+    _print(chosen, others, found, left_out, options.baseline)
+    _write(options.out, described, npu.name, chosen, found, left_out, [table.name for table in options.tables])
     return 0
+
+
+def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
+    """What to fit, and the device; raises `InputError` with what is wrong with them and with where to write."""
+    from dse.device import device
+    from simcore.problem import InputError, Problem
+
+    problems = []
+    if options.out.suffix not in (".yaml", ".yml"):
+        problems.append(Problem(("--out",), "a .yaml file", f"'{options.out}'"))
+    if not options.out.parent.is_dir():
+        problems.append(Problem(("--out",), "a file in a folder that exists", f"'{options.out}'"))
+    try:
+        found = device(options.device)
+    except InputError as error:
+        called = "dse calibrate DEVICE TABLE.csv --out DEVICE.yaml"
+        problems += [replace(p, path=("DEVICE", *p.path), fix=p.fix or called) for p in error.problems]
+    try:
+        names = _names(options.fit)
+    except InputError as error:
+        problems += error.problems
+    if problems:
+        raise InputError(problems, "command line")
+    return names, found
 
 
 def _names(text: str) -> list[str]:
@@ -68,7 +103,7 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _print(chosen: list[Sample], found: Fit, left_out: list[Fold], baseline: bool) -> None:
+def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: list[Fold], baseline: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -89,7 +124,7 @@ def _print(chosen: list[Sample], found: Fit, left_out: list[Fold], baseline: boo
         if baseline:
             from dse.calibrate.baseline import regressed
 
-            table.add_row("  without physics", "", *_errors(chosen, regressed(chosen, fold.kind)))
+            table.add_row("  without physics", "", *_errors(chosen, regressed(chosen, fold.kind, others)))
     Console().print(table)
 
 
@@ -106,17 +141,29 @@ def _measured(chosen: list[Sample]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([sample.row.seconds for sample in chosen])
 
 
-def _write(path: Path, chosen: list[Sample], found: Fit, left_out: list[Fold], tables: list[str]) -> None:
-    """The curve as an entry of a catalogue: values, intervals, and what each rests on."""
+def _write(
+    path: Path,
+    described: dict[str, Any],
+    device: str,
+    chosen: list[Sample],
+    found: Fit,
+    left_out: list[Fold],
+    tables: list[str],
+) -> None:
+    """The device with the curve: values, intervals, and what each rests on."""
     from dse.calibrate.interval import intervals
     from simcore.document import dump_document
+    from simcore.interval import UNCALIBRATED
 
-    devices = ", ".join(sorted({sample.design.cluster.npu.name for sample in chosen}))
-    said = f"calibrated on {devices}: {len(chosen)} rows of {', '.join(tables)}"
-    entry = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
-    entry["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, said)}
+    said = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
+    curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
+    curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, said)}
+    curve["calibrated_on"] = device
     if left_out:
-        entry["interval"] = intervals(chosen, left_out[0].predicted)
-        entry["sources"]["interval"] = f"nine of ten rows, predicted without their {left_out[0].kind}"
-    path.write_text(dump_document({path.stem: entry}), encoding="utf-8")
+        curve["interval"] = intervals(chosen, left_out[0].predicted)
+        curve["sources"]["interval"] = f"nine of ten rows, predicted without their {left_out[0].kind}"
+    else:
+        curve["interval"] = {scope: list(UNCALIBRATED) for scope in ("node", "nodes")}
+        curve["sources"]["interval"] = "one job: as of a device that was not calibrated"
+    path.write_text(dump_document({**described, "curve": curve}), encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)

@@ -11,9 +11,13 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.cli.arguments import EXECUTORS, duration, positive, seed, share
+
+if TYPE_CHECKING:
+    from dse.record import StudyRecord
+    from dse.space import Space
 
 ENDED = {
     "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
@@ -131,8 +135,20 @@ def run(options: argparse.Namespace) -> int:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
     if not record.feasible:
         print(explain_infeasible(record), file=sys.stderr)
-        return 1
+        return _explain_invalid(space, record, ended)
     return 0
+
+
+def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
+    """Say which rules rule designs out; the exit status: 2 where the space has no design at all, else 1."""
+    from dse.invalid import drawn_reasons, explained, trial_reasons
+
+    reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
+    if not reasons:
+        return 1
+    print(explained(reasons, "trials" if record.trials else "designs drawn from the space"), file=sys.stderr)
+    nothing = ended == "exhausted" and all(invalid for _, _, invalid in reasons)
+    return 2 if nothing and len(reasons) >= len(record.trials) else 1
 
 
 @contextlib.contextmanager

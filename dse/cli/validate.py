@@ -8,41 +8,54 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dse.measured import Measured, Table
     from dse.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
   dse validate measured.csv
   dse validate measured.csv --json | jq .mape
+  dse validate measured.csv --device mine.yaml         # as dse calibrate wrote it
 
-columns: device fabric layers seq npus global_batch microbatch tensor pipeline data interleave recompute zero
-measured_s, and hidden heads vocab, or model; optional: case software context expert sequence_parallel
-precision gradient_precision measured_memory_gib
+columns: device fabric layers seq npus global_batch microbatch tensor pipeline data measured_s, and hidden heads
+vocab, or model; optional: interleave [1] recompute [none] zero [0] case software context expert sequence_parallel
+precision gradient_precision measured_memory_gib (docs/measured.md); others are ignored
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse validate`."""
     command.add_argument("table", metavar="TABLE.csv", type=Path, help="measured iterations, one a row")
-    command.add_argument("--device", metavar="D", help="predict for this NPU of the catalogue instead of the table's")
+    command.add_argument(
+        "--device",
+        metavar="D",
+        help="predict for this NPU (of the catalogue, or a YAML file with one) instead of the table's",
+    )
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
-    from dse.measured import read_measured
+    from dse.device import device
+    from dse.measured import read_table
     from dse.validate import accuracy, predict
 
-    predictions = list(predict(read_measured(options.table, device=options.device)))
+    table = read_table(options.table, device(options.device)[0] if options.device else None)
+    predictions = list(predict(table.rows))
     figures = accuracy(predictions)
     if options.json:
-        print(json.dumps(document(predictions, figures), indent=2, allow_nan=False))
+        print(json.dumps(document(predictions, figures, table), indent=2, allow_nan=False))
     else:
         _print(predictions, figures)
+        print(_stacks(table.rows))
+        if table.ignored:
+            print(f"ignored columns: {', '.join(table.ignored)}")
     return 0
 
 
-def document(predictions: list[Prediction], figures: Accuracy) -> dict[str, Any]:
-    """The JSON form: errors and regret in percent, order as a share."""
+def document(predictions: Sequence[Prediction], figures: Accuracy, table: Table) -> dict[str, Any]:
+    """The JSON form: errors and regret in percent, order as a share; rows of each software stack, given or assumed."""
     return {
         "rows": len(predictions),
         "mape": 100 * figures.mape,
@@ -55,7 +68,29 @@ def document(predictions: list[Prediction], figures: Accuracy) -> dict[str, Any]
             {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
             for p in predictions
         ],
+        "software": {name: dict(kinds) for name, kinds in _counted(table.rows).items()},
+        "ignored_columns": table.ignored,
     }
+
+
+def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
+    """Software stack -> rows of it that the table gives, and rows for which it was assumed."""
+    counted: dict[str, dict[str, int]] = {}
+    for row in rows:
+        kinds = counted.setdefault(row.software, {"given": 0, "assumed": 0})
+        kinds["assumed" if row.assumed else "given"] += 1
+    return counted
+
+
+def _stacks(rows: Sequence[Measured]) -> str:
+    from dse.software import FLASH_ATTENTION
+
+    parts = [
+        f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"
+        for name, kinds in _counted(rows).items()
+    ]
+    rule = f"assumed: megatron-core on devices of {FLASH_ATTENTION} and later, megatron-deepspeed on older ones"
+    return f"software: {', '.join(parts)}" + (f"; {rule}" if any(row.assumed for row in rows) else "")
 
 
 def _print(predictions: list[Prediction], figures: Accuracy) -> None:

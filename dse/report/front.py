@@ -4,11 +4,11 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
-`ties` of a member are the trials of the front that it cannot be told from (`dse.report.ties`; null where no interval is
-known); `robustness` says in which share of price scenarios it stays on the front, whether it does when its own time is
-longer than predicted, and what it is with other batches (`dse.report.robustness`); `assumed` with which changes;
-`steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`; null where
-that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
+`ties` of a member are the trials of the front whose intervals overlap with its own (`dse.report.ties`; null where one
+has none); `robustness` says in which share of price scenarios it stays on the front, whether it does when its own
+time is longer than predicted, and what it is with other batches (`dse.report.robustness`); `assumed` with which
+changes; `steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`;
+null where that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
 

@@ -47,7 +47,7 @@ class Summary:
     regrets: tuple[WorkloadRegret, ...] = ()
     """Of each workload that a cluster is bought for."""
     ties: Mapping[int, tuple[int, ...]] | None = None
-    """Member of the front -> members it cannot be told from (`dse.report.ties`), by trial; None where not known."""
+    """Member of the front -> members whose intervals overlap its own (`dse.report.ties`), by trial; None: not known."""
     what_if: WhatIf = NOTHING
     """The front at other batches, and the designs around it."""
     importance: Importance = UNKNOWN

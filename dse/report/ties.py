@@ -1,19 +1,14 @@
 """Which members of a front cannot be told apart by what the simulator knows of its own errors.
 
-Every prediction of a calibrated NPU has an interval: where nine of ten measured iterations lay that its curve was asked
-about unseen. A member a of the front is *tied* with a member b when all that a has over b lies within the intervals:
-in every objective in which a is predicted better than b, the objective depends on the iteration time and the two
-intervals of it overlap. Then b may be as good as a in everything, and a may not belong on the front.
-
-- One objective that is exact (a price, memory) and better settles it: a is not tied with b, whatever their times. So
-  the relation has a direction: of two designs with overlapping times the dearer one is tied with the cheaper one.
-- Designs of equal values are tied with each other: nothing tells them apart.
-- Two errors are taken as independent. What is wrong for all designs of a study alike, as much of an error is, changes
-  no order; so a tie says that the order is not proven, not that it is a toss-up (`dse validate` measures how often
-  predictions order two designs right).
+Every prediction has an interval of the iteration time (`docs/model.md`). Two members of a front are *tied* where
+their intervals overlap, in every objective that depends on the time: nothing proves which of them is the faster one.
+What else they differ in (a price, memory) is exact and is for the reader to weigh; where no objective depends on the
+time, no members are tied. Two errors are taken as independent. What is wrong for all designs of a study alike, as
+much of an error is, changes no order; so a tie says that the order is not proven, not that it is a toss-up (`dse
+validate` measures how often predictions order two designs right).
 
 An interval of the time is one of every objective that goes with a power of it (`OF_TIME`); other objectives are
-compared by value. Nothing is known (None) of a front with a member whose result has no interval, where an objective
+exact. Nothing is known (None) of a front with a member whose result has no interval, where an objective
 depends on the time.
 """
 
@@ -47,21 +42,19 @@ OF_TIME = {
 
 def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[int, tuple[int, ...]] | None:
     """Member -> the members it is tied with, by trial number in the order of the front; None where it is not known."""
-    timed = any(objective.name in OF_TIME for objective in objectives)
-    spread = {trial.number: stretch(trial) for trial in front}
-    if timed and any(known is None for known in spread.values()):
+    timed = [objective for objective in objectives if objective.name in OF_TIME]
+    spread = [stretch(trial) for trial in front]
+    if timed and None in spread:
         return None
-    won = np.zeros((len(front), len(front)), dtype=bool)  # [a, b]: a is told to be better than b in an objective
-    for objective in objectives:
-        value = np.array([trial.values[objective.name] for trial in front])
-        ends = np.array([_interval(objective, trial, spread[trial.number]) for trial in front]).reshape(-1, 2)
-        better = objective.sign * (value[None, :] - value[:, None]) > 0
-        apart = (ends[:, None, 1] < ends[None, :, 0]) | (ends[None, :, 1] < ends[:, None, 0])
-        won |= better & (apart if objective.name in OF_TIME else True)
-    numbers = [trial.number for trial in front]
+    overlap = np.full((len(front), len(front)), bool(timed))
+    np.fill_diagonal(overlap, False)
+    for objective in timed:
+        ends = np.array([_interval(objective, trial, known) for trial, known in zip(front, spread, strict=True)])
+        low, high = ends.reshape(-1, 2).T
+        overlap &= (low[:, None] <= high[None, :]) & (low[None, :] <= high[:, None])
     return {
-        number: tuple(numbers[other] for other in np.flatnonzero(~won[row]) if other != row)
-        for row, number in enumerate(numbers)
+        trial.number: tuple(front[other].number for other in np.flatnonzero(row).tolist())
+        for trial, row in zip(front, overlap, strict=True)
     }
 
 
@@ -76,7 +69,7 @@ def stretch(trial: TrialRecord) -> tuple[float, float] | None:
 
 
 def _interval(objective: Objective, trial: TrialRecord, known: tuple[float, float] | None) -> tuple[float, float]:
-    """Least and most that an objective may be, in its own direction."""
-    value, power = trial.values[objective.name], OF_TIME.get(objective.name, 0)
+    """Least and most that an objective of `OF_TIME` may be."""
+    value, power = trial.values[objective.name], OF_TIME[objective.name]
     ends = sorted(value * end**power for end in known or (1.0, 1.0))
     return ends[0], ends[-1]

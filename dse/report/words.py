@@ -76,7 +76,4 @@ def ties_note(summary: Summary) -> str:
     if not tied:
         return ""
     some = f"{number(tied)} of {number(len(summary.front))} designs"
-    return (
-        f"Ties ({some}): others of the front may be as good in everything, because all that a design is better in lies "
-        "within the intervals of the predicted times."
-    )
+    return f"Ties ({some}): the intervals of their times overlap, so which of them is the faster one is not proven."

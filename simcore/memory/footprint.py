@@ -3,18 +3,22 @@
 Model states of P parameters per NPU of the tensor-pipeline shard, data parallel d (Rajbhandari et al. 2020, Figure 1),
 fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
 Parameters of all but routed experts are sharded over data x context, those of experts over data x context / expert.
-Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule.
+Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
+different amounts, the most at any time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
+from simcore.schedule.base import WEIGHTS
 from simcore.spec import BYTES
 from simcore.workload.data_parallel import MASTER_BYTES
 from simcore.workload_spec import InferenceWorkload
@@ -55,8 +59,7 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     dense = model_states(own, design.copies, p.zero, weight, gradient)
     routed = model_states(experts, design.copies // p.expert, p.zero, weight, gradient)
-    flying = SCHEDULES[program.schedule].in_flight(stage, program.stages, program.microbatches, program.chunks)
-    activations = sum(count * part.activations for count, part in zip(flying, parts, strict=True))
+    activations = _kept(program, stage, parts)
     working = max(part.working for part in parts)
     weights = dense.weights + routed.weights + sum(part.resident for part in parts)
     gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
@@ -67,6 +70,17 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
         activations=activations,
         peak=weights + gradients + optimizer + activations + working,
     )
+
+
+def _kept(program: Program, stage: int, parts: list[Part]) -> float:
+    """Bytes that all microbatches in flight keep, at the moment when it is most."""
+    schedule, sizes = SCHEDULES[program.schedule], (program.stages, program.microbatches, program.chunks)
+    each = [part.activations for part in parts]
+    if len(set(each)) > 1:  # which chunks are in flight matters, not only how many: follow the blocks of the stage
+        codes = schedule.order(*sizes)[stage]
+        kept = np.array(each)[codes >> 1 & WEIGHTS - 1]
+        return float(np.where(codes & 1, -kept, kept).cumsum().max())
+    return sum(count * size for count, size in zip(schedule.in_flight(stage, *sizes), each, strict=True))
 
 
 def footprint(design: Design, program: Program) -> Memory:

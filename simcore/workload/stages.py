@@ -1,4 +1,9 @@
-"""Which layers are on which virtual stage: even, or with given numbers on the first and the last stage."""
+"""Which layers are on which virtual stage: even, or with given numbers on the first and the last stage.
+
+With several chunks a stage, what a given number lacks of an even share is lacking at the ends of the model: in the
+first chunk of the first stage, the last chunk of the last one. So Megatron-core places layers that count the embedding
+and the loss as one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, whose ends have no layer of their own).
+"""
 
 from __future__ import annotations
 
@@ -19,13 +24,22 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     return [base + (stage < more) for stage in range(virtual_stages)]
 
 
+def end_layers(total: int, chunks: int) -> list[int]:
+    """Layers of each chunk of the first stage, which has `total`: as many in all but the first one, which has the rest.
+
+    The rest is below 0 where no even share of `chunks` comes near `total` (see `check`). The last stage mirrors it.
+    """
+    each = -(-total // chunks)
+    return [total - each * (chunks - 1), *[each] * (chunks - 1)]
+
+
 def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
     """Layers of each virtual stage, `[pipeline x interleave]`, virtual stage k = chunk x pipeline + stage."""
     given = {}
     if p.first_stage_layers is not None:
-        given[0] = part_layers(p.first_stage_layers, p.interleave)
+        given[0] = end_layers(p.first_stage_layers, p.interleave)
     if p.last_stage_layers is not None:
-        given[p.pipeline - 1] = part_layers(p.last_stage_layers, p.interleave)
+        given[p.pipeline - 1] = end_layers(p.last_stage_layers, p.interleave)[::-1]
     open_stages = p.pipeline - len(given)
     left = model.layers - sum(sum(counts) for counts in given.values())
     others = iter(part_layers(left, open_stages * p.interleave) if open_stages else [])

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 
 import astra_cases  # noqa: E402  # the measured cases live with their tests
 from measured_section import measured_section  # noqa: E402  # beside this file
+from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
@@ -64,6 +65,7 @@ def main() -> None:
         *link_section(),
         *nccl_section(),
         *measured_section(),
+        *memory_section(),
         f"## Calibration\n\n{CALIBRATION}{_kept(CALIBRATION)}{CALIBRATION}\n",
         f"## Two engines, long run\n\n{KEPT}{_kept(KEPT)}{KEPT}\n",
     ]

@@ -350,3 +350,32 @@ def test_ctrl_c_ends_with_130_saves_what_was_evaluated_and_can_be_resumed(
     assert 8 <= json.loads((tmp_path / "run" / "pareto.json").read_text())["evaluated"] < 24
     resumed(tmp_path, monkeypatch)
     assert (tmp_path / "run" / "trials.csv").read_bytes() == (finished / "trials.csv").read_bytes()
+
+
+IMPOSSIBLE = """
+workload: {model: llama3-8b, global_batch: 30}
+parallelism: {degrees: {product: 64, of: [tensor, pipeline, data]}, microbatch: 7}
+cluster: {npu: h100-80gb, fabric: dgx-h100, npus: 64}
+objectives: {minimize: [iteration_time, cost.total]}
+"""
+
+
+@pytest.mark.parametrize("sampler", ["exact", "random"])
+def test_a_space_without_a_valid_design_is_bad_input_and_says_which_rules_rule_it_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sampler: str
+) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(IMPOSSIBLE)
+    assert main(["optimize", str(path), "--sampler", sampler, "--trials", "60", "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "break 'microbatches fill the batch', such as: parallelism.microbatch: expected data x microbatch" in said
+
+
+@pytest.mark.parametrize("sampler", ["exact", "random"])
+def test_a_space_of_valid_designs_that_all_break_a_constraint_is_a_failed_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sampler: str
+) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(IMPOSSIBLE.replace("30", "64").replace(", microbatch: 7", "") + "constraints: [npus <= 8]\n")
+    assert main(["optimize", str(path), "--sampler", sampler, "--trials", "60", "--out", str(tmp_path / "run")]) == 1
+    assert "break 'npus <= 8'" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +15,16 @@ from dse.calibrate.baseline import regressed
 from dse.calibrate.fit import read, with_values
 from dse.calibrate.interval import intervals
 from dse.cli import main
+from dse.device import device
 from dse.measured import Measured, read_measured
-from simcore.load import design_from
+from simcore.document import dump_document
+from simcore.load import design_from, load_design
 from simcore.problem import InputError
 from simcore.simulate import simulate
 from simcore.spec import Curve, preset
 
 DATA = Path(__file__).parent / "data"
+B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"
 
 
 @pytest.fixture(scope="module")
@@ -75,22 +79,104 @@ def test_the_command_writes_a_curve_that_a_design_can_use(
 ) -> None:
     out = tmp_path / "mine.yaml"
     table = str(DATA / "a100_single_node_part.csv")
-    assert main(["calibrate", table, "--fit", "launch", "--out", str(out)]) == 0
+    assert main(["calibrate", "a100-80gb", table, "--fit", "launch", "--out", str(out)]) == 0
     assert "leave job out" in capsys.readouterr().out
-    from simcore.document import read_document
 
     document = rows[0].design.document()
-    entry = read_document(out).data["mine"]
-    document["cluster"]["npu"] = {"base": "a100-80gb", "curve": entry}
-    result = simulate(design_from(document))
+    document["cluster"]["npu"] = "mine.yaml"
+    (tmp_path / "design.yaml").write_text(dump_document(document))
+    design = load_design(tmp_path / "design.yaml")
+    assert design.cluster.npu.curve != curve()
+    assert design.cluster.npu.name == "a100-80gb"  # the price list knows it by this name
+    result = simulate(design)
     low, high = result.iteration_time_interval_s or (0.0, 0.0)
     assert low < high
-    assert entry["interval"].keys() == {"node", "nodes"}
+    document["cluster"]["npu"] = {"choice": ["a100-80gb", "mine.yaml"]}
+    space = {**document, "objectives": {"minimize": ["iteration_time"]}}
+    (tmp_path / "space.yaml").write_text(dump_document(space))
+    assert main(["space", str(tmp_path / "space.yaml"), "--count"]) == 0
+    capsys.readouterr()
+
+    assert main(["validate", table, "--device", str(out), "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["per_row"][0]["predicted_s"]
+    row = read_measured(table, design.cluster.npu)[0]
+    assert first == simulate(row.design).iteration_time_s
+    again = tmp_path / "again.yaml"  # a device file can be calibrated on
+    assert main(["calibrate", str(out), table, "--fit", "memory", "--out", str(again)]) == 0
+    assert device(str(again))[0].curve.launch == design.cluster.npu.curve.launch  # type: ignore[union-attr]
+
+
+def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = [str(DATA / "a100_single_node_part.csv"), str(B200)]
+    alone, both = tmp_path / "alone.yaml", tmp_path / "both.yaml"
+    assert main(["calibrate", "b200", tables[1], "--fit", "launch", "--out", str(alone)]) == 0
+    assert "leave device out" not in capsys.readouterr().out
+    assert main(["calibrate", "b200", *tables, "--fit", "launch", "--out", str(both), "--baseline"]) == 0
+    said = capsys.readouterr()
+    assert "leave device out" in said.out
+    assert "rows of other devices not fitted" in said.err
+    assert device(str(alone))[0].curve.launch == device(str(both))[0].curve.launch  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["table.csv", "table.csv", "--out", "x.yaml"], "expected an NPU of the catalogue, or a .yaml file with one"),
+        (["a100-80g", "table.csv", "--out", "x.yaml"], "did you mean 'a100-80gb'?"),
+        (["bad.yaml", "table.csv", "--out", "x.yaml"], "line 2: DEVICE.curvy"),
+        (["a100-80gb", "table.csv", "--out", "x.csv"], "--out: expected a .yaml file"),
+        (["a100-80gb", "table.csv", "--out", "nowhere/x.yaml"], "--out: expected a file in a folder that exists"),
+        (
+            ["b200", "table.csv", "--out", "x.yaml"],
+            "table.csv: 1 problem\n  document: expected at least 12 rows of b200",
+        ),
+        (["v100-32gb", "v.csv", "--out", "x.yaml"], "a curve to start from, got 'v100-32gb'"),
+    ],
+)
+def test_a_call_that_is_none_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DATA / "a100_single_node_part.csv").read_text()
+    Path("table.csv").write_text(text)
+    Path("v.csv").write_text(text.replace("a100-80gb", "v100-32gb"))
+    Path("bad.yaml").write_text("base: a100-80gb\ncurvy: 3\n")
+    assert main(["calibrate", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("mine.yaml", "base: a100-80g\n", "did you mean 'a100-80gb'?"),
+        ("mine.yaml", "[1, 2]\n", "in 'mine.yaml'"),
+        ("../mine.yaml", "base: a100-80gb\n", "outside its folder"),
+        ("other.yaml", "base: a100-80gb\n", "which is not there"),
+    ],
+)
+def test_a_device_file_that_is_none_is_refused_where_a_design_names_it(
+    tmp_path: Path, rows: Sequence[Measured], name: str, text: str, said: str
+) -> None:
+    (tmp_path / "mine.yaml").write_text(text)
+    document = rows[0].design.document()
+    document["cluster"]["npu"] = name
+    (tmp_path / "design.yaml").write_text(dump_document(document))
+    with pytest.raises(InputError, match="npu") as caught:
+        load_design(tmp_path / "design.yaml")
+    assert said in str(caught.value)
 
 
 def test_parameters_that_do_not_exist_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = str(DATA / "a100_single_node_part.csv")
-    assert main(["calibrate", table, "--fit", "limt,memory,memory", "--out", str(tmp_path / "x")]) == 2
+    assert (
+        main(["calibrate", "a100-80gb", table, "--fit", "limt,memory,memory", "--out", str(tmp_path / "x.yaml")]) == 2
+    )
     message = capsys.readouterr().err
     assert "did you mean 'limit'" in message
     assert "each parameter once" in message

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
 from dse.cli import main
-from dse.measured import read_measured
+from dse.measured import read_measured, read_tables
 from dse.validate import Prediction, accuracy, by_job, pairwise_order, predict, regret
 from simcore.design import TransformerWorkload
 from simcore.problem import InputError
+from simcore.spec import Npu, preset
 
 DATA = Path(__file__).parent / "data"
+H100: Npu = preset("npus", "h100-80gb")
 B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"
 
 
@@ -85,7 +88,7 @@ def test_every_problem_of_a_table_is_reported_with_its_line_and_column(tmp_path:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("device,colour\n", "colour: expected a known column"),
+        ("device,measured_sec\n", "measured_sec: expected a known column, .* did you mean 'measured_s'"),
         ("", "this column"),
         ("\x00", "expected"),
         ((DATA / "megatron_recompute.csv").read_text().splitlines()[0], "a header alone"),
@@ -102,7 +105,8 @@ def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]
     assert main(["validate", str(DATA / "megatron_recompute.csv"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "per_row"]
-    assert list(document) == keys
+    assert list(document) == [*keys, "software", "ignored_columns"]
+    assert document["software"] == {"megatron-deepspeed": {"given": 0, "assumed": 8}}
     assert document["rows"] == len(document["per_row"]) == 8
     assert list(document["per_row"][0]) == ["case", "measured_s", "predicted_s", "error_pct"]
     mean = sum(abs(row["error_pct"]) for row in document["per_row"]) / 8
@@ -120,5 +124,137 @@ def test_the_command_prints_a_table_and_refuses_a_bad_one(tmp_path: Path, capsys
 
 def test_another_device_may_stand_for_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
     table = DATA / "megatron_recompute.csv"
-    slow, fast = (next(iter(predict(read_measured(table, device)))).predicted for device in (None, "h100-80gb"))
+    slow, fast = (next(iter(predict(read_measured(table, npu)))).predicted for npu in (None, H100))
     assert fast < slow
+
+
+def rewritten(tmp_path: Path, source_table: Path, **cells: str | None) -> Path:
+    """The table with columns changed or added, or left out (None)."""
+    with source_table.open(newline="") as stream:
+        rows = [{**row, **cells} for row in csv.DictReader(stream)]
+    columns = [name for name in rows[0] if cells.get(name, "") is not None]
+    out = tmp_path / "rewritten.csv"
+    with out.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return out
+
+
+@pytest.mark.parametrize("cell", ["", None])
+def test_a_devices_software_does_not_depend_on_a_column_that_says_nothing(tmp_path: Path, cell: str | None) -> None:
+    given, blank = (read_measured(table) for table in (B200, rewritten(tmp_path, B200, gradient_precision=cell)))
+    assert [row.design for row in blank] == [row.design for row in given]
+    assert {(row.software, row.assumed) for row in blank} == {("megatron-core", True)}
+
+
+def test_gradients_in_fp32_do_not_switch_flash_attention_on(tmp_path: Path) -> None:
+    rows = read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", gradient_precision="fp32"))
+    assert not any(row.design.parallelism.flash_attention for row in rows)
+    assert accuracy(list(predict(rows))).mape < 0.06
+    fused = read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", software="megatron-core"))
+    assert all(row.design.parallelism.flash_attention and not row.assumed for row in fused)
+
+
+def test_a_newer_device_in_place_of_the_tables_runs_the_software_of_its_time() -> None:
+    rows = read_measured(DATA / "megatron_recompute.csv", H100)
+    assert {row.software for row in rows} == {"megatron-core"}
+
+
+@pytest.mark.parametrize(("tensor", "form"), [(4, "all_to_all"), (8, "ring")])
+def test_context_parallelism_takes_the_form_that_the_heads_allow(tmp_path: Path, tensor: int, form: str) -> None:
+    cells = {"model": "llama3-8b", "layers": "4", "npus": str(2 * tensor), "global_batch": "8", "microbatch": "1"}
+    cells |= {"tensor": str(tensor), "pipeline": "1", "data": "1", "context": "2", "expert": "1"}
+    for row in read_measured(rewritten(tmp_path, B200, **cells)):
+        assert row.design.parallelism.context_communication == form
+
+
+@pytest.mark.parametrize(
+    ("layers", "pipeline", "interleave", "ends"),
+    [
+        (126, 16, 8, (7, 7)),
+        (126, 8, 8, (15, 15)),
+        (127, 8, 8, (None, 15)),
+        (126, 16, 1, (7, 7)),
+        (126, 7, 2, (None, None)),
+    ],
+)
+def test_layers_that_do_not_divide_count_the_embedding_and_the_loss(
+    tmp_path: Path, layers: int, pipeline: int, interleave: int, ends: tuple[int | None, int | None]
+) -> None:
+    cells = {"device": "h100-80gb", "fabric": "dgx-h100", "model": "llama3-405b", "layers": layers}
+    cells |= {
+        "npus": 8 * pipeline,
+        "tensor": 8,
+        "context": 1,
+        "pipeline": pipeline,
+        "data": 1,
+        "expert": 1,
+        "interleave": interleave,
+        "microbatch": 1,
+    }
+    table = rewritten(tmp_path, B200, global_batch=str(pipeline), **{key: str(value) for key, value in cells.items()})
+    for row in read_measured(table):
+        p = row.design.parallelism
+        assert (p.first_stage_layers, p.last_stage_layers) == ends
+
+
+def test_cells_that_can_only_mean_one_thing_are_read_as_it(tmp_path: Path) -> None:
+    plain = read_measured(B200)
+    for yes in ("1", "True", "yes", "TRUE"):
+        said = {"sequence_parallel": yes, "interleave": "", "recompute": "", "zero": "1.0"}
+        assert [row.design for row in read_measured(rewritten(tmp_path, B200, **said))] == [r.design for r in plain]
+    left_out = read_measured(rewritten(tmp_path, B200, interleave=None, recompute=None, seq="4096.0"))
+    assert [row.design.parallelism.recompute for row in left_out] == ["none"] * len(plain)
+    table = rewritten(tmp_path, DATA / "megatron_recompute.csv", pipeline="1", tensor="8", npus="8", data="1", zero="")
+    assert {row.design.parallelism.interleave for row in read_measured(table)} == {1}
+
+
+def test_a_device_without_fp16_trains_in_bf16(tmp_path: Path) -> None:
+    cells = {"device": "tpu-v4", "fabric": "tpu-v4-pod", "pipeline": "1", "data": "1", "tensor": "8", "npus": "8"}
+    rows = read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", interleave="1", **cells))
+    assert {row.design.workload.precision for row in rows} == {"bf16"}  # type: ignore[union-attr]
+
+
+def test_columns_of_no_meaning_are_ignored_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = rewritten(tmp_path, DATA / "megatron_recompute.csv", source="a paper", year="2022")
+    assert main(["validate", str(table), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ignored_columns"] == ["source", "year"]
+    assert main(["validate", str(table)]) == 0
+    assert "ignored columns: source, year" in capsys.readouterr().out
+    for slip in ("gradient_precison", "Zero", "seq_parallel"):
+        with pytest.raises(InputError, match=f"{slip}: expected a known column"):
+            read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", **{slip: "1"}))
+
+
+def test_a_wrong_cell_does_not_hide_what_is_wrong_with_the_row_whatever_it_says(tmp_path: Path) -> None:
+    cells = {"measured_s": "-1", "recompute": "some", "heads": "7", "tensor": "8"}
+    with pytest.raises(InputError) as caught:
+        read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", **cells))
+    text = str(caught.value)
+    assert "line 2: measured_s" in text
+    assert "line 2: recompute" in text
+    assert "line 2: parallelism.tensor: expected a degree that divides the attention heads (7), got 8" in text
+
+
+def test_what_follows_from_a_wrong_cell_alone_is_not_told(tmp_path: Path) -> None:
+    for column in ("tensor", "npus", "layers", "hidden", "heads", "device", "fabric", "global_batch", "microbatch"):
+        with pytest.raises(InputError) as caught:
+            read_measured(rewritten(tmp_path, DATA / "megatron_recompute.csv", **{column: "x"}))
+        assert {problem.path for problem in caught.value.problems} == {(column,)}
+
+
+@pytest.mark.parametrize("arguments", [["validate"], ["calibrate", "a100-80gb", "--out", "x.yaml"]])
+def test_a_table_that_cannot_be_read_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "nowhere.csv"]) == 2
+    assert "nowhere.csv: 1 problem" in capsys.readouterr().err
+
+
+def test_the_problems_of_all_tables_are_told_at_once(tmp_path: Path) -> None:
+    names = []
+    for name in ("one.csv", "two.csv"):
+        names.append(tmp_path / name)
+        names[-1].write_bytes(rewritten(tmp_path, B200, seq="0").read_bytes())
+    with pytest.raises(InputError) as caught:
+        read_tables(names)
+    assert all(f"{name}: 22 problems" in str(caught.value) for name in names)

@@ -193,6 +193,11 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     microbatch = draw(st.sampled_from([1, 2]))
     rounds = draw(st.integers(1, 3))
     microbatches = rounds * pipeline if interleave > 1 else draw(st.integers(1, 8))
+    layers = draw(st.sampled_from([8, 16]))
+    ends = {}
+    if interleave > 1 and draw(st.booleans()):  # the embedding and the loss count as layers
+        ends = {"first_stage_layers": layers // pipeline - 1, "last_stage_layers": layers // pipeline - 1}
+        layers -= 2
     dimensions, algorithms = draw(networks(sizes))
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
@@ -203,7 +208,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
             "workload": {
                 "model": {
                     **({"mixture_of_experts": moe} if experts else {}),
-                    **model(layers=draw(st.sampled_from([8, 16])), heads=16),
+                    **model(layers=layers, heads=16),
                     "gated": gated,
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
@@ -227,6 +232,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "microbatch": microbatch,
                 "schedule": schedule,
                 "interleave": interleave,
+                **ends,
                 "recompute": draw(st.sampled_from(["none", "selective", "full"])),
                 "sequence_parallel": sequence_parallel,
                 "bucket": draw(st.sampled_from(["1 kB", "5 MB", "25 MB"])),

@@ -147,7 +147,7 @@ def workload(**more: Any) -> dict[str, Any]:
         (
             training({"pipeline": 4, "interleave": 2}, [NODE], workload=workload(layers=12)),
             "parallelism.interleave: expected pipeline x interleave that divides the layers (12), got 8; "
-            "choose a divisor of 12",
+            "choose a divisor of 12, or give first_stage_layers or last_stage_layers",
         ),
         (
             training({}, [NODE], workload={**workload(sequence_length=128), "sequence_length": 256}),
@@ -264,6 +264,21 @@ LATENT = {"kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v
             training({"pipeline": 2, "first_stage_layers": 2, "last_stage_layers": 2}, [NODE]),
             "parallelism.first_stage_layers: expected what leaves 0 of 8 layers to the other stages, got 4 left; "
             "choose other numbers of layers",
+        ),
+        (
+            training({"pipeline": 2, "interleave": 4, "last_stage_layers": 2}, [NODE], workload=workload(layers=10)),
+            "parallelism.last_stage_layers: expected 4 chunks of 1, or up to 1 fewer at the model's end, "
+            "got 2; choose 3 to 4 layers",
+        ),
+        (
+            training({"pipeline": 4, "interleave": 2, "first_stage_layers": 3}, [NODE], workload=workload(layers=16)),
+            "parallelism.first_stage_layers: expected what leaves a multiple of 6 layers to the chunks of the other "
+            "stages, got 13 left; choose other numbers of layers",
+        ),
+        (
+            training({"pipeline": 2, "interleave": 3}, [NODE]),
+            "parallelism.interleave: expected pipeline x interleave that divides the layers (8), got 6; choose a "
+            "divisor of 8, or give first_stage_layers or last_stage_layers",
         ),
         (
             training({"recompute_layers": 2}, [NODE]),

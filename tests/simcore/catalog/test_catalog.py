@@ -18,7 +18,7 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
     entry = catalog.entry(section, name)
     assert entry["name"] == name
     if section in ("npus", "prices", "curves"):
-        numbers = set(entry) - {"name", "sources", "free_npus"}
+        numbers = set(entry) - {"name", "sources", "free_npus", "calibrated_on"}
         assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
         assert all(entry["sources"].values())
     else:
@@ -88,7 +88,16 @@ def test_a_preset_is_the_same_object_at_every_call() -> None:
 
 
 def test_a_pod_is_a_torus_and_a_wafer_a_mesh() -> None:
-    assert [d["size"] for d in fabric_dimensions("tpu-v4-pod", 4096)] == [4, 4, 256]
+    for npus, sizes in (
+        (4096, [16, 16, 16]),
+        (1024, [8, 8, 16]),
+        (96, [4, 4, 6]),
+        (8, [2, 2, 2]),
+        (14, [2, 7]),
+        (7, [7]),
+    ):
+        assert [d["size"] for d in fabric_dimensions("tpu-v4-pod", npus)] == sizes
+    assert [d["size"] for d in fabric_dimensions("tpu-v4-pod", 1)] == [1]
     assert [d["size"] for d in fabric_dimensions("wafer-5x4", 20)] == [5, 4]
     with pytest.raises(ValueError, match="at most 20 NPUs"):
         fabric_dimensions("wafer-5x4", 40)

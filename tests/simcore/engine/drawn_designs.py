@@ -157,6 +157,12 @@ def uneven_stages(draw: st.DrawFn, pipeline: int, interleave: int) -> Document:
     return {f"{which}_stage_layers": interleave * draw(st.integers(1, 2)) for which in chosen}
 
 
+def ends_as_layers(draw: st.DrawFn, stage: int) -> Document:
+    """Numbers of layers of the first and the last of interleaved stages of `stage`: the embedding, the loss count."""
+    chosen = draw(st.sampled_from([["first"], ["last"], ["first", "last"]]))
+    return {f"{which}_stage_layers": stage - 1 for which in chosen}
+
+
 @st.composite
 def trainings(
     draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4, zero: int = 3, context: int = 1
@@ -173,6 +179,10 @@ def trainings(
     layers = p * interleave * draw(st.sampled_from([1, 2, 3, 9]))
     if interleave == 1:
         layers += draw(st.integers(0, 2))
+    ends = uneven_stages(draw, p, interleave)
+    if interleave > 1 and not ends and draw(st.booleans()):
+        ends = ends_as_layers(draw, layers // p)
+        layers -= len(ends)
     sequence_parallel, recompute = draw(st.booleans()), draw(st.sampled_from(["none", "selective", "full"]))
     shape = draw(shapes_of_models(layers))
     experts = [e for e in range(1, c * d + 1) if c * d % e == 0] if "mixture_of_experts" in shape else [1]
@@ -189,7 +199,7 @@ def trainings(
         "sequence_parallel": sequence_parallel,
         "bucket": draw(st.sampled_from(["1 B", "50 KB", "200 KB", "25 MB"])),
         **switches(draw, sequence_parallel, recompute),
-        **uneven_stages(draw, p, interleave),
+        **ends,
     }
     model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500, **shape}
     return design(

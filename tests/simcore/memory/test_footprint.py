@@ -15,6 +15,8 @@ from simcore.design import Design
 from simcore.load import design_from
 from simcore.memory.footprint import footprint, model_states, stage_memory
 from simcore.program import Program
+from simcore.schedule import SCHEDULES
+from simcore.schedule.base import WEIGHTS
 from simcore.simulate import simulate
 from simcore.workload import transformer_program
 
@@ -181,3 +183,21 @@ def test_recomputation_orders_activations_full_below_selective_below_none() -> N
 def test_a_larger_microbatch_keeps_proportionally_more() -> None:
     one, two = (activations({"pipeline": 4, "microbatch": b}) for b in (1, 2))
     assert two == pytest.approx(2 * one)
+
+
+@given(trainings())
+def test_activations_are_the_most_that_the_blocks_of_any_stage_keep(design: Design) -> None:
+    """The order of the schedule, block by block: a forward keeps its chunk's activations until its last backward."""
+    program = transformer_program(design)
+    p, m, v = program.stages, program.microbatches, program.chunks
+    for stage, row in enumerate(SCHEDULES[program.schedule].order(p, m, v).tolist()):
+        now = most = 0.0
+        for code in row:
+            chunk, weights = code >> 1 & (WEIGHTS - 1), code >> 1 & WEIGHTS
+            kept = program.parts[program.part_of[chunk * p + stage]].activations
+            if not code & 1:
+                now += kept
+            elif weights or program.schedule != "zero_bubble":
+                now -= kept
+            most = max(most, now)
+        assert stage_memory(design, program, stage).activations == pytest.approx(most)

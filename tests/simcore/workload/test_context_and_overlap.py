@@ -157,6 +157,26 @@ def test_uneven_stages_hold_the_layers_they_are_given() -> None:
     assert counts == [1, 3, 3, 1]
 
 
+@pytest.mark.parametrize(
+    ("layers", "expected"), [(14, [1, 2, 2, 2, 2, 2, 2, 1]), (6, [0, 1, 1, 1, 1, 1, 1, 0]), (22, [2, *[3] * 6, 2])]
+)
+def test_interleaved_stages_lack_layers_at_the_ends_of_the_model(layers: int, expected: list[int]) -> None:
+    ends = {"first_stage_layers": sum(expected[::4]), "last_stage_layers": sum(expected[3::4])}
+    design = one({"pipeline": 4, "interleave": 2, **ends}, 4, model=model(layers=layers), global_batch=8)
+    program = transformer_program(design)
+    counts = [
+        sum(segment.repeat for segment in program.parts[program.part_of[k]].forward if segment.name == "layer")
+        for k in range(8)
+    ]
+    assert counts == expected
+    whole = transformer_program(one({}, 1, model=model(layers=layers), global_batch=8)).parts[0]
+    table = program.parts[program.part_of[0]].parameters - counts[0] * (
+        program.parts[program.part_of[1]].parameters / counts[1]
+    )
+    tied = sum(program.parts[k].parameters for k in program.part_of) - whole.parameters
+    assert 0 < tied <= table  # the output matrix is the embedding's where both are on one NPU
+
+
 def test_eight_bit_precision_halves_the_inputs_of_products_and_nothing_else() -> None:
     npu = {"peak": {"fp8": "2000 TFLOP/s", "bf16": "1000 TFLOP/s"}}
 
