@@ -14,6 +14,9 @@ from dse.npus import ProductOfNpus, following, npus_of, sizes_of
 from simcore.problem import Path, dotted
 from simcore.quantity import SI, write
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types of what stands in a template as it does in a document: most of it."""
+_DRAWN = (Choice, Range, PowersOfTwo)
 Keep = Callable[[Path], bool]
 """Whether the hole at a path of the document is left for later."""
 
@@ -141,12 +144,14 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
         return _fill_mapping(template, path, source, name, draw, filled, late)
     if isinstance(template, list):
         return [
-            _fill(inner, (*path, i), (*source, i), f"{name}[{i}]", draw, filled, late)
+            inner
+            if type(inner) in _PLAIN
+            else _fill(inner, (*path, i), (*source, i), f"{name}[{i}]", draw, filled, late)
             for i, inner in enumerate(template)
         ]
-    if filled.keep is not None and isinstance(template, Choice | Range | PowersOfTwo) and filled.keep(path):
+    if filled.keep is not None and isinstance(template, _DRAWN) and filled.keep(path):
         return template
-    if isinstance(template, Choice | Range | PowersOfTwo):
+    if isinstance(template, _DRAWN):
         _place(draw, template, (path,))
     if isinstance(template, Choice):
         index = template.fill(draw, name)
@@ -155,7 +160,7 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
         filled.origins[path] = (*source, "choice", index)
         filled.params[dotted(path)] = label(chosen, index)
         return _fill(chosen, path, (*source, "choice", index), f"{name}={index}", draw, filled, late)
-    if isinstance(template, Range | PowersOfTwo):
+    if isinstance(template, (Range, PowersOfTwo)):
         value = template.fill(draw, name)
         filled.params[dotted(path)] = value
         return value
@@ -173,6 +178,9 @@ def _fill_mapping(
     if not path and following(template):
         items.sort(key=lambda item: item[0] != "cluster")  # its size is what the degrees multiply to
     for key, inner in items:
+        if type(inner) in _PLAIN:
+            out[key] = inner
+            continue
         below, inside = (*path, key), f"{name}.{key}" if name else str(key)
         if isinstance(inner, ProductOfNpus):
             inner = _of_npus(inner, filled, (*source, key))
