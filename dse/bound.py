@@ -14,6 +14,7 @@ from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.objective import Objective
 from dse.relax import least_times, time_key
 from dse.screen import cluster_metrics
 from dse.space import Space
@@ -29,9 +30,15 @@ from simcore.workload.counts import forward_flops
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
 
+_OF_SHAPE = frozenset(("npus", "racks", "memory.capacity", "cost.npu", "cost.memory"))
+"""Metrics that all designs of a shape have alike, so that they are bounded on both sides."""
+
 
 def space_bounds(space: Space) -> dict[str, float | None]:
-    """The proven bound of each objective over every design of the space; None where there is none."""
+    """The proven bound of each objective over every design of the space; None where there is none.
+
+    It is on the side that the objective looks to: the least of one to be minimised, the most of another.
+    """
     if space.jobs:
         return _jobs_bounds(space)
     best: dict[str, float | None] = {}
@@ -45,8 +52,8 @@ def space_bounds(space: Space) -> dict[str, float | None]:
                 continue  # no design of this workload on this NPU is feasible
             proven = _proven(design, least)
             for objective in space.objectives:
-                name = objective.name
-                best[name] = _better(name, best, proven.get(name), first=name not in best)
+                name, value = objective.name, _towards(objective, proven)
+                best[name] = _weaker(objective, best[name], value) if name in best else value
     except (InfiniteError, ValueError):
         return dict.fromkeys((objective.name for objective in space.objectives), None)
     return {objective.name: best.get(objective.name) for objective in space.objectives}
@@ -62,14 +69,18 @@ def _jobs_bounds(space: Space) -> dict[str, float | None]:
     return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
-def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:
+def _towards(objective: Objective, proven: Mapping[str, float | None]) -> float | None:
+    """The bound of a shape in the objective's direction: most metrics are bounded in one only."""
+    usual = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
+    known = objective.direction == usual or objective.name in _OF_SHAPE
+    return proven.get(objective.name) if known else None
+
+
+def _weaker(objective: Objective, one: float | None, other: float | None) -> float | None:
     """The weaker of two bounds: one that holds for both."""
-    known = best.get(name)
-    if first:
-        return value
-    if known is None or value is None:
+    if one is None or other is None:
         return None
-    return min(known, value) if METRICS[name].better == "lower" else max(known, value)
+    return min(one, other) if objective.direction == "minimize" else max(one, other)
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
