@@ -266,13 +266,44 @@ def collective_seconds(design: Design, family: Family) -> Matrix:
     return slowest
 
 
+def _utilization(sending: Matrix | float, seconds: Matrix) -> Matrix:
+    with np.errstate(divide="ignore"):
+        share: Matrix = np.minimum(1.0, sending / (seconds * _SAFE))
+    return share
+
+
+def sending_seconds(design: Design, family: Family) -> Matrix:
+    """Time that all bytes of a collective take where every dimension sends at its bandwidth `[networks]` [s].
+
+    Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    if len(placement) > 1:
+        return np.full(len(family.rates), np.inf)
+    (group,) = placement
+    paths, counts = routes(Chunker(family.measured), placement, (workload.collective, group, workload.size))
+    sums = [sum(phase.sent for phase in path) for path in paths]
+    sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
+    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+    whole: Matrix = sent / (family.rates @ slowed)
+    return whole
+
+
 def metric_bounds(
-    design: Design, program: Program | None, memory: Memory | None, seconds: Matrix, cost: Mapping[str, Matrix]
+    design: Design,
+    program: Program | None,
+    memory: Memory | None,
+    seconds: Matrix,
+    cost: Mapping[str, Matrix],
+    sending: Matrix | float = np.inf,
 ) -> dict[str, Matrix | float | None]:
     """The best value of each metric `[networks]`, or one for all, as `simcore.bound.bound` gives it.
 
     `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
-    price list of `design`. A metric without a proven bound is left out.
+    price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
+    A metric without a proven bound is left out.
     """
     npu, npus = design.cluster.npu, design.cluster.npus
     still = energy(design, 0.0, 1.0).power * _SAFE
@@ -290,7 +321,7 @@ def metric_bounds(
         "energy": still * seconds,
         "npus": float(npus),
         "racks": float(racks(design)),
-        "network_utilization": 1.0,
+        "network_utilization": _utilization(sending, seconds),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         **cost,

@@ -201,6 +201,19 @@ def test_a_collective_alone_is_searched_too() -> None:
     assert proof["simulated"] < proof["points"]
 
 
+def test_how_well_a_collective_uses_its_network_is_bounded_too() -> None:
+    document = {
+        "workload": {"collective": {"choice": ["all_reduce", "all_to_all"]}, "size": "1 GB"},
+        "cluster": CLUSTERS[1],
+        "system": SYSTEMS[1],
+        "objectives": {"maximize": ["network_utilization"], "minimize": ["iteration_time", "cost.network"]},
+    }
+    given_space = space(document)
+    front, proof = exact(given_space, 4)
+    assert front == brute_force(given_space)
+    assert proof["cut"]["bound"] > 0.3 * proof["points"]
+
+
 def test_a_continuous_hole_is_refused() -> None:
     document = tiny()
     document["cluster"]["dimensions"][1]["bandwidth"] = {"range": ["10 GB/s", "400 GB/s"]}
