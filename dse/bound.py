@@ -30,7 +30,7 @@ from dse.space import Space
 from simcore.bound import bound_of_any, samples_of
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.cost.running import electricity, per_token
-from simcore.design import Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.load import parse_design
 from simcore.quantity import parse, write
 from simcore.result import METRICS
@@ -50,15 +50,26 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     """
     if space.jobs:
         return _jobs_bounds(space)
+    if isinstance(cluster := space.template["cluster"], Choice):
+        one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
+        each = [space_bounds(replace(space, template=template)) for template in one_by_one]
+        return {objective.name: _weakest(objective, each) for objective in space.objectives}
     try:
         designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
         if len(designs) > MOST_SHAPES:
             return dict.fromkeys(objective.name for objective in space.objectives)
         times = LeastTimes(space)
-        shapes = [_Shape(design, times.of(design)) for design in designs]
+        shapes = [_Shape(design, times.of(design)) for design in designs if _computes(design)]
         return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
     except (InfiniteError, ValueError):
         return dict.fromkeys(objective.name for objective in space.objectives)
+
+
+def _weakest(objective: Objective, each: Sequence[Mapping[str, float | None]]) -> float | None:
+    """The bound that holds wherever one of `each` does."""
+    values = [bounds[objective.name] for bounds in each]
+    known = [objective.sign * value for value in values if value is not None]
+    return objective.sign * min(known) if len(known) == len(values) else None
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
@@ -71,6 +82,12 @@ def _jobs_bounds(space: Space) -> dict[str, float | None]:
     weights = [job.weight for job in space.jobs]
     found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
     return found | aggregate(space.settings.aggregate, known, weights, values)
+
+
+def _computes(design: Design) -> bool:
+    """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
+    workload = design.workload
+    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
 
 
 @dataclass

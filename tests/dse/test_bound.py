@@ -68,6 +68,10 @@ SERVED = {
     "precision": "fp16",
 }
 DOCUMENTS |= {
+    "precision": tiny(workload={**tiny()["workload"], "precision": "bf16"}),  # which a V100 does not compute in
+    "clusters": tiny(
+        cluster={"choice": [{"npu": npu, "dimensions": NODES} for npu in ("a100-80gb", "v100-32gb")]},
+    ),
     "solved": tiny(
         cluster={**SHARED, "bandwidth": {**SHARED["bandwidth"], "solve": True}, "dimensions": OPEN},
         system={"chunks": 4},
