@@ -50,26 +50,23 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     """
     if space.jobs:
         return _jobs_bounds(space)
-    if isinstance(cluster := space.template["cluster"], Choice):
-        one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
-        each = [space_bounds(replace(space, template=template)) for template in one_by_one]
-        return {objective.name: _weakest(objective, each) for objective in space.objectives}
     try:
-        designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
-        if len(designs) > MOST_SHAPES:
-            return dict.fromkeys(objective.name for objective in space.objectives)
-        times = LeastTimes(space)
-        shapes = [_Shape(design, times.of(design)) for design in designs if _computes(design)]
+        shapes = _shapes_of(space)
         return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
     except (InfiniteError, ValueError):
         return dict.fromkeys(objective.name for objective in space.objectives)
 
 
-def _weakest(objective: Objective, each: Sequence[Mapping[str, float | None]]) -> float | None:
-    """The bound that holds wherever one of `each` does."""
-    values = [bounds[objective.name] for bounds in each]
-    known = [objective.sign * value for value in values if value is not None]
-    return objective.sign * min(known) if len(known) == len(values) else None
+def _shapes_of(space: Space) -> list[_Shape]:
+    """The shapes of a space, where they can be enumerated; raises `ValueError` where they are too many."""
+    if isinstance(cluster := space.template["cluster"], Choice):
+        one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
+        return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template))]
+    designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
+    if len(designs) > MOST_SHAPES:
+        raise ValueError(f"more than {MOST_SHAPES:,} shapes")
+    times = LeastTimes(space)
+    return [_Shape(design, times.of(design)) for design in designs if _computes(design)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
