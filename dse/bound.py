@@ -2,22 +2,32 @@
 
 Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
 bandwidth that each dimension can have; time is the least of any job on the best network (`dse.relax`), or, where there
-are too many jobs or the workload is of another kind, that of the model's FLOPs at the peak.
+are too many jobs, that of the model's FLOPs at the peak. The least times of a shape are looked for only as long as it
+promises more than others; a shape whose bounds break a constraint does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
-from dse.relax import least_times, time_key
+from dse.limits import breaks
+from dse.objective import Objective
+from dse.relax import LeastTimes, Search, Times
 from dse.screen import cluster_metrics
+from dse.search.branch import of_job
+from dse.solve import least_share
 from dse.space import Space
-from simcore.bound import bound_of_any
+from simcore.bound import bound_of_any, samples_of
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.cost.running import electricity, per_token
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
@@ -29,32 +39,41 @@ from simcore.workload.counts import forward_flops
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
 
+_OF_SHAPE = frozenset(("npus", "racks", "memory.capacity", "cost.npu", "cost.memory"))
+"""Metrics that all designs of a shape have alike, so that they are bounded on both sides."""
+
 
 def space_bounds(space: Space) -> dict[str, float | None]:
-    """The proven bound of each objective over every design of the space; None where there is none."""
+    """The proven bound of each objective over every design of the space; None where there is none.
+
+    It is on the side that the objective looks to: the least of one to be minimised, the most of another.
+    """
     if space.jobs:
         return _jobs_bounds(space)
-    best: dict[str, float | None] = {}
     try:
-        times = least_times(space)
-        for number, design in enumerate(_shapes(space.template)):
-            if number >= MOST_SHAPES:
-                return dict.fromkeys((objective.name for objective in space.objectives), None)
-            least = times.get(time_key(design))
-            if times and least is None and isinstance(design.workload, TransformerWorkload):
-                continue  # no design of this workload on this NPU is feasible
-            proven = _proven(design, least)
-            for objective in space.objectives:
-                name = objective.name
-                best[name] = _better(name, best, proven.get(name), first=name not in best)
+        shapes = _shapes_of(space)
+        return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
     except (InfiniteError, ValueError):
-        return dict.fromkeys((objective.name for objective in space.objectives), None)
-    return {objective.name: best.get(objective.name) for objective in space.objectives}
+        return dict.fromkeys(objective.name for objective in space.objectives)
+
+
+def _shapes_of(space: Space) -> list[_Shape]:
+    """The shapes of a space, where they can be enumerated; raises `ValueError` where they are too many."""
+    if isinstance(cluster := space.template["cluster"], Choice):
+        one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
+        return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template))]
+    designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
+    if len(designs) > MOST_SHAPES:
+        raise ValueError(f"more than {MOST_SHAPES:,} shapes")
+    times = LeastTimes(space)
+    return [_Shape(design, times.of(design)) for design in designs if _computes(design)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
     """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
-    each = [space_bounds(space.of_job(job)) for job in space.jobs]
+    # What is asked of the aggregate is not asked of each workload.
+    own = tuple(constraint for constraint in space.constraints if of_job(constraint))
+    each = [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs]
     known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
     values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
     weights = [job.weight for job in space.jobs]
@@ -62,14 +81,60 @@ def _jobs_bounds(space: Space) -> dict[str, float | None]:
     return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
-def _better(name: str, best: Mapping[str, float | None], value: float | None, first: bool) -> float | None:
-    """The weaker of two bounds: one that holds for both."""
-    known = best.get(name)
-    if first:
-        return value
-    if known is None or value is None:
+def _computes(design: Design) -> bool:
+    """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
+    workload = design.workload
+    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
+
+
+@dataclass
+class _Shape:
+    """A workload on so many NPUs of a kind, in a network of given sizes and tiers; its bounds by what is known."""
+
+    design: Design
+    """One of its designs, whose network costs least."""
+    search: Search
+    _known: tuple[Times, dict[str, float | None]] | None = None
+
+    @property
+    def bounds(self) -> Mapping[str, float | None] | None:
+        """Its bounds by what the search for its times has found so far; None where no design of it is feasible."""
+        times = self.search.times
+        if times is None:
+            return None
+        if self._known is None or self._known[0] != times:
+            free = bound_of_any(self.design) if self._known is None else self._known[1]
+            self._known = times, _proven(self.design, free, times)
+        return self._known[1]
+
+
+def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> float | None:
+    """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
+    usual = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
+    if objective.direction != usual and objective.name not in _OF_SHAPE:
         return None
-    return min(known, value) if METRICS[name].better == "lower" else max(known, value)
+
+    def promised(shape: _Shape) -> float:
+        """The shape's bound, to be minimised; infinity where none of its designs is feasible."""
+        bounds = shape.bounds
+        if bounds is None or breaks(space.constraints, bounds):
+            return np.inf
+        value = bounds.get(objective.name)
+        return -np.inf if value is None else objective.sign * value
+
+    queue = [(promised(shape), number) for number, shape in enumerate(shapes)]
+    heapify(queue)
+    while queue:
+        before, number = heappop(queue)
+        shape = shapes[number]
+        now = promised(shape)
+        if now == before and (shape.search.done or now == np.inf):
+            return objective.sign * now if np.isfinite(now) else None
+        while now == before and not shape.search.done:
+            shape.search.advance()
+            now = promised(shape)
+        heappush(queue, (now, number))
+    return None
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
@@ -118,51 +183,54 @@ def _least(bandwidth: Any) -> Any:
 def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
     """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
     least = _least(split.budget)
-    step = {"bandwidth": write(split.step, "bandwidth")}
+    step = {"bandwidth": write(least_share(split), "bandwidth")}
     dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
     open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
-    rest = (split.units(least) - len(open_ones)) * split.step
+    whole = parse(least, "bandwidth") if split.solve else split.units(least) * split.step
+    rest = whole - len(open_ones) * least_share(split)
     cheapest = min(open_ones, key=prices.__getitem__)
     own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
     dimensions[cheapest]["bandwidth"] = write(own + max(rest, 0.0), "bandwidth")
     return dimensions
 
 
-def _proven(design: Design, least: float | None) -> dict[str, float | None]:
-    """The bounds of any design of this shape; `least` is the least time that is known of them [s]."""
+def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
+    """The bounds of any design of this shape.
+
+    `free` are those of any design of its workload on its NPUs, `least` the least times that are known [s], by metric.
+    """
     if price_problems(design):
         raise ValueError("a shape without a price")
-    cost = cluster_cost(design)
+    cost, workload = cluster_cost(design), design.workload
+    idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
+    time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
     proven: dict[str, float | None] = {
         **cluster_metrics(design),
+        **{key: least.get(key) for key in ("time_to_first_token", "time_per_output_token")},
         "bubble": 0.0,
         "exposed_communication": 0.0,
         "mfu": 1.0,
         "network_utilization": 1.0,
         "fits": 1.0,
+        "memory.peak": free.get("memory.peak"),
+        "power": idle,
+        "cost.electricity": electricity(design, idle),
     }
-    if not isinstance(design.workload, CollectiveWorkload):
-        free = bound_of_any(design)
-        proven |= {key: free[key] for key in ("iteration_time", "throughput", "memory.peak")}
-        if least is not None and isinstance(design.workload, TransformerWorkload):
-            seconds = max(free["iteration_time"] or 0.0, least)
-            peak = design.cluster.npu.peak[design.workload.precision] * design.cluster.npus
-            proven |= {
-                "iteration_time": seconds,
-                "throughput": design.workload.global_batch * design.workload.sequence / seconds,
-                "mfu": min(1.0, 3 * forward_flops(design.workload) / (seconds * peak)),
-            }
-        throughput, time = proven["throughput"], proven["iteration_time"]
-        proven["perf_per_cost"] = throughput / cost.total if throughput and cost.total else None
-        idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
-        proven |= {"power": idle, "energy": None if time is None else idle * time}
-        proven["cost.electricity"] = electricity(design, idle)
-        if time is not None and throughput is not None:
-            each = per_token(design.cost, design.workload, cost.total, idle * time, time, throughput * time)
-            proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
-            proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
+    if not time:
+        return proven
+    proven |= {"iteration_time": time, "energy": idle * time}
+    samples = samples_of(workload)
+    if samples is not None:
+        each = per_token(design.cost, workload, cost.total, idle * time, time, samples)
+        proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
+        proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
+        throughput = samples / time
+        proven |= {"throughput": throughput, "perf_per_cost": throughput / cost.total if cost.total else None}
+    if isinstance(workload, TransformerWorkload):
+        peak = design.cluster.npu.peak[workload.precision] * design.cluster.npus
+        proven["mfu"] = min(1.0, 3 * forward_flops(workload) / (time * peak))
     return proven

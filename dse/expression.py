@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,6 +69,14 @@ class Expression:
         _collect(self._tree, found)
         return tuple(found)
 
+    @cached_property
+    def limits(self) -> tuple[tuple[Path, float, bool], ...]:
+        """What a condition asks of single paths: (path, number, whether it is the most rather than the least).
+
+        Parts of another form than `path <= number` (or <, >=, >, either way round, joined by `and`) are left out.
+        """
+        return tuple(_limits(self._tree))
+
     def value(self, lookup: Lookup) -> Any:
         """The value; raises `ValueError` for a path without a value, or a division by zero."""
         return self._guarded(_value, lookup)
@@ -106,6 +114,33 @@ def lookup_in(document: Mapping[str, Any]) -> Lookup:
         return value
 
     return look
+
+
+def _limits(node: ast.expr) -> Iterator[tuple[Path, float, bool]]:
+    if isinstance(node, ast.BoolOp):
+        for part in node.values:
+            yield from _limits(part)
+    if not isinstance(node, ast.Compare):
+        return
+    sides = [node.left, *node.comparators]
+    for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+        for one, other, most in ((left, right, (ast.LtE, ast.Lt)), (right, left, (ast.GtE, ast.Gt))):
+            path, number = _path(one), _constant(other)
+            if path is not None and number is not None and isinstance(op, ast.LtE | ast.Lt | ast.GtE | ast.Gt):
+                yield path, number, isinstance(op, most)
+
+
+def _constant(node: ast.expr) -> float | None:
+    """The number of an expression that names no path; None of any other."""
+    named: dict[Path, None] = {}
+    _collect(node, named)
+    if named:
+        return None
+    try:
+        value = _value(node, lookup_in({}))
+    except (ArithmeticError, TypeError):
+        return None  # whoever evaluates the condition says so
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _allowed(node: ast.AST, text: str) -> None:

@@ -1,108 +1,323 @@
-"""The least iteration time over a whole space: a best-first search over jobs, each on the best network there could be.
+"""The least times of a space's designs: a best-first search over jobs, each on the best network there could be.
 
-Every job (workload, degrees, memory savings) that can be and fits has a least compute time: from one layer's time at
-first, from its program when its turn comes. In order of that, jobs get the least time that their collectives add on
-*lifted* networks: each dimension with the most bandwidth that it can have (of a split: the largest budget but one step
-for each other dimension), the least latency, and the best of the space's algorithms and policies. Where a budget is
-split over all dimensions, the best split of it (`dse.bandwidth`) counts. The search ends where no later job's compute
-is below the best of these, or after `MOST_REFINED` jobs. Either way no feasible design of the space is faster than what
-it returns.
+A *shape* (workload, NPU with its memory, number of NPUs) has the jobs (degrees, memory savings) whose degrees multiply
+to its NPUs, and *lifted* networks (`dse.lifted`). Every job that can be and fits has a least compute time: from one
+layer's time at first, from its program when its turn comes. In order of that, jobs get the least time that their
+collectives add on the lifted networks. Where a budget is split over all dimensions, drawn or solved, the best split of
+it (`dse.bandwidth`) counts: the convex relaxation over all splits. The search ends where no later job's compute is
+below the best of these, or after `MOST_REFINED` jobs. Whenever it is left, no feasible design of the shape is faster
+than what it says.
+
+A single collective has no compute. A served model has no gradients, and three times of which each has its own best job:
+there every job is bounded as a complete design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.bandwidth import optimal_split, split_time
-from dse.fill import is_open, template_count
+from dse.fill import template_count
 from dse.geometric import WORST
-from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.lifted import lifted_networks, neutral, whole_budget
+from dse.limits import breaks
+from dse.npus import following
 from dse.objective import Objective
 from dse.search.branch import Brancher, Node, joined, of_job
-from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed, proven_kind, separable
+from dse.search.parts import JOB, Networks, Part, fillings, parsed, tied
 from dse.space import Space
-from simcore.bound_many import Family, Iteration, layers_seconds
+from simcore.bound import bound, bound_served
+from simcore.bound_many import Iteration, collective_bytes, compute_seconds, layers_seconds
 from simcore.check import check
-from simcore.design import Design, TransformerWorkload
-from simcore.once import changed
-from simcore.quantity import parse, write
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.workload import workload_program
+from simcore.workload_spec import InferenceWorkload
 
 MOST_JOBS = 30_000
-"""Jobs of a space that is searched; a larger one keeps the bound of its FLOPs."""
-MOST_NETWORKS = 2_000
-"""Lifted networks that jobs are refined on; with more, jobs count by their compute alone."""
+"""Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
 MOST_REFINED = 40
-"""Jobs whose collectives are bounded, per workload and type of NPU."""
-
+"""Jobs whose collectives are bounded, per shape."""
 TIME = (Objective("iteration_time", "minimize", "s"),)
+SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
+"""The times of a served model."""
+
+Times = Mapping[str, float]
+Key = tuple[str, str, int]
 
 
-def time_key(design: Design) -> tuple[str, str, int]:
-    """What least times are told apart by: workload, NPU with its memory, number of NPUs."""
-    return design.workload.model_dump_json(), *_npu_key(design)
+class LeastTimes:
+    """The searches for the least times of a space's shapes."""
+
+    def __init__(self, space: Space) -> None:
+        self._space, self._template = space, space.template
+        self._known: dict[Key, Search] = {}
+        self._jobs: dict[int, dict[str, list[Job]]] = {}
+        self._layers: dict[str, dict[Hashable, float]] = {}
+        self._tied = tied(space.template)
+        self._brancher = Brancher(TIME, [c for c in space.constraints if of_job(c)])
+
+    def of(self, shape: Design) -> Search:
+        """The search for a shape's least times, as far as it has come."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        if key not in self._known:
+            self._known[key] = self._search(shape, key)
+        return self._known[key]
+
+    def _search(self, shape: Design, key: Key) -> Search:
+        jobs = self._jobs_of(shape, key)
+        transformer = isinstance(shape.workload, TransformerWorkload)
+        mine = [n for n in self._lifted if _npu_key(n.design) == key[1:]] if jobs else []
+        if jobs is None or not (mine or transformer or not jobs):
+            return Unknown()  # what jobs of another kind compute is known on a network only
+        if isinstance(shape.workload, InferenceWorkload):
+            return Served(jobs, mine, self._brancher, self._space)
+        entries = self._of_layers(shape, jobs, mine) if transformer else _of_programs(jobs, mine)
+        return Trained(entries, self._brancher, whole_budget(self._template["cluster"]))
+
+    def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
+        """The jobs of a shape; None where there are too many, or where they follow from the network."""
+        template = None if self._tied else self._job_template(key[2])
+        if self._tied or template_count(template) > MOST_JOBS:
+            return None
+        if key[2] not in self._jobs:
+            by_workload: dict[str, list[Job]] = {}
+            texts: dict[str, str] = {}
+            document = shape.document()
+            for part in fillings(template) if template is not None else ():
+                design = parsed({**document, **part.document})
+                text = repr(part.document["workload"])
+                if text not in texts:
+                    texts[text] = design.workload.model_dump_json()
+                by_workload.setdefault(texts[text], []).append(Job(part, design))
+            self._jobs[key[2]] = by_workload
+        return self._jobs[key[2]].get(key[0], [])
+
+    def _job_template(self, npus: int) -> dict[str, Any] | None:
+        """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
+        template = {key: value for key, value in self._template.items() if key in JOB}
+        degrees = following(template)
+        if degrees is not None:
+            try:
+                product = degrees.of_total(npus)
+            except ValueError:
+                return None
+            template["parallelism"] = {**template["parallelism"], "degrees": product}
+        return template
+
+    @cached_property
+    def _lifted(self) -> list[Networks]:
+        job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
+        return lifted_networks(self._template, job.part.document)
+
+    def _of_layers(self, shape: Design, jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
+        """A transformer's jobs that break no rule, by what one layer takes."""
+        anywhere = neutral(shape)
+        known = self._layers.setdefault(_npu_key(shape)[0], {})
+        for number, job in enumerate(jobs):
+            design = joined(job.design, anywhere.design)
+            if not check(design):
+                yield Entry(layers_seconds(design, known), number, job.part, (anywhere,), tuple(mine))
 
 
-def least_times(space: Space) -> dict[tuple[str, str, int], float]:
-    """The least iteration time of any feasible design [s], by `time_key`; nothing where the space is too large.
+def _of_programs(jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
+    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
+    known: dict[str, float] = {}
+    for number, job in enumerate(jobs):
+        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
+        text = repr(kept)
+        if text not in known:
+            design = joined(job.design, mine[0].design)
+            alone = isinstance(design.workload, CollectiveWorkload) or check(design)
+            known[text] = 0.0 if alone else compute_seconds(design, workload_program(design))
+        yield Entry(known[text], number, job.part, tuple(mine), None)
 
-    Where a workload and an NPU have no entry though others have, no design of theirs is feasible.
-    """
-    template = space.template
-    jobs = {key: value for key, value in template.items() if key in JOB}
-    if space.jobs or not proven_kind(template) or not separable(template) or template_count(jobs) > MOST_JOBS:
+
+_SAME_COMPUTE = ("zero", "bucket")
+"""What changes memory and collectives alone."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A filling of workload and parallelism, and its design on some network."""
+
+    part: Part
+    design: Design
+
+
+class Search(Protocol):
+    """A search for the least times of a shape that can be left at any time."""
+
+    done: bool
+
+    @property
+    def times(self) -> Times | None:
+        """What is proven so far [s], by metric; None where no design of the shape is feasible."""
+        ...
+
+    def advance(self) -> None:
+        """Go on, if it is not done."""
+        ...
+
+
+class Unknown(Search):
+    """Nothing is known."""
+
+    def __init__(self) -> None:
+        self.done = True
+
+    @property
+    def times(self) -> Times | None:
+        """See `Search.times`."""
         return {}
-    lifted = _lifted_networks(template, jobs)
-    brancher = Brancher(TIME, [c for c in space.constraints if of_job(c)])
-    neutral = {key: _neutral(networks.design) for networks in lifted for key in [_npu_key(networks.design)]}
-    queues: dict[tuple[str, str, int], list[_Entry]] = {}
-    seconds: dict[tuple[str, int], dict[Hashable, float]] = {key: {} for key in neutral}
-    for number, job in enumerate(fillings(jobs)):
-        for npu, networks in neutral.items():
-            design = joined(parsed({**networks.parts[0].document, **job.document}), networks.design)
-            if isinstance(design.workload, TransformerWorkload) and not check(design):
-                entry = _Entry(layers_seconds(design, seconds[npu]), number, job, networks)
-                queues.setdefault(time_key(design), []).append(entry)
-    budget = _whole_budget(template["cluster"])
-    found = {key: _first(queue, lifted, brancher, budget) for key, queue in queues.items()}
-    return {key: least for key, least in found.items() if least < np.inf}
+
+    def advance(self) -> None:
+        """See `Search.advance`."""
 
 
-@dataclass(order=True)
-class _Entry:
+class Trained(Search):
+    """The search for the least iteration time of a trained model, or of a collective."""
+
+    def __init__(self, entries: Iterator[Entry], brancher: Brancher, budget: float | None) -> None:
+        self.done = False
+        self._entries, self._brancher, self._budget = entries, brancher, budget
+        self._queue: list[Entry] | None = None
+        self._best, self._refined = np.inf, 0
+
+    @property
+    def times(self) -> Times | None:
+        """See `Search.times`."""
+        if self._queue is None:
+            return {}
+        least = min(self._best, self._queue[0].compute if self._queue else np.inf)
+        return None if least == np.inf else {"iteration_time": float(least)}
+
+    def advance(self) -> None:
+        """See `Search.advance`: the next job of the queue."""
+        if self._queue is None:
+            self._queue = list(self._entries)
+            heapify(self._queue)
+        elif not self.done:
+            self._next(self._queue)
+        # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
+        over = not self._queue or self._queue[0].compute >= self._best
+        self.done = over or (self._queue[0].fits and self._refined == MOST_REFINED)
+
+    def _next(self, queue: list[Entry]) -> None:
+        first = heappop(queue)
+        if not first.fits:  # the program of a job is made when its turn comes
+            for node in self._brancher.nodes(first.job, first.networks):
+                compute = max(node.compute, first.compute)
+                after = (node.networks,) if first.after is None else first.after
+                heappush(queue, replace(first, compute=compute, networks=after, fits=True))
+        elif not first.networks:
+            self._best = min(self._best, first.compute)
+        else:
+            self._refined += 1
+            for on in self._brancher.nodes(first.job, first.networks):
+                self._best = min(self._best, _least(on, self._brancher, self._budget, self._best))
+
+
+class Served(Search):
+    """The search for the least times of a served model, of each time by its own best job.
+
+    Jobs come in order of what their first two tokens take; then they are bounded as complete designs.
+    """
+
+    def __init__(self, jobs: list[Job], mine: list[Networks], brancher: Brancher, space: Space) -> None:
+        self.done = False
+        self._jobs, self._mine, self._brancher, self._constraints = jobs, mine, brancher, space.constraints
+        wanted = {objective.name for objective in space.objectives}
+        self._best = {name: np.inf for name in SERVED if name == SERVED[0] or name in wanted}
+        self._queues: dict[str, list[tuple[float, int]]] = {}
+        self._places: list[tuple[Job, Networks, int]] = []
+        self._bounds: dict[int, Mapping[str, float | None] | None] = {}
+
+    @property
+    def times(self) -> Times | None:
+        """See `Search.times`."""
+        if not self._queues:
+            return {}
+        found = {name: min(best, self._next(name)) for name, best in self._best.items()}
+        known = {name: float(least) for name, least in found.items() if least < np.inf}
+        return known or None
+
+    def _next(self, name: str) -> float:
+        queue = self._queues[name]
+        return queue[0][0] if queue else np.inf
+
+    def advance(self) -> None:
+        """See `Search.advance`: the next job of each time."""
+        if self._queues:
+            for name in self._open():
+                number = heappop(self._queues[name])[1]
+                if number not in self._bounds:
+                    self._bounds[number] = self._bound(*self._places[number])
+                found = self._bounds[number]
+                if found is not None and (least := found[name]) is not None:
+                    self._best[name] = min(self._best[name], least)
+        elif all(all(networks.linear) for networks in self._mine):
+            self._begin()  # elsewhere a slower dimension could relieve another one
+        self.done = not self._open()
+
+    def _open(self) -> list[str]:
+        """The times of which a job could still be better."""
+        if len(self._bounds) >= MOST_REFINED:
+            return []
+        return [name for name in self._queues if self._next(name) < self._best[name]]
+
+    def _begin(self) -> None:
+        """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
+        self._queues = {name: [] for name in self._best}
+        brancher = Brancher(TIME, [c for c in self._brancher.constraints if c.name.strip() == "fits"])
+        for job in self._jobs:
+            workload = job.part.document["workload"]
+            tokens = workload["output_length"]
+            short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
+            for node in brancher.nodes(Part(short, {}), self._mine):
+                for index in np.flatnonzero(node.live):
+                    least = bound_served(_on(node, int(index)), tokens)
+                    for name, queue in self._queues.items():
+                        if name in least:
+                            heappush(queue, (least[name], len(self._places)))
+                    self._places.append((job, node.networks, int(index)))
+
+    def _bound(self, job: Job, networks: Networks, index: int) -> Mapping[str, float | None] | None:
+        """The bounds of a complete design; None where it cannot be."""
+        for node in self._brancher.nodes(job.part, [networks]):
+            if node.live[index]:
+                found = bound(_on(node, index))
+                return None if breaks(self._constraints, found) else found
+        return None
+
+
+def _on(node: Node, index: int) -> Design:
+    """The design of a job on one of its networks."""
+    if len(node.networks.parts) == 1:
+        return node.design  # whose program is known already
+    document = {"workload": node.design.document()["workload"], **node.networks.parts[index].document}
+    return joined(node.design, parsed(document))
+
+
+@dataclass(order=True, frozen=True)
+class Entry:
     """A job in the queue, by what is known of its compute so far [s]."""
 
     compute: float
     number: int
     job: Part = field(compare=False)
-    networks: Networks = field(compare=False)
+    networks: tuple[Networks, ...] = field(compare=False)
+    """Where it is looked at next."""
+    after: tuple[Networks, ...] | None = field(compare=False)
+    """And then; None: where it was looked at, each alone."""
     fits: bool = field(default=False, compare=False)
     """Whether it is known that it can be; then `compute` is that of its program."""
-
-
-def _first(queue: list[_Entry], lifted: list[Networks], brancher: Brancher, budget: float | None) -> float:
-    """The least time of the jobs of one workload and NPU; infinity where none of them can be."""
-    heapify(queue)
-    best, refined = np.inf, 0
-    while queue:
-        first = heappop(queue)
-        if first.compute >= best:
-            return float(best)
-        if not first.fits:  # the program of a job is made when its turn comes
-            for node in brancher.nodes(first.job, [first.networks]):
-                heappush(queue, replace(first, compute=max(node.compute, first.compute), fits=True))
-            continue
-        mine = [networks for networks in lifted if _npu_key(networks.design) == _npu_key(first.networks.design)]
-        if refined == MOST_REFINED or not mine:
-            return min(float(best), first.compute)
-        refined += 1
-        for on in brancher.nodes(first.job, mine):
-            best = min(best, _least(on, brancher, budget, best))
-    return float(best)
 
 
 def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> float:
@@ -114,113 +329,30 @@ def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) 
         return node.compute  # a slower dimension of such a network could relieve another one
     bounds = np.full(len(node.live), np.inf)
     bounds[node.live] = brancher.bounds(node)[:, 0]
-    if budget is None or node.program is None:
+    if budget is None:
         return float(bounds.min())
-    form = Iteration.of(node.design, node.program)
+    form = None if node.program is None else Iteration.of(node.design, node.program)
     best = enough
     spans = [(float(bounds[where].min()), family) for family, _, where in node.networks.spans()]
     for lifted, family in sorted(spans, key=lambda span: span[0]):
         if lifted >= best:
             break
-        best = min(best, max(lifted, _solved(form, family, budget)))
+        slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+        if form is None:
+            shared = collective_bytes(node.design, family, slowed) / budget
+        else:
+            shared = _solved([(constant, table * slowed) for constant, table in form.problems(family)], budget)
+        best = min(best, max(lifted, shared))
     return best
 
 
-def _solved(form: Iteration, family: Family, budget: float) -> float:
-    """The time of the largest form at equal shares, with the shares that are best for it [s]."""
-    dimensions = family.design.cluster.dimensions
-    slowed = np.array([dimension.bandwidth for dimension in dimensions]) / family.rates[0]
-    problems = [(constant, table * slowed) for constant, table in form.problems(family)]
-    equal = np.full(len(dimensions), budget / len(dimensions))
+def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
+    """The time of the largest problem at equal shares, with the shares that are best for it [s]."""
+    equal = np.full(problems[0][1].shape[1], budget / problems[0][1].shape[1])
     constant, table = max(problems, key=lambda problem: split_time(problem[1], equal, problem[0]))
     return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)
-
-
-def _whole_budget(cluster: Mapping[str, Any]) -> float | None:
-    """The largest budget of a split over all dimensions of every shape [B/s]; None where there is none."""
-    split = cluster.get("bandwidth")
-    if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
-        return None
-    return parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
-
-
-def _all_open(dimensions: Any) -> bool:
-    if isinstance(dimensions, Choice):
-        return all(_all_open(alternative) for alternative in dimensions.alternatives)
-    if isinstance(dimensions, list):
-        return all(_all_open(dimension) for dimension in dimensions)
-    return is_open(dimensions)
 
 
 def _npu_key(design: Design) -> tuple[str, int]:
     memory = design.cluster.memory
     return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus
-
-
-def _neutral(design: Design) -> Networks:
-    """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
-    (first, *_) = design.cluster.dimensions
-    switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
-    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node"}
-    dimension = first.model_copy(update=switch | plain)
-    cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
-    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
-    document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
-    # The NPU is the very one of the space: written and read again, the order of its keys may change.
-    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
-    whole = joined(design, parsed(document))
-    whole = changed(whole, cluster=design.cluster.model_copy(update=parts))
-    return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
-
-
-def _lifted_networks(template: Mapping[str, Any], jobs: Mapping[str, Any]) -> list[Networks]:
-    """The networks of the space with the most bandwidth and the least latency that each dimension can have."""
-    rest = {key: value for key, value in template.items() if key not in JOB}
-    cluster = dict(rest["cluster"])
-    split = cluster.pop("bandwidth", None)
-    if "dimensions" in cluster:
-        cluster["dimensions"] = _lifted(cluster["dimensions"], split)
-    system = {key: value for key, value in rest.get("system", {}).items() if key not in _NO_MATTER}
-    rest |= {"cluster": cluster, "system": system}
-    job = next(fillings(jobs)).document
-    if template_count(rest) > MOST_NETWORKS:
-        return []
-    return list(grouped([(part, parsed({**job, **part.document})) for part in fillings(rest)]))
-
-
-_NO_MATTER = ("intra_dimension", "active_chunks", "priority")
-"""Policies that bounds do not look at."""
-
-
-def _lifted(dimensions: Any, split: Any) -> Any:
-    if isinstance(dimensions, Choice):
-        return Choice(tuple(_lifted(alternative, split) for alternative in dimensions.alternatives))
-    if isinstance(dimensions, list):
-        shares = len([d for d in dimensions if is_open(d)])
-        return [_best(dimension, split, shares) for dimension in dimensions]
-    return dimensions
-
-
-def _best(dimension: Any, split: Any, shares: int) -> Any:
-    if not isinstance(dimension, dict):
-        return _lifted(dimension, split)
-    out = dict(dimension)
-    if is_open(out) and isinstance(split, Split):
-        most = parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
-        out["bandwidth"] = write(max(most - (shares - 1) * split.step, split.step), "bandwidth")
-    for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
-        if key in out:
-            out[key] = _extreme(out[key], best, "time" if key == "latency" else key)
-    return out
-
-
-def _extreme(value: Any, best: Callable[..., Any], kind: str) -> Any:
-    """The best value of a hole of numbers; a value as it is."""
-    if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
-        return best(value.alternatives, key=magnitude)
-    if isinstance(value, Range):
-        end = best(value.low, value.high)
-        return end if value.kind is None else write(end, value.kind)
-    if isinstance(value, PowersOfTwo):
-        return best(value.low, value.high)
-    return value

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from dse.bound import space_bounds
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
+from dse.covered import best_of_all
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
 from dse.record import Purchase, StudyRecord
@@ -324,8 +325,8 @@ def load_record(folder: Path) -> StudyRecord:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
     proof, purchase = read_proof(folder, space.objectives), purchase_of(space)
-    bounds, prices = _bounds(space, proof), price_sources(space)
-    return study_record(space.name, space.objectives, trials, study, bounds, prices, purchase, proof)
+    record = study_record(space.name, space.objectives, trials, study, {}, price_sources(space), purchase, proof)
+    return replace(record, bounds=best_of_all(space, record) or _bounds(space, proof))
 
 
 def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.bandwidth import optimal_split, split_time
-from dse.hole import SolvedSplit
+from dse.hole import SolvedSplit, Split
 from simcore.bound_many import Family, Iteration, collective_problem
 from simcore.check import check
 from simcore.collective import FLAT_RING
@@ -44,6 +44,11 @@ MOST_BOUNDED = 400
 """Moves, and their number, by which the bound of all forms together improves on that."""
 GRAIN = 1e6
 """Shares are multiples of this [B/s], the last one excepted."""
+
+
+def least_share(split: Split) -> float:
+    """The least that a dimension gets [B/s]: a step, where shares are solved less what their rounding may take."""
+    return max(split.step - 8 * GRAIN, 1.0) if split.solve else split.step
 
 
 def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:

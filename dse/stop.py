@@ -19,6 +19,8 @@ from dse.pareto import front_mask, hypervolume, reference_point
 
 GROWTH = 1e-3
 """Share of the hypervolume that counts as growth."""
+_ROUNDING = 1e-9
+"""Share by which rounding may put a best value beyond its bound."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,16 @@ class StopRules:
         return hypervolume(earlier[-1], reference) >= (1 - GROWTH) * hypervolume(self._front, reference)
 
     def _near(self, gap: float) -> bool:
-        """Whether no objective can get better than the best found by more than `gap`."""
+        """Whether no objective can get better than the best found by more than `gap`.
+
+        A best value beyond its bound is near nothing: that bound is none.
+        """
         if not len(self._front):
             return False
         best = self._front.min(axis=0)
         known = [self.limits.bounds.get(objective.name) for objective in self.objectives]
         return all(
-            bound is not None and abs(loss - objective.sign * bound) <= gap * abs(loss)
+            bound is not None and -_ROUNDING * abs(loss) <= loss - objective.sign * bound <= gap * abs(loss)
             for loss, bound, objective in zip(best, known, self.objectives, strict=True)
         )
 

@@ -241,6 +241,7 @@ def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any
     def known(found: Any) -> dict[str, Any]:
         numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
         bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
+        numbers["failed"] = _number(found.get("failed", 0))
         cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
         return {**numbers, "cut": cut, "complete": bool(found["complete"]), "bounds": bounds}
 

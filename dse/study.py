@@ -21,7 +21,7 @@ from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.fill import Filled
 from dse.objective import losses
-from dse.search import Proposal, Sampler
+from dse.search import Proposal, Prover, Sampler
 from dse.space import Space
 from dse.stop import Limits, StopRules
 
@@ -179,8 +179,8 @@ class Study:
         for trial in self._untold.popleft():
             outcome = trial.outcome
             assert outcome is not None
-            if self._others is not None:
-                continue  # the sampler is no longer asked, so it need not learn
+            if self._others is not None and not isinstance(self.sampler, Prover):
+                continue  # the sampler is no longer asked, so it need not learn; but a proof counts every outcome
             if outcome.state == "failed":
                 self.sampler.reject(trial.proposal)
                 continue

@@ -6,7 +6,8 @@ For a complete design (degrees, network, policies given), each beside its reason
 - before it, the first microbatch passes the stages in front; after it, the last one passes them back: the bubble;
 - a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
 - a dimension serves one phase at a time: the sum of its serializations, and of those that begin with the gradients;
-- ZeRO-3's gathers follow one another; what waits for a gradient bucket waits for all of it;
+- ZeRO-3's gathers follow one another; what waits for a gradient bucket, or for embeddings, waits for all of it;
+- of served requests the last stage makes token after token: the microbatches of one follow those of the one before;
 - memory and cost do not depend on timing: they are exact.
 
 For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
@@ -76,18 +77,45 @@ def _bound_design(design: Design) -> Bounds:
             lowering.collective(design.workload.collective, group, design.workload.size)
         return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
-    lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
-    programs = lower_schedule(lowering, program)
-    iteration = IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
+    lowering, iteration = _iteration(design, program)
     least_busy = least_compute(program, lowering) / PICOSECONDS
     if program.trained:
         return bounds_at(design, max(iteration.sums()) / PICOSECONDS, least_busy, program)
-    found = bounds_at(design, iteration.served(program.chunks) / PICOSECONDS, least_busy, program)
+    times = _served(program, lowering, iteration, [1] * program.chunks)
+    found = bounds_at(design, times["iteration_time"], least_busy, program)
+    return found | {"time_per_output_token": None} | times
+
+
+def bound_served(design: Design, tokens: int) -> dict[str, float]:
+    """Bounds of the times of a design that makes one or two tokens [s], if it goes on until there are `tokens`.
+
+    Each further token takes no less than the second: it attends to a longer cache, and no description of an NPU takes
+    less for more but a table of measurements, of which nothing is proven.
+    """
+    program = program_of(design)
+    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):  # type: ignore[union-attr]
+        return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
+    lowering, iteration = _iteration(design, program)
+    return _served(program, lowering, iteration, [1, tokens - 1][: program.chunks])
+
+
+def _iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
+    compute = operator_times(design.cluster.npu, design.workload.precision)  # type: ignore[union-attr]
+    lowering = Lowering(design, place(design)[0], compute)
+    programs = lower_schedule(lowering, program)
+    return lowering, IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
+
+
+def _served(program: Program, lowering: Lowering, iteration: IterationBound, repeats: list[int]) -> dict[str, float]:
+    """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
+    times = {"iteration_time": iteration.served(repeats) / PICOSECONDS}
     alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
     first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
-    found["time_to_first_token"] = first.served(1) / PICOSECONDS
-    further = iteration.way(1, program.chunks) / PICOSECONDS
-    return found | {"time_per_output_token": further / (program.chunks - 1) if program.chunks > 1 else None}
+    times["time_to_first_token"] = first.served([1]) / PICOSECONDS
+    if len(repeats) > 1:
+        further = iteration.further(repeats[1:]) / PICOSECONDS
+        times["time_per_output_token"] = further / sum(repeats[1:])
+    return times
 
 
 def least_compute(program: Program, lowering: Lowering) -> int:
@@ -177,6 +205,11 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
 
 
 _WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
+
+
+def samples_of(workload: Workload) -> float | None:
+    """Tokens or samples that an iteration of a workload makes; None of a single collective."""
+    return None if isinstance(workload, CollectiveWorkload) else _totals(workload).samples
 
 
 def _totals(workload: Any) -> Totals:

@@ -42,6 +42,17 @@ def busy_least(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) ->
     return busy
 
 
+def any_order_least(paths: Sequence[Sequence[Phase]], count: int, weights: Any) -> Any:
+    """Least time of `count` chunks that may take any of `paths`, by what all dimensions serve together [ps].
+
+    The longest service is at least any weighted mean of all. With the dimensions' rates as weights that is all bytes
+    over all bandwidth; a reduce-scatter's bytes, m (1 - 1/n) on all dimensions together, are the same in every order.
+    """
+    whole = sum(weights[d] for d in {phase.dimension for path in paths for phase in path})
+    sums = [sum(phase.serialization * (weights[phase.dimension] / whole) for phase in path) for path in paths]
+    return count * smallest(sums)
+
+
 def way_least(paths: Sequence[Sequence[Phase]]) -> Any:
     """Least time of one chunk's way through any of `paths` [ps]."""
     return smallest([sum(phase.serialization + phase.latency for phase in path) for path in paths])
@@ -76,7 +87,11 @@ def collectives(lowering: Lowering) -> tuple[list[int], list[dict[int, int]]]:
         paths, counts = routes(lowering.chunker, lowering.placement, key, split)
         used = busy_least(paths, counts)
         busy.append(used)
-        least.append(max(way_least(paths), *used.values()))
+        together = 0
+        if isinstance(counts, int):
+            rates = [lowering.chunker.rate(d) for d in lowering.chunker.design.cluster.dimensions]
+            together = int(any_order_least(paths, counts, rates) * (1 - 1e-12))
+        least.append(max(way_least(paths), together, *used.values()))
     return least, busy
 
 
@@ -155,6 +170,20 @@ class IterationBound:
             self._known["gathering", block] = before + chain + after
         return self._known["gathering", block]
 
+    def exchanging(self, block: int) -> Any:
+        """A block along the exchange of embeddings: what precedes its start, the exchange, what follows its wait."""
+        if ("exchanging", block) not in self._known:
+            total, begun = self._nothing, False
+            for code, argument, category, repeat in self._rows(block):
+                if code == pipeline.START and category == Waits.EXCHANGE:
+                    begun, total = True, total + self._least[argument]
+                elif code == pipeline.WAIT and argument == Waits.EXCHANGE:
+                    begun = False
+                elif not begun:
+                    total = total + self._own(code, argument) * repeat
+            self._known["exchanging", block] = total
+        return self._known["exchanging", block]
+
     def _ended(self, block: int) -> list[Any]:
         if ("ended", block) not in self._known:
             self._known["ended", block] = list(self._endings(block))
@@ -197,8 +226,10 @@ class IterationBound:
     def sums(self) -> Iterator[Any]:
         """What an iteration of training takes at least, said in several ways, for all stages."""
         yield from self._scheduled(self.block, with_endings=True)
-        if self._gathers():
+        if self._starts(Waits.PREFETCH):
             yield from self._scheduled(self.gathering)
+        if self._starts(Waits.EXCHANGE):
+            yield from self._scheduled(self.exchanging)
         yield from self._services()
 
     def _scheduled(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
@@ -220,8 +251,8 @@ class IterationBound:
             fill = fill + worth(chunks[0][pipeline.FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
 
-    def _gathers(self) -> bool:
-        return any(code == pipeline.START and how == Waits.PREFETCH for code, _, how in self.lowering.operators)
+    def _starts(self, waits: Waits) -> bool:
+        return any(code == pipeline.START and how == waits for code, _, how in self.lowering.operators)
 
     def _services(self) -> Iterator[Any]:
         """What each dimension serves, for each stage: one phase at a time."""
@@ -248,19 +279,34 @@ class IterationBound:
             return self.programs[s][0][pipeline.LAST_BACKWARD]
         return self.lowering.block(self.program.parts[self.program.part_of[s]].last_weights, None)
 
-    def way(self, first: int, end: int) -> Any:
-        """One microbatch through all stages in chunks `first` to `end`, one block after the other (forward only)."""
+    def way(self, first: int, repeats: Sequence[int]) -> int:
+        """One microbatch through all stages in chunks from `first` on, one block after the other (forward only).
+
+        `repeats` says how often each chunk is taken to come.
+        """
         return sum(
-            self.block(self.programs[s][chunk][pipeline.FORWARD])
-            for chunk in range(first, end)
+            times * self.block(self.programs[s][chunk][pipeline.FORWARD])
+            for chunk, times in enumerate(repeats, first)
             for s in range(self.program.stages)
         )
 
-    def served(self, chunks: int) -> int:
-        """What an iteration without training takes at least, of its first `chunks` chunks [ps]."""
-        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[:chunks]] for stage in self.programs]
-        best: int = self.way(0, chunks)
+    def served(self, repeats: Sequence[int]) -> int:
+        """What an iteration without training takes at least, each chunk as often as `repeats` says [ps]."""
+        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
+        best = self.way(0, repeats)
         for s, stage in enumerate(blocks):
             fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
-            best = max(best, fill + self.program.microbatches * sum(stage) + drain)
+            own = sum(times * time for times, time in zip(repeats, stage, strict=True))
+            best = max(best, fill + self.program.microbatches * own + drain)
         return best
+
+    def further(self, repeats: Sequence[int]) -> int:
+        """What follows at least when every request has its first token, chunks from 1 on as often as said [ps].
+
+        The last microbatch goes through all stages; and the last stage, which has just ended its part of the first
+        chunk, has those of all microbatches before it.
+        """
+        last = [self.block(chunk[pipeline.FORWARD]) for chunk in self.programs[-1][1 : 1 + len(repeats)]]
+        own = sum(times * time for times, time in zip(repeats, last, strict=True))
+        served: int = self.program.microbatches * own
+        return max(self.way(1, repeats), served)

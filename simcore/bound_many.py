@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.bound_iteration import IterationBound, busy_least, routes, way_least
+from simcore.bound_iteration import IterationBound, any_order_least, busy_least, routes, way_least
 from simcore.collective import FLAT_RING
 from simcore.compute import OperatorTimes, operator_times
 from simcore.cost.price import energy
@@ -181,7 +181,10 @@ def _collective(family: Family, key: tuple[Any, ...], placement: Placement) -> t
     timed = [[_timed(phase, family) for phase in path] for path in paths]
     for dimension, time in busy_least(timed, counts).items():
         busy[dimension] = time
-    return np.maximum(way_least(timed), busy.max(axis=0)), busy
+    least = np.maximum(way_least(timed), busy.max(axis=0))
+    if isinstance(counts, int):
+        least = np.maximum(least, any_order_least(timed, counts, family.rates.T))
+    return least, busy
 
 
 def _timed(phase: Phase, family: Family) -> Any:
@@ -263,13 +266,44 @@ def collective_seconds(design: Design, family: Family) -> Matrix:
     return slowest
 
 
+def _utilization(sending: Matrix | float, seconds: Matrix) -> Matrix:
+    with np.errstate(divide="ignore"):
+        share: Matrix = np.minimum(1.0, sending / (seconds * _SAFE))
+    return share
+
+
+def sending_seconds(design: Design, family: Family) -> Matrix:
+    """Time that all bytes of a collective take where every dimension sends at its bandwidth `[networks]` [s].
+
+    Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    if len(placement) > 1:
+        return np.full(len(family.rates), np.inf)
+    (group,) = placement
+    paths, counts = routes(Chunker(family.measured), placement, (workload.collective, group, workload.size))
+    sums = [sum(phase.sent for phase in path) for path in paths]
+    sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
+    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+    whole: Matrix = sent / (family.rates @ slowed)
+    return whole
+
+
 def metric_bounds(
-    design: Design, program: Program | None, memory: Memory | None, seconds: Matrix, cost: Mapping[str, Matrix]
+    design: Design,
+    program: Program | None,
+    memory: Memory | None,
+    seconds: Matrix,
+    cost: Mapping[str, Matrix],
+    sending: Matrix | float = np.inf,
 ) -> dict[str, Matrix | float | None]:
     """The best value of each metric `[networks]`, or one for all, as `simcore.bound.bound` gives it.
 
     `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
-    price list of `design`. A metric without a proven bound is left out.
+    price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
+    A metric without a proven bound is left out.
     """
     npu, npus = design.cluster.npu, design.cluster.npus
     still = energy(design, 0.0, 1.0).power * _SAFE
@@ -287,7 +321,7 @@ def metric_bounds(
         "energy": still * seconds,
         "npus": float(npus),
         "racks": float(racks(design)),
-        "network_utilization": 1.0,
+        "network_utilization": _utilization(sending, seconds),
         "bubble": 0.0,
         "exposed_communication": 0.0,
         **cost,
@@ -326,3 +360,23 @@ def collective_problem(design: Design, family: Family) -> Matrix:
     busy = [_collective(unit, (workload.collective, group, workload.size), placement)[1] for group in placement]
     loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
     return loads
+
+
+def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
+    """Bytes of all dimensions together, of a collective of all NPUs or of the slowest of its groups.
+
+    `slowed` `[dims]`: bandwidth over rate of each dimension. However a budget of bandwidth is split over the
+    dimensions, the collective takes at least these bytes over it.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
+    even = Family(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
+    chunker, found = Chunker(even.measured), []
+    for group in placement:
+        paths, counts = routes(chunker, placement, (workload.collective, group, workload.size))
+        timed = [[_timed(phase, even) for phase in path] for path in paths]
+        sums = [sum(phase.serialization[0] for phase in path) for path in timed]
+        found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))
+    return max(found) / PICOSECONDS * _RATE

@@ -50,10 +50,10 @@ def proof(summary: Summary) -> str:
     text += f", {number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
     if proved["complete"]:
         return f"{text}: this is the whole Pareto front."
-    left = (
-        "not all are bounded yet" if proved["open"] is None else f"{number(proved['open'])} could still be on the front"
-    )
-    return f"{text}; {left}."
+    left = ["not all are bounded yet"] if proved["open"] is None else []
+    left += [f"{number(proved['open'])} could still be on the front"] if proved["open"] else []
+    left += [f"{number(proved['failed'])} failed and could be on the front"] if proved.get("failed") else []
+    return f"{text}; {', '.join(left)}."
 
 
 def is_assumed(source: str) -> bool:

@@ -73,5 +73,6 @@ class Prover(Sampler):
 
         `points` (combinations), `cut` (rule -> combinations it rules out), `repeats` (of a design already simulated),
         `simulated`, `open` (combinations that could still be on the front; None where not all are bounded yet),
-        `complete` (none could), `bounds` (objective -> what no feasible design of the space is better than, or None).
+        `failed` (simulated without an answer, of which that is not known), `complete` (none could), `bounds`
+        (objective -> what no feasible design of the space is better than, or None).
         """

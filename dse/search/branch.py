@@ -18,7 +18,7 @@ from dse.objective import Objective
 from dse.screen import known_before
 from dse.search.parts import Networks, Part, parsed
 from simcore.bound import bound
-from simcore.bound_many import Family, Iteration, collective_seconds, compute_seconds, metric_bounds
+from simcore.bound_many import Family, Iteration, collective_seconds, compute_seconds, metric_bounds, sending_seconds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.expanded import capacity, fits, memory_of
@@ -93,6 +93,7 @@ class Brancher:
     def bounds(self, node: Node) -> Matrix:
         """Bounds of the live designs `[live, objectives]`, to be minimised."""
         seconds = np.full(len(node.live), node.compute)
+        sending = np.full(len(node.live), np.inf)
         form = Iteration.of(node.design, node.program) if node.program else None
         for family, straight, where in node.networks.spans():
             if not node.live[where].any():
@@ -101,15 +102,17 @@ class Brancher:
                 seconds[where] = bound(joined(node.design, family.design))["iteration_time"]
             elif form is None:
                 seconds[where] = collective_seconds(node.design, family)
+                sending[where] = sending_seconds(node.design, family)
             else:
                 known = self._collectives.setdefault(family, {})
                 seconds[where] = np.maximum(form.seconds(family, known), node.compute)
-        return self._losses(node, seconds)
+        return self._losses(node, seconds, sending)
 
-    def _losses(self, node: Node, seconds: Matrix) -> Matrix:
+    def _losses(self, node: Node, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
         live = node.live
         cost = {name: values[live] for name, values in node.networks.cost.items()}
-        found = metric_bounds(node.design, node.program, node.memory, seconds[live], cost)
+        sent = np.inf if sending is None else sending[live]
+        found = metric_bounds(node.design, node.program, node.memory, seconds[live], cost, sent)
         out = np.empty((int(live.sum()), len(self.objectives)))
         for column, objective in enumerate(self.objectives):
             value = found.get(objective.name)

@@ -81,6 +81,9 @@ class Exact(Prover):
         self._front = np.empty((0, len(space.objectives)))
         self._counts: Counter[str] = Counter()
         self._seen: set[str] = set()
+        self._asked: dict[str, NDArray[np.float64]] = {}
+        self._failed: list[NDArray[np.float64]] = []
+        """Bounds of what was proposed and not answered yet, and of what failed."""
         self._nodes: list[tuple[Part, Networks]] = []
         self._open = _Open(np.empty((0, len(space.objectives))), np.empty(0, np.int64), np.empty(0, np.int64))
         self._bounded = False
@@ -92,21 +95,26 @@ class Exact(Prover):
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
+        self._asked.pop(proposal.key or "", None)
         if all(violation <= 0 for violation in violations.values()):
             front = np.concatenate([self._front, [losses]])
             self._front = np.unique(front[front_mask(front)], axis=0)
 
     def reject(self, proposal: Proposal) -> None:
-        """It failed in the simulator: nothing is known of it."""
+        """It failed in the simulator: it could be anything that its bounds allow."""
+        if proposal.key in self._asked:
+            self._failed.append(self._asked.pop(proposal.key))
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""
         left = self._open.bounds[~self._dominated(self._open.bounds)]
+        failed = np.array(self._failed).reshape(-1, self._front.shape[1])
+        failed = failed[~self._dominated(failed)]  # of the others it does not matter what they are
         cut = Counter(self._brancher.cut)
         cut[DOMINATED] = self._counts[DOMINATED] + len(self._open.bounds) - len(left)
         bounds: dict[str, float | None] = {}
         for column, objective in enumerate(self._space.objectives):
-            values = [float(matrix[:, column].min()) for matrix in (self._front, left) if len(matrix)]
+            values = [float(matrix[:, column].min()) for matrix in (self._front, left, failed) if len(matrix)]
             known = self._bounded and values and min(values) > -np.inf
             bounds[objective.name] = objective.sign * min(values) if known else None
         return {
@@ -115,7 +123,8 @@ class Exact(Prover):
             "repeats": self._counts["repeats"],
             "simulated": self._counts["simulated"],
             "open": len(left) if self._bounded else None,
-            "complete": self._bounded and not len(left),
+            "failed": len(failed),
+            "complete": self._bounded and not len(left) and not len(failed),
             "bounds": bounds,
         }
 
@@ -179,6 +188,7 @@ class Exact(Prover):
                 continue
             self._seen.add(key)
             self._counts["simulated"] += 1
+            self._asked[key] = these.bounds[i]
             yield Proposal(filled, key=key)
 
     def _dominated(self, bounds: Matrix) -> NDArray[np.bool_]:

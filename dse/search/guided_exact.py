@@ -26,6 +26,8 @@ class GuidedExact(Prover):
         self._exact, self._guided = Exact(space, seed), Guided(space, seed)
         self._left = LEAD if len(space.objectives) <= 2 else LONG_LEAD
         self._known: set[str | None] = set()
+        self._failed: set[str | None] = set()
+        """Designs of `guided` that were proposed, and those of them that failed."""
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
@@ -37,18 +39,24 @@ class GuidedExact(Prover):
                 return proposal
             self._left = 0
         while (proposal := self._exact.ask()) is not None and proposal.key in self._known:
-            pass  # the proof has been told what it came to
+            if proposal.key in self._failed:
+                self._exact.reject(proposal)  # else the proof has been told what it came to
         return proposal
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
         if proposal.handle is not None:
             self._guided.tell(proposal, losses, violations)
+        self._failed.discard(proposal.key)
         self._exact.tell(proposal, losses, violations)
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
-        (self._guided if proposal.handle is not None else self._exact).reject(proposal)
+        if proposal.handle is None:
+            self._exact.reject(proposal)
+        else:
+            self._failed.add(proposal.key)
+            self._guided.reject(proposal)
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""

@@ -175,11 +175,16 @@ def separable(template: Mapping[str, Any]) -> bool:
     split = template["cluster"].get("bandwidth") if isinstance(template["cluster"], dict) else None
     if isinstance(split, Split) and split.solve:
         return False
+    return not tied(template)
+
+
+def tied(template: Mapping[str, Any]) -> bool:
+    """Whether an expression of a job looks at a network, or the other way round."""
     for section, inner in template.items():
         for path in _expressions(inner):
             if (str(path[0]) in JOB) != (section in JOB):
-                return False
-    return True
+                return True
+    return False
 
 
 def proven_kind(template: Mapping[str, Any]) -> bool:

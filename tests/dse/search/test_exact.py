@@ -15,6 +15,8 @@ from tiny_spaces import search, space, tiny
 from dse.evaluate import Evaluator
 from dse.objective import losses
 from dse.pareto import front_mask
+from dse.report.summary import summarize
+from dse.report.words import proof as proof_in_words
 from dse.run import Settings, load_record, optimize
 from dse.search import resolve
 from dse.search.base import Prover
@@ -199,6 +201,19 @@ def test_a_collective_alone_is_searched_too() -> None:
     assert proof["simulated"] < proof["points"]
 
 
+def test_how_well_a_collective_uses_its_network_is_bounded_too() -> None:
+    document = {
+        "workload": {"collective": {"choice": ["all_reduce", "all_to_all"]}, "size": "1 GB"},
+        "cluster": CLUSTERS[1],
+        "system": SYSTEMS[1],
+        "objectives": {"maximize": ["network_utilization"], "minimize": ["iteration_time", "cost.network"]},
+    }
+    given_space = space(document)
+    front, proof = exact(given_space, 4)
+    assert front == brute_force(given_space)
+    assert proof["cut"]["bound"] > 0.3 * proof["points"]
+
+
 def test_a_continuous_hole_is_refused() -> None:
     document = tiny()
     document["cluster"]["dimensions"][1]["bandwidth"] = {"range": ["10 GB/s", "400 GB/s"]}
@@ -275,3 +290,52 @@ def test_a_proof_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "proof.json").write_text('{"bounds": {}}')
     with pytest.raises(InputError, match="proof"):
         load_record(tmp_path)
+
+
+@pytest.mark.parametrize("of", [Exact, GuidedExact])
+def test_a_front_with_designs_that_failed_is_not_said_to_be_whole(of: type[Prover]) -> None:
+    given_space = space()
+    judge = Evaluator(given_space.objectives, given_space.constraints)
+
+    def proof_without(fails: set[str]) -> tuple[dict[str, tuple[float, ...]], dict[str, Any]]:
+        sampler, found = of(given_space, 0), {}  # type: ignore[call-arg]
+        while (proposal := sampler.ask()) is not None:
+            outcome = judge(proposal.filled.document)
+            if outcome.key in fails:
+                sampler.reject(proposal)
+                continue
+            row = tuple(map(float, losses(given_space.objectives, [outcome.values])[0]))
+            sampler.tell(proposal, row, outcome.violations)
+            if outcome.state == "feasible":
+                found[outcome.key] = row
+        return nondominated(found), sampler.proof()
+
+    front, whole = proof_without(set())
+    assert whole["complete"]
+    assert whole["failed"] == 0
+    fastest = min(front, key=lambda key: front[key][0])
+    _, proof = proof_without({fastest})
+    assert not proof["complete"]
+    assert proof["failed"] >= 1
+    assert proof["open"] == 0
+    assert proof["bounds"]["iteration_time"] <= front[fastest][0]
+
+
+def test_what_fails_is_said_in_the_report(tmp_path: Path) -> None:
+    given_space = space(constraints=["fits", "1 / bubble >= 0"])  # without a pipeline there is no bubble
+    assert run(given_space, tmp_path / "run", 1000) == "exhausted"
+    record = load_record(tmp_path / "run")
+    assert record.proof is not None
+    assert record.proof["failed"] > 0
+    assert not record.proof["complete"]
+    assert "failed and could be on the front" in proof_in_words(summarize(record))
+
+
+@pytest.mark.parametrize("batch", [3, 1000])
+def test_the_last_batch_is_part_of_the_proof(tmp_path: Path, batch: int) -> None:
+    given_space = space(study={"batch": batch})
+    assert run(given_space, tmp_path / "run", 1000) == "exhausted"
+    record = load_record(tmp_path / "run")
+    assert record.proof is not None
+    assert record.proof["complete"]
+    assert record.proof["bounds"] == {o.name: min(t.values[o.name] for t in record.front) for o in record.objectives}

@@ -212,6 +212,16 @@ def test_a_best_within_the_gap_of_its_bound_stops_a_study() -> None:
         assert rules.reason() == expected
 
 
+def test_a_best_beyond_its_bound_is_not_near_it() -> None:
+    rules, outcome = _rules(Limits(1000))
+    time = outcome.values["iteration_time"]
+    for beyond, expected in ((1.01, None), (1 + 1e-12, "gap")):
+        limits = Limits(1000, gap=0.6, bounds={"iteration_time": time * beyond})
+        rules = StopRules(limits, rules.objectives)
+        rules.see(outcome)
+        assert rules.reason() == expected
+
+
 def test_what_another_driver_found_is_learned_and_not_proposed_again() -> None:
     given = space(system={"collective": ["ring", "ring"], "chunks": {"range": [1, 400]}})
     other, own = Guided(given, 0), Guided(given, 1)

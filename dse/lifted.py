@@ -1,0 +1,105 @@
+"""Lifted networks: for each network of a space one with the most of everything, which no design's network beats.
+
+Each dimension has the most bandwidth that it can have (of a split: the largest budget but the least share of each other
+dimension), the least latency and the best efficiency; algorithms, shapes and policies that bounds look at stay choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dse.fill import is_open, template_count
+from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.search.branch import joined
+from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed
+from dse.solve import least_share
+from simcore.design import Design
+from simcore.once import changed
+from simcore.quantity import parse, write
+
+MOST_NETWORKS = 2_000
+"""Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
+_NO_MATTER = ("intra_dimension", "active_chunks", "priority")
+"""Policies that bounds do not look at."""
+
+
+def whole_budget(cluster: Mapping[str, Any]) -> float | None:
+    """The largest budget of a split over all dimensions of every shape [B/s]; None where there is none."""
+    split = cluster.get("bandwidth")
+    if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
+        return None
+    return parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+
+
+def _all_open(dimensions: Any) -> bool:
+    if isinstance(dimensions, Choice):
+        return all(_all_open(alternative) for alternative in dimensions.alternatives)
+    if isinstance(dimensions, list):
+        return all(_all_open(dimension) for dimension in dimensions)
+    return is_open(dimensions)
+
+
+def neutral(design: Design) -> Networks:
+    """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
+    (first, *_) = design.cluster.dimensions
+    switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
+    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node"}
+    dimension = first.model_copy(update=switch | plain)
+    cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
+    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
+    document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
+    # The NPU is the very one of the space: written and read again, the order of its keys may change.
+    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
+    whole = joined(design, parsed(document))
+    whole = changed(whole, cluster=design.cluster.model_copy(update=parts))
+    return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
+
+
+def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list[Networks]:
+    """The lifted networks of a space, each with some job, a document of it; none where there are too many."""
+    rest = {key: value for key, value in template.items() if key not in JOB}
+    cluster = dict(rest["cluster"])
+    split = cluster.pop("bandwidth", None)
+    if "dimensions" in cluster:
+        cluster["dimensions"] = _lifted(cluster["dimensions"], split)
+    rest["cluster"] = cluster
+    if isinstance(system := rest.get("system"), Mapping):
+        rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
+    if template_count(rest) > MOST_NETWORKS:
+        return []
+    return list(grouped([(part, parsed({**job, **part.document})) for part in fillings(rest)]))
+
+
+def _lifted(dimensions: Any, split: Any) -> Any:
+    if isinstance(dimensions, Choice):
+        return Choice(tuple(_lifted(alternative, split) for alternative in dimensions.alternatives))
+    if isinstance(dimensions, list):
+        shares = len([d for d in dimensions if is_open(d)])
+        return [_best(dimension, split, shares) for dimension in dimensions]
+    return dimensions
+
+
+def _best(dimension: Any, split: Any, shares: int) -> Any:
+    if not isinstance(dimension, dict):
+        return _lifted(dimension, split)
+    out = dict(dimension)
+    if is_open(out) and isinstance(split, Split):
+        most = parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+        out["bandwidth"] = write(max(most - (shares - 1) * least_share(split), split.step), "bandwidth")
+    for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
+        if key in out:
+            out[key] = _extreme(out[key], best, "time" if key == "latency" else key)
+    return out
+
+
+def _extreme(value: Any, best: Callable[..., Any], kind: str) -> Any:
+    """The best value of a hole of numbers; a value as it is."""
+    if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
+        return best(value.alternatives, key=magnitude)
+    if isinstance(value, Range):
+        end = best(value.low, value.high)
+        return end if value.kind is None else write(end, value.kind)
+    if isinstance(value, PowersOfTwo):
+        return best(value.low, value.high)
+    return value
