@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dse.expression import Expression, lookup_in
-from dse.hole import magnitude
-from simcore.problem import Path, Problem, dotted, nearest
+from dse.expression import Expression
+from dse.naming import unknown_names, values_of
+from simcore.problem import Problem, dotted
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
     ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks")
 )
 """Metrics that are exact without simulation."""
-DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
 
 
 @dataclass(frozen=True)
@@ -60,20 +59,7 @@ class Constraint:
             missed = -1.0 if peak is None else peak / capacity - 1.0
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
-        look = lookup_in(document)
-
-        def value(path: Path) -> Any:
-            name = dotted(path)
-            if name in METRICS:
-                metric = metrics.get(name)
-                if metric is None:
-                    raise ValueError(f"'{self.name}': expected a metric of this workload, got '{name}', which it lacks")
-                return metric
-            found = look(path)
-            number = magnitude(found)
-            return found if number is None else number
-
-        return self.expression.violation(value)
+        return self.expression.violation(values_of(self.name, metrics, document))
 
 
 def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, ...]:
@@ -93,9 +79,6 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
             expected, _, got = str(error).removeprefix("expected ").partition(", got ")
             problems.append(Problem(path, expected, got))
             continue
-        for name in expression.paths:
-            if dotted(name) not in METRICS and name[0] not in DESIGN_KEYS:
-                fix = nearest(dotted(name), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
-                problems.append(Problem(path, "metrics and paths of the design", f"'{dotted(name)}'", fix))
+        problems += unknown_names(expression.paths, path)
         found.append(Constraint(expression))
     return tuple(found)

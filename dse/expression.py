@@ -44,7 +44,8 @@ class Expression:
     text: str
 
     @cached_property
-    def _tree(self) -> ast.expr:
+    def tree(self) -> ast.expr:
+        """The parsed expression, of allowed nodes only; raises `ValueError` where it cannot be read."""
         if len(self.text) > MAX_LENGTH:
             raise ValueError(f"expected an expression of at most {MAX_LENGTH} characters, got {len(self.text)}")
         try:
@@ -59,14 +60,20 @@ class Expression:
 
     def validate(self) -> Expression:
         """The expression itself; raises `ValueError` (*expected …, got …*) where it cannot be read."""
-        assert self._tree is not None
+        assert self.tree is not None
         return self
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it, or a part of it, is true or false rather than a number."""
+        parts = list(ast.walk(self.tree))
+        return any(isinstance(part, ast.Compare | ast.BoolOp | ast.Not) for part in parts)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
         """Every path the expression names."""
         found: dict[Path, None] = {}
-        _collect(self._tree, found)
+        _collect(self.tree, found)
         return tuple(found)
 
     def value(self, lookup: Lookup) -> Any:
@@ -82,7 +89,7 @@ class Expression:
 
     def _guarded(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
         try:
-            return function(self._tree, lookup)
+            return function(self.tree, lookup)
         except ZeroDivisionError:
             raise ValueError(f"'{self.text}': expected a divisor other than 0, got 0") from None
         except TypeError as error:
@@ -128,32 +135,33 @@ def _allowed(node: ast.AST, text: str) -> None:
     )
     ok = ok or type(node) in _BINARY or type(node) in _COMPARE
     if isinstance(node, ast.Call):
-        ok = isinstance(node.func, ast.Name) and node.func.id in _CALLS and not node.keywords and bool(node.args)
+        ok = isinstance(node.func, ast.Name) and node.func.id in _CALLS and not node.keywords and len(node.args) > 1
     if isinstance(node, ast.Constant):
         ok = isinstance(node.value, int | float | str | bool)
     if isinstance(node, ast.Attribute | ast.Subscript):
-        ok = _path(node) is not None
+        ok = path_of(node) is not None
     if not ok:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
         raise ValueError(f"expected + - * / // % min max, comparisons and paths, got '{what}' in '{text}'")
 
 
-def _path(node: ast.AST) -> Path | None:
+def path_of(node: ast.AST) -> Path | None:
+    """The dotted path that a node of an expression is; None for any other node."""
     match node:
         case ast.Name(id=name):
             return (name,)
         case ast.Attribute(value=inner, attr=name):
-            outer = _path(inner)
+            outer = path_of(inner)
             return None if outer is None else (*outer, name)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int(index))):
-            outer = _path(inner)
+            outer = path_of(inner)
             return None if outer is None else (*outer, index)
         case _:
             return None
 
 
 def _collect(node: ast.AST, found: dict[Path, None]) -> None:
-    path = _path(node)
+    path = path_of(node)
     if path is not None:
         found[path] = None
         return
@@ -163,7 +171,7 @@ def _collect(node: ast.AST, found: dict[Path, None]) -> None:
 
 
 def _value(node: ast.expr, lookup: Lookup) -> Any:
-    path = _path(node)
+    path = path_of(node)
     if path is not None:
         return lookup(path)
     match node:

@@ -67,9 +67,9 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
     problems += sampler_problems(settings.sampler, ("study", "sampler"))
     if settings.tune_sampler != "exact":
         problems += sampler_problems(settings.tune_sampler, ("study", "tune_sampler"))
-    if settings.tune is not None and settings.tune not in METRICS:
-        fix = nearest(settings.tune, METRICS) or f"metrics: {', '.join(METRICS)}"
-        problems.append(Problem(("study", "tune"), "a metric", f"'{settings.tune}'", fix))
+    if settings.tune is not None and settings.tune not in METRICS and settings.tune not in objectives:
+        fix = nearest(settings.tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{settings.tune}'", fix))
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"

@@ -31,7 +31,7 @@ def bound(objective: Objective, summary: Summary) -> str:
     """Best value found of an objective, its proven bound, and how far apart the two are."""
     best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
     name = label(objective.name)
-    start = f"{name[0].upper()}{name[1:]}" if name else "Objective"
+    start = name if objective.expression is not None else f"{name[0].upper()}{name[1:]}" if name else "Objective"
     found = "nothing feasible" if best is None else f"best {human(best, objective.unit, objective.name)}"
     if proven is None:
         return f"{start}: {found}, no proven bound."

@@ -65,6 +65,7 @@ class Candidates:
     def __post_init__(self) -> None:
         self._products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._expressions = [o for o in self.space.objectives if o.expression is not None]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
@@ -97,6 +98,9 @@ class Candidates:
         elif estimated:
             known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
+            for objective in self._expressions:
+                with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
+                    known[objective.name] = objective.value(known, screened.document)
         return Candidate(genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
