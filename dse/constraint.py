@@ -7,13 +7,13 @@ quantities as SI numbers. A constraint that needs no simulation (inputs, memory,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dse.expression import Expression
 from dse.naming import unknown_names, values_of
-from simcore.problem import Problem, dotted
+from simcore.problem import Path, Problem, dotted
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
@@ -21,12 +21,18 @@ KNOWN_BEFORE = frozenset(
 )
 """Metrics that are exact without simulation."""
 
+NO_VALUE = 1.0
+"""Violation of a condition that cannot be calculated: as that of a plain one that is false."""
+
 
 @dataclass(frozen=True)
 class Constraint:
     """One condition."""
 
     expression: Expression
+    place: Path = ()
+    """Where it stands in the document: `constraints[1]`."""
+    line: int | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -49,10 +55,22 @@ class Constraint:
         return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
-        """By how much it is missed, relative; <= 0 where it holds.
+        """By how much it is missed, relative; <= 0 where it holds, `NO_VALUE` where it has no value (`without`)."""
+        try:
+            return self.measured(metrics, document)
+        except ValueError:
+            return NO_VALUE
 
-        Raises `ValueError` where a name has no value for this design.
-        """
+    def without(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
+        """Why it has no value for a design: it divides by 0, say. Empty where it has one."""
+        try:
+            self.measured(metrics, document)
+        except ValueError as error:
+            return f"{dotted(self.place)}: {error}" if self.place else str(error)
+        return ""
+
+    def measured(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
         if self.name.strip() == "fits":
             peak, capacity = metrics.get("memory.peak"), metrics["memory.capacity"]
             assert capacity is not None
@@ -80,5 +98,5 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
             problems.append(Problem(path, expected, got))
             continue
         problems += unknown_names(expression.paths, path)
-        found.append(Constraint(expression))
+        found.append(Constraint(expression, path))
     return tuple(found)

@@ -131,7 +131,7 @@ class Evaluator:
             return self._invalid(design, document, known.problems)
         early = known.early
         if known.broken:
-            return self._cut(design, document, early, known.broken[0])
+            return self._cut(known)
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
@@ -147,17 +147,20 @@ class Evaluator:
             if value is None:
                 return self._without_value(design, document, f"'{objective.name}': this workload has no such metric")
             values[objective.name] = value
-        return Outcome(design.key, state, values, violations, document, result.document())
+        without = [c.without(found, document) for c in self.constraints if violations[c.name] > 0]
+        why = "; ".join(text for text in without if text) or None
+        return Outcome(design.key, state, values, violations, document, result.document(), error=why)
 
     def _without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
         """A design that no front can rank: an objective has no value for it."""
         return Outcome(design.key, "failed", {}, self._unknown(), document, error=f"objectives: {why}")
 
-    def _cut(self, design: Design, document: dict[str, Any], early: dict[str, float], rule: str) -> Outcome:
+    def _cut(self, known: Screened) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
-        proven = bound(design)
-        violations = {VALID: 0.0} | {c.name: early.get(c.name, 0.0) for c in self.constraints}
-        return Outcome(design.key, "cut", self._bounds(proven, document), violations, document, cut_by=rule)
+        values = self._bounds(bound(known.design), known.document)
+        violations = {VALID: 0.0} | {c.name: known.early.get(c.name, 0.0) for c in self.constraints}
+        rule, why = known.broken[0], known.without or None
+        return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""

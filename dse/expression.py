@@ -90,8 +90,8 @@ class Expression:
     def _guarded(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
         try:
             return function(self.tree, lookup)
-        except ZeroDivisionError:
-            raise ValueError(f"'{self.text}': expected a divisor other than 0, got 0") from None
+        except ZeroDivisionError as error:
+            raise ValueError(f"'{self.text}': expected a divisor other than 0, got {error}") from None
         except TypeError as error:
             raise ValueError(f"'{self.text}': expected numbers, got {error}") from None
         except OverflowError:
@@ -183,7 +183,11 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             value = _number(_value(operand, lookup))
             return -value if isinstance(op, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](_number(_value(left, lookup)), _number(_value(right, lookup)))
+            one, other = _number(_value(left, lookup)), _number(_value(right, lookup))
+            try:
+                return _BINARY[type(op)](one, other)
+            except ZeroDivisionError:
+                raise ZeroDivisionError(_zero(right, lookup)) from None
         case ast.BoolOp(values=values):
             return all(_value(value, lookup) for value in values)
         case ast.Compare():
@@ -192,6 +196,15 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             return _CALLS[name](*(_value(arg, lookup) for arg in args))
         case _:
             raise AssertionError(f"unchecked node {node!r}")
+
+
+def _zero(divisor: ast.expr, lookup: Lookup) -> str:
+    """A divisor that is 0, and what it is made of: `0 for 'a - 1' (a is 1)`."""
+    found: dict[Path, None] = {}
+    _collect(divisor, found)
+    own = path_of(divisor)
+    made = ", ".join(f"{dotted(path)} is {lookup(path):g}" for path in found if path != own)
+    return f"0 for '{ast.unparse(divisor)}'" + (f" ({made})" if made else "")
 
 
 def _number(value: Any) -> Any:

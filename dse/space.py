@@ -135,6 +135,7 @@ def space_from(document: Document, name: str) -> Space:
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
+    constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
     return Space(name, template, objectives, constraints, settings, data, jobs)
 
 
@@ -275,11 +276,12 @@ def _unanswerable(
                 yield Problem(place, expected.partition("expected ")[2], f"{found}{of if of not in found else ''}")
     for index, constraint in enumerate(constraints):
         try:
-            constraint.violation(metrics, document)
+            constraint.measured(metrics, document)
         except ValueError as error:
             expected, _, found = str(error).partition(", got ")
             expected = expected.partition("expected ")[2]
-            yield Problem(("constraints", index), expected, found or f"'{constraint.name}'")
+            told = f"{found} in '{constraint.name}'" if found else f"'{constraint.name}'"
+            yield Problem(("constraints", index), expected, told)
 
 
 def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:

@@ -11,9 +11,12 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.cli.arguments import EXECUTORS, duration, positive, seed, share
+
+if TYPE_CHECKING:
+    from dse.record import TrialRecord
 
 ENDED = {
     "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
@@ -111,6 +114,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
     from dse.whatif.ask import what_if
+    from simcore.problem import dotted
 
     with Interrupt() as interrupt, Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         ended = drive(space, settings, folder, options.resume, progress)
@@ -129,10 +133,20 @@ def run(options: argparse.Namespace) -> int:
         return 130
     if ended in ENDED and len(record.trials) < settings.trials:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
+    for constraint in space.constraints:
+        count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
+        if count:
+            place = f"{options.space}: line {constraint.line}: {dotted(constraint.place)}"
+            print(f"{place}: '{constraint.name}' has no value for {count} of the designs: infeasible", file=sys.stderr)
     if not record.feasible:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0
+
+
+def _without(trial: TrialRecord, place: str) -> bool:
+    """Whether a trial's constraint at `place` could not be calculated."""
+    return trial.error is not None and trial.state != "failed" and f"{place}: " in trial.error
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.units import clean, human, number, shorten
 from dse.report.values import result
+from dse.report.words import without_value
 
 _SAID = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
 
@@ -26,7 +27,7 @@ def explain_infeasible(record: StudyRecord) -> str:
     rest = [trial for trial in record.trials if trial.state != "failed"]
     sentences = [_how_they_ended(record)]
     if rest:
-        sentences += [_binding(rest), _closest(rest)]
+        sentences += [_binding(rest), _closest(rest), without_value(record)]
     if failed:
         error, times = Counter(clean(trial.error or "no message") for trial in failed).most_common(1)[0]
         often = (

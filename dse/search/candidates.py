@@ -24,8 +24,6 @@ from simcore.estimate import estimate
 from simcore.load import parse_design
 
 MISSED = "largest violation"
-NO_VALUE = 1e9
-"""Violation of a constraint that has no value for a design: it divides by 0, say."""
 
 
 @dataclass(eq=False, slots=True)
@@ -91,7 +89,7 @@ class Candidates:
             return None
         self.seen.add(design.key)
         screened = Screened(design, self.space.constraints)
-        violation = _violation(screened)
+        violation = screened.violation
         known: dict[str, float | None] = {}
         if violation > 0:
             self.ruled_out += 1
@@ -109,7 +107,7 @@ class Candidates:
         for constraint in self._late:
             if all(known.get(name) is not None for name in constraint.metrics):
                 with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
-                    worst = max(worst, constraint.violation(known, document))
+                    worst = max(worst, constraint.measured(known, document))
         return worst
 
     def random(self) -> Candidate | None:
@@ -129,14 +127,3 @@ class Candidates:
         for _ in range(int(self.generator.integers(3))):
             genes = moved(genes, self._products, self.generator)
         return self.made(genes, estimated)
-
-
-def _violation(screened: Screened) -> float:
-    """How far a design is from one that may be simulated; one that a constraint has no value for is farthest.
-
-    Proposed where nothing else is left, that design fails with the constraint's own message.
-    """
-    try:
-        return screened.violation
-    except ValueError:
-        return NO_VALUE
