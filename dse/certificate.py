@@ -1,4 +1,4 @@
-"""What is proven of a whole space: bounds of its objectives, expressions too.
+"""What is proven of a whole space: bounds of its objectives, expressions too; and constraints that nothing in it meets.
 
 Metrics are bounded by `dse.bound`. An expression is bounded by interval arithmetic over the bounds of the metrics that
 it names (`dse.interval`): `iteration_time * cost.total` by the product of the two bounds. It has no bound where a part
@@ -7,14 +7,19 @@ of it is bounded on the wrong side alone, as `cost.total` is in `-cost.total`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dse.bound import space_bounds
-from dse.buy.aggregate import aggregate
-from dse.interval import bound_of, of_bounds
+from dse.buy.aggregate import SHARED, aggregate
+from dse.constraint import Constraint
+from dse.expression import path_of
+from dse.interval import Between, bound_of, interval, of_bounds
 from dse.objective import Objective
+from dse.search import PROVABLE
 from dse.space import Space
+from simcore.problem import InputError, Problem, dotted
 from simcore.result import METRICS
 
 
@@ -48,3 +53,64 @@ def natural(names: Sequence[str]) -> tuple[Objective, ...]:
         Objective(name, "minimize" if METRICS[name].better == "lower" else "maximize", METRICS[name].unit)
         for name in names
     )
+
+
+SLACK = 1e-9
+"""Relative: by so much a bound and a limit may differ before one is said to exclude the other."""
+
+
+def check_reachable(space: Space, engine: str) -> None:
+    """Raise `InputError` with each constraint that no design of the space can meet, by the bounds of its metrics.
+
+    Of an engine that plays another model than the bounds are of, only what the cluster alone decides counts as proven.
+    """
+    problems: list[Problem] = []
+    for one in [space.of_job(job) for job in space.jobs] or [space]:
+        names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
+        known = sorted(names if engine in PROVABLE else names & SHARED)
+        if known:
+            between = of_bounds(space_bounds(replace(one, objectives=natural(known))))
+            problems += [problem for c in space.constraints if (problem := _unreachable(c, between)) is not None]
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)), space.name)
+
+
+def _unreachable(constraint: Constraint, between: Between) -> Problem | None:
+    for compared in _comparisons(constraint.expression.tree):
+        sides = [compared.left, *compared.comparators]
+        for op, left, right in zip(compared.ops, sides, sides[1:], strict=False):
+            for least, most in _orders(op, left, right):
+                (low, _), (_, high) = interval(least, between), interval(most, between)
+                if low > high + SLACK * max(abs(low), abs(high)):
+                    proven = " and ".join(filter(None, (_said(least, "least", low), _said(most, "most", high))))
+                    expected = f"a condition that a design can meet: {proven}"
+                    fix = "loosen it, or widen the space"
+                    return Problem(constraint.place, expected, f"'{constraint.name}'", fix, line=constraint.line)
+    return None
+
+
+def _comparisons(node: ast.expr) -> Iterator[ast.Compare]:
+    """Those that must all hold: not what stands below a `not`, or is counted with."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _comparisons(value)
+    elif isinstance(node, ast.Compare):
+        yield node
+
+
+def _orders(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Pairs of which the first must not be above the second."""
+    if isinstance(op, ast.NotEq):
+        return []
+    if isinstance(op, ast.Eq):
+        return [(left, right), (right, left)]
+    return [(left, right) if isinstance(op, ast.Lt | ast.LtE) else (right, left)]
+
+
+def _said(side: ast.expr, end: str, value: float) -> str:
+    """What is proven of one side of a comparison; empty of a plain number."""
+    if isinstance(side, ast.Constant):
+        return ""
+    path = path_of(side)
+    unit = METRICS[dotted(path)].unit if path is not None and dotted(path) in METRICS else ""
+    return f"{ast.unparse(side)} is proven to be at {end} {value:.6g} {unit}".rstrip()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dse.certificate import check_reachable
 from dse.execute import make_executor
 from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
@@ -24,6 +25,8 @@ def drive(
     watcher: Watcher = WATCHER,
 ) -> str:
     """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
+    if settings.executor == "ray-tune" or settings.storage is not None:
+        check_reachable(space, settings.engine)
     if settings.executor == "ray-tune":
         if settings.storage is not None:
             raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from dse.constraint import Constraint
 from dse.interval import design_bound
 from dse.objective import Objective
-from dse.record import State, TunedRecord
+from dse.record import VALID, State, TunedRecord
 from dse.screen import Screened
 from simcore.bound import bound, bound_of_any
 from simcore.cost.price import cluster_cost, price_problems
@@ -29,9 +29,6 @@ from simcore.load import parse_design
 from simcore.problem import Problem
 from simcore.result import Result, metrics
 from simcore.simulate import simulate
-
-VALID = "valid"
-"""Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
-from dse.certificate import proven_bounds
+from dse.certificate import check_reachable, proven_bounds
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
 from dse.record import Purchase, StudyRecord
@@ -232,6 +232,7 @@ def optimize(
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
+    check_reachable(space, settings.engine)
     limits = _limits(space, settings)
     sampler_name = resolve(settings.sampler, space, settings.engine)
     sampler = make_sampler(sampler_name, space, settings.seed)

@@ -18,11 +18,11 @@ from dse.buy.jobs import Job, is_software
 from dse.buy.tune import Tuned, Tuner
 from dse.constraint import Constraint
 from dse.draw import FixedDraw
-from dse.evaluate import VALID, Outcome
+from dse.evaluate import Outcome
 from dse.fill import Filled
 from dse.interval import design_bound
 from dse.objective import Direction, Objective
-from dse.record import State, TunedRecord
+from dse.record import VALID, State, TunedRecord
 from dse.screen import cluster_metrics, known_before
 from dse.space import Space
 from simcore.bound import bound_of_any

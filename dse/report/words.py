@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dse.evaluate import VALID
 from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
 
