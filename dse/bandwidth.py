@@ -69,6 +69,20 @@ def optimal_split(
     return _exactly(_solved(case), case)
 
 
+def even_split(budget: float, lower: Vector, upper: Vector) -> Vector:
+    """The shares of a budget [B/s], `[dims]`, that are as equal as their least and most let them be.
+
+    All but those at a limit are the same.
+    """
+    level = even = budget / len(lower)
+    least, most = 0.0, budget
+    for _ in range(0 if (lower <= even).all() and (even <= upper).all() else 100):
+        level = (least + most) / 2
+        least, most = (level, most) if np.clip(level, lower, upper).sum() < budget else (least, level)
+    split: Vector = np.clip(np.full(len(lower), level), lower, upper)
+    return split
+
+
 def split_time(bytes_per_collective: ArrayLike, bandwidth: ArrayLike, compute_s: float = 0.0) -> float:
     """Time of compute and all collectives [s] with `bandwidth` [B/s] per dimension."""
     table = np.atleast_2d(np.asarray(bytes_per_collective, float))
