@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simcore.problem import Path, dotted
+from simcore.problem import Path, dotted, nearest
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -105,11 +105,14 @@ def lookup_in(document: Mapping[str, Any]) -> Lookup:
 
     def look(path: Path) -> Any:
         value: Any = document
-        for part in path:
+        for depth, part in enumerate(path):
             try:
                 value = value[part]
             except (KeyError, IndexError, TypeError):
-                raise ValueError(f"expected a path of the document, got '{dotted(path)}'") from None
+                known = [dotted((*path[:depth], key)) for key in value] if isinstance(value, Mapping) else []
+                hint = nearest(dotted(path[: depth + 1]), known)
+                fix = f" ({hint})" if hint else ""
+                raise ValueError(f"expected a path of the document, got '{dotted(path)}'{fix}") from None
         return value
 
     return look
@@ -229,6 +232,9 @@ def _violation(node: ast.expr, lookup: Lookup) -> float:
 
 
 def _missed(op: ast.cmpop, left: Any, right: Any) -> float:
+    texts = [isinstance(side, str) for side in (left, right)]
+    if any(texts) and not all(texts):
+        raise TypeError(f"{left!r} beside {right!r}")
     holds = _COMPARE[type(op)](left, right)
     numbers = all(isinstance(side, int | float) for side in (left, right))
     if not numbers or isinstance(op, ast.Eq | ast.NotEq):

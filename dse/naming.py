@@ -7,10 +7,18 @@ from typing import Any
 
 from dse.expression import Lookup, lookup_in
 from dse.hole import magnitude
+from simcore.design import Cluster, Parallelism, System
 from simcore.problem import Path, Problem, dotted, nearest
 from simcore.result import METRICS
 
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
+
+_LEAVES = {
+    key: f"{section}.{key}"
+    for section, kind in (("system", System), ("cluster", Cluster), ("parallelism", Parallelism))
+    for key in kind.model_fields
+}
+"""Keys of a section by their own name, for those who leave the section out."""
 
 
 def values_of(text: str, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> Lookup:
@@ -38,5 +46,7 @@ def unknown_names(paths: Sequence[Path], place: Path) -> Iterator[Problem]:
     """The problem of each name that is neither a metric nor in a section of the design."""
     for path in paths:
         if dotted(path) not in METRICS and path[0] not in DESIGN_KEYS:
-            fix = nearest(dotted(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
+            of_section = _LEAVES.get(str(path[0])) if len(path) == 1 else None
+            known = nearest(dotted(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
+            fix = f"did you mean '{of_section}'?" if of_section else known
             yield Problem(place, "metrics and paths of the design", f"'{dotted(path)}'", fix)

@@ -157,10 +157,14 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
         raise ValueError(f"expected a step above 0, got '{step}'")
     budget = parse_template(value["split"], (*path, "split"), problems)
     alternatives = budget.alternatives if isinstance(budget, Choice) else (budget,)
+    empty = [each for each in alternatives if isinstance(each, str) and parse(each, "bandwidth") < size]
+    if empty:
+        listed = ", ".join(f"'{each}'" for each in empty)
+        raise ValueError(f"expected budgets of at least the step of {step}, got {listed}")
     for alternative in alternatives:
         if isinstance(alternative, str):
-            parse(alternative, "bandwidth")
-        elif not isinstance(alternative, Range) or alternative.kind != "bandwidth":
+            continue
+        if not isinstance(alternative, Range) or alternative.kind != "bandwidth":
             found = alternative
             if isinstance(alternative, Range) and alternative.kind is not None:
                 found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
