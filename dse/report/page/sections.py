@@ -110,7 +110,9 @@ def _workloads(record: StudyRecord, summary: Summary) -> str:
     sentences = "".join(f"<p>{esc(sentence)}</p>" for sentence in own_best(record, summary))
     blocks = []
     for workload in told:
-        head = "".join(f"<th>{esc(heading)}</th>" for heading in ("trial", *workload.headings))
+        kinds = [" class='n'" if column < 3 else "" for column in range(len(workload.headings))]
+        headings = zip(kinds, workload.headings, strict=True)
+        head = "<th class='n'>trial</th>" + "".join(f"<th{kind}>{esc(heading)}</th>" for kind, heading in headings)
         rows = "".join(
             f"<tr><td class='n'><a href='#design-{trial.number}'>#{trial.number}</a></td>"
             + "".join(

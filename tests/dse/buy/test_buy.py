@@ -294,3 +294,11 @@ def test_software_is_tuned_for_an_expression_and_reported_by_it(tmp_path: Path) 
         assert trial.values == other.values  # bounds of the expression cut nothing that is better
     write_reports(exact, tmp_path / "exact")
     assert json.loads((tmp_path / "exact" / "pareto.json").read_text())["tuned_for"] == text
+
+
+def test_headings_of_numbers_stand_over_them(folder: Path) -> None:
+    section = (folder / "report.html").read_text().split("Workloads and their regret")[1].split("</section>")[0]
+    first = section.split("<tbody>")[1].split("</tr>")[0]
+    assert (
+        section.split("<thead>")[1].split("</thead>")[0].count("<th class='n'>") == first.count("<td class='n'>") == 4
+    )
