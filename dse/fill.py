@@ -219,7 +219,7 @@ def _share(
     assert listed is not None
     if split.solve:
         _place(draw, split, ((*path, "bandwidth", "solve"),))
-        goal = draw.index(f"{name}#goal", len(split.solve), False) if len(split.solve) > 1 else 0
+        goal = draw.index(f"{name}.solve", len(split.solve), False) if len(split.solve) > 1 else 0
         if split.units(budget) >= len(open_ones):
             filled.solved.append(split.solved(tuple(open_ones), budget, split.solve[goal]))
         if len(split.solve) > 1:

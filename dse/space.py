@@ -62,9 +62,12 @@ class Space:
     jobs: tuple[Job, ...] = ()
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
 
-    def fill(self, draw: Draw) -> Filled:
-        """A design document whose live holes are filled from `draw`; with jobs, holes of software stay."""
-        return fill_template(self.template, draw, is_software if self.jobs else None)
+    def fill(self, draw: Draw, solve: bool = True) -> Filled:
+        """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
+
+        Splits that are to be solved have equal shares where `solve` is false: solving one takes simulations.
+        """
+        return fill_template(self.template, draw, is_software if self.jobs else None, solve)
 
     def key(self, filled: Filled) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""

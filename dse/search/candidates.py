@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dse.constraint import KNOWN_BEFORE
 from dse.fill import Filled
 from dse.screen import Screened
+from dse.search.base import Proposal
 from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moved, moves
 from dse.search.surrogate import Encoder
 from dse.space import Space
@@ -68,6 +69,8 @@ class Candidates:
 
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
+        if given and tuple((name, gene.value) for name, gene in given.items()) in self._drawn:
+            return None
         filled, genes = self.filled({name: gene.value for name, gene in given.items()})
         drawn = tuple((name, gene.value) for name, gene in genes.items())
         if drawn in self._drawn:
@@ -76,9 +79,20 @@ class Candidates:
         return self.of(filled, genes, estimated)
 
     def filled(self, values: Mapping[str, float]) -> tuple[Filled, Genes]:
-        """A document filled with what genes are known to have drawn, the others drawn at random; and all its genes."""
+        """A document filled with what genes are known to have drawn, the others drawn at random; and all its genes.
+
+        Splits that are to be solved have equal shares: they are solved when the design is proposed.
+        """
         draw = GeneDraw(self.generator, values)
-        return self.space.fill(draw), draw.genes
+        return self.space.fill(draw, solve=False), draw.genes
+
+    def solved(self, candidate: Candidate) -> Proposal:
+        """The proposal of a candidate, its splits solved."""
+        if not candidate.filled.solved:
+            return Proposal(candidate.filled, candidate, candidate.key)
+        values = {name: gene.value for name, gene in candidate.genes.items()}
+        filled = self.space.fill(GeneDraw(self.generator, values))
+        return Proposal(filled, candidate, self.space.key(filled))
 
     def of(self, filled: Filled, genes: Genes, estimated: bool = True) -> Candidate | None:
         """The candidate of a filled document, without estimates where these are not asked; None where seen before."""

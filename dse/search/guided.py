@@ -42,14 +42,15 @@ TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
 
-LATE, LATE_BATCHES = 1000, 4
-"""Trials after which thousands of them stay quick: a generation is so many batches, half of it is not ranked, and it is
-made while the one before is evaluated."""
+LATE, LATE_BATCHES = 500, 4
+"""Trials after which thousands of them stay quick: a generation is so many batches, made while the one before is
+evaluated, of small moves and mixtures of the front that may be simulated, none of them estimated or ranked. By then the
+front is known, and many looks around it find more than the surrogate's choice of a few."""
 
 
 def effort(told: int) -> float:
     """Candidates with estimates per trial: many while trials are few."""
-    return 8.0 if told < 320 else 2.0 if told < LATE else 0.25
+    return 8.0 if told < 320 else 1.0
 
 
 class Guided(Sampler):
@@ -84,18 +85,15 @@ class Guided(Sampler):
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
+        if not self._queue and self._asked >= LATE and not self._whole:
+            self._queue.extend(self._unranked(self._space.settings.batch * LATE_BATCHES))
         if not self._queue:
             self._seed() if not self._asked else self._widen()
-            late = self._asked >= LATE and not self._whole
-            ranked = self._space.settings.batch * (LATE_BATCHES // 2 if late else 1)
-            self._queue.extend(self._generation(ranked))
-            if late:
-                self._queue.extend(self._unranked(ranked))
+            self._queue.extend(self._generation(self._space.settings.batch))
         if not self._queue:
             return None
         self._asked += 1
-        chosen = self._queue.popleft()
-        return Proposal(chosen.filled, chosen, chosen.key)
+        return self._candidates.solved(self._queue.popleft())
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
@@ -176,13 +174,12 @@ class Guided(Sampler):
         """More candidates: around the front, mixtures of what is good, and random ones."""
         if self._whole:
             return
-        late = self._asked >= LATE
-        count = round(self._space.settings.batch * effort(self._asked) * (LATE_BATCHES if late else 1))
+        count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        steps = 1 if late else max(1, count // STEP)
+        steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
-            if self._pool and not late:
+            if steps > 1:
                 self._pool = self._judge.ranked(self._pool, PARENTS)
             best += self._pool[:PARENTS]
             if not best:

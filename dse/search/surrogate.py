@@ -30,17 +30,24 @@ class Encoder:
     """Parameters of a design as numbers: log2 of what is a number, a column for each value of what is not."""
 
     columns: dict[tuple[str, Any], int] = field(default_factory=dict)
+    _known: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
 
     def encode(self, params: Mapping[str, Any]) -> dict[int, float]:
         """Column -> value of the parameters; a column that is not there is 0."""
         row: dict[int, float] = {}
         for path, value in params.items():
-            number = magnitude(value)
-            if number is not None and number > 0:
-                row[self._column(path, None)] = 1.0 + float(np.log2(number))
-            else:
-                row[self._column(path, value if isinstance(value, str | bool) else repr(value))] = 1.0
+            key = path, repr(value)
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = self._encoded(path, value)
+            row[known[0]] = known[1]
         return row
+
+    def _encoded(self, path: str, value: Any) -> tuple[int, float]:
+        number = magnitude(value)
+        if number is not None and number > 0:
+            return self._column(path, None), 1.0 + float(np.log2(number))
+        return self._column(path, value if isinstance(value, str | bool) else repr(value)), 1.0
 
     def _column(self, path: str, value: Any) -> int:
         return self.columns.setdefault((path, value), len(self.columns))

@@ -1,21 +1,43 @@
 """How long an operator takes: one file per model of an NPU."""
 
+from functools import lru_cache
+
 from simcore.compute.base import OperatorTimes
 from simcore.compute.measured import MeasuredTimes, OutsideTableError, Table
+from simcore.compute.remembered import Remembered
 from simcore.compute.roofline import Roofline
 from simcore.compute.systolic import SystolicTimes
 from simcore.spec import Npu
 
 
+class _This:
+    """An NPU as a key: that very object, as what it holds has no hash."""
+
+    def __init__(self, npu: Npu) -> None:
+        self.npu = npu
+
+    def __hash__(self) -> int:
+        return id(self.npu)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _This) and self.npu is other.npu
+
+
 def operator_times(npu: Npu, precision: str) -> OperatorTimes:
-    """The model of operator times that the NPU asks for, at a precision."""
+    """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use."""
+    return _times(_This(npu), precision)
+
+
+@lru_cache(maxsize=16)
+def _times(this: _This, precision: str) -> OperatorTimes:
+    npu = this.npu
     model = npu.compute
     if model is None:
-        return Roofline(npu, precision)
+        return Remembered(Roofline(npu, precision))
     if model.systolic is not None:
-        return SystolicTimes(npu, model.systolic)
+        return Remembered(SystolicTimes(npu, model.systolic))
     assert model.table is not None
-    return MeasuredTimes(Roofline(npu, precision), Table(model.table), model.beyond == "roofline")
+    return Remembered(MeasuredTimes(Roofline(npu, precision), Table(model.table), model.beyond == "roofline"))
 
 
 __all__ = ["OperatorTimes", "OutsideTableError", "Roofline", "SystolicTimes", "Table", "operator_times"]

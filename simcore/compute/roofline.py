@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simcore.compute.base import OperatorTimes
-from simcore.compute.matmul import Machine, machine_of, worth
+from simcore.compute.matmul import Machine, machine_of, product_seconds
 from simcore.program import Compute
 from simcore.spec import Curve, Npu
 
@@ -31,15 +31,22 @@ class Roofline(OperatorTimes):
         npu = self.npu
         if npu.curve is not None:
             return self._on_curve(operator, npu.curve)
-        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
+        moving = operator.bytes / self._streamed
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
         return max(computing, moving) + npu.overhead
 
     @cached_property
-    def _machine(self) -> Machine:
-        return machine_of(self.npu)
+    def _machines(self) -> dict[float, Machine]:
+        """The machine at each peak of the NPU."""
+        return {peak: machine_of(self.npu, peak) for peak in self.npu.peak.values()}
+
+    @cached_property
+    def _streamed(self) -> float:
+        """Memory bandwidth that operators reach [B/s]."""
+        npu = self.npu
+        return npu.memory.bandwidth * (npu.memory.efficiency if npu.curve is None else npu.curve.memory)
 
     def _peak(self, kind: str) -> float:
         """Attention stays in bf16 where linear layers compute in 8 bits."""
@@ -48,13 +55,13 @@ class Roofline(OperatorTimes):
         return peak
 
     def _on_curve(self, operator: Compute, curve: Curve) -> float:
-        longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
-        if operator.flops:
-            if operator.shape is not None:
-                flops = worth(self._machine, operator.shape)
-            else:
-                flops = operator.flops / (curve.flash if operator.kind == "flash" else curve.matmul.limit)
-            longest = max(longest, flops / self._peak(operator.kind))
+        if operator.flops and operator.shape is not None:
+            longest = product_seconds(self._machines[self._peak(operator.kind)], operator.shape, operator.bytes)
+        else:
+            longest = operator.bytes / self._streamed
+            if operator.flops:
+                limit = curve.flash if operator.kind == "flash" else curve.matmul.limit
+                longest = max(longest, operator.flops / (limit * self._peak(operator.kind)))
         return max(longest + curve.kernel, curve.launch)
 
     def least(self, flops: float) -> float:

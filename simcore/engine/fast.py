@@ -17,7 +17,8 @@ from simcore.engine import pipeline
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.engine.solo import rehearse
 from simcore.engine.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
-from simcore.program import Category, Program, Waits
+from simcore.engine.sums import block_sums, serial_time
+from simcore.program import Category, Program
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
 from simcore.system.placement import Placement, collective_groups
@@ -83,8 +84,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
     programs = lower_schedule(lowering, program)
     tables = _tables(lowering, programs)
-    totals = _totals(lowering, tables)
-    if (serial := _serial(programs, totals[0], program.microbatches)) >= LONGEST:
+    sums = block_sums(tables.operators, tables.segments, tables.blocks, _serial_types(lowering))
+    if (serial := serial_time(programs, sums, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
@@ -93,7 +94,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         least = steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(net, tables, totals, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        run = _play(net, tables, sums, program, design.system.chunks, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
         if not missing or _extended(run, steady, missing):
             break
@@ -144,14 +145,14 @@ class _Run:
 def _play(
     net: Ints,
     tables: _Tables,
-    totals: NDArray[np.float64],
+    sums: NDArray[np.float64],
     program: Program,
     chunks: int,
     microbatches: int,
     log_rows: int,
 ) -> _Run:
     stages = program.stages
-    issued, outstanding = _capacity(program, totals, microbatches)
+    issued, outstanding = _capacity(program, sums, microbatches)
     states = new_state(net, stages, issued, outstanding, chunks)
     width = pipeline.SPENT + len(Category)
     known_blocks = np.zeros((len(tables.blocks), width), np.int64)
@@ -206,55 +207,22 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     """Time of each type of collective if none of its phases overlapped [ps]."""
     return np.array(
         [
-            sum(
-                float(times) * (phase.serialization + phase.latency)
-                for path, times in split.counted()
-                for phase in path
+            float(
+                sum(times * (phase.serialization + phase.latency) for path, times in split.counted() for phase in path)
             )
             for _, split in lowering.types
         ]
     )
 
 
-def _by_block(tables: _Tables, of_operators: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums over the operators of each block, repeats counted, of what each operator adds, `[…, operators]`."""
-    first, end, repeat = tables.segments.T
-    begin, stop = tables.blocks.T
-    ends = np.zeros((len(of_operators), of_operators.shape[1] + 1))
-    np.cumsum(of_operators, axis=1, out=ends[:, 1:])
-    segment_ends = np.zeros((len(of_operators), len(first) + 1))
-    np.cumsum((ends[:, end] - ends[:, first]) * repeat, axis=1, out=segment_ends[:, 1:])
-    sums: NDArray[np.float64] = segment_ends[:, stop] - segment_ends[:, begin]
-    return sums
-
-
-def _totals(lowering: Lowering, tables: _Tables) -> NDArray[np.float64]:
-    """Of each block its time if nothing in it overlapped [ps], and the collectives and gradient buckets it starts."""
-    code, argument, other = tables.operators.T
-    of_operators = np.zeros((3, len(code)))
-    serial, started, buckets = of_operators
-    started[:] = (code == pipeline.BLOCKING) | (code == pipeline.START)
-    buckets[:] = (code == pipeline.START) & (other == Waits.GRADIENTS)
-    np.copyto(serial, argument, where=code == pipeline.COMPUTE)
-    if lowering.types:
-        collective = started > 0
-        serial[collective] = _serial_types(lowering)[argument[collective]]
-    return _by_block(tables, of_operators)
-
-
-def _serial(programs: Ints, blocks: NDArray[np.float64], microbatches: int) -> float:
-    """Time of an iteration if nothing in it overlapped [ps]: more than it takes, so that 64 bits are known to do."""
-    return float((blocks[programs].sum(axis=(0, 1)) * [microbatches, microbatches, 1, 1, microbatches]).sum())
-
-
-def _capacity(program: Program, totals: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
+def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end: over the
     last block of each chunk, or two where the schedule splits the backward pass.
     """
     ends = 2 if ORDERS[program.schedule].splits else 1
-    _, issued, buckets = (ends * totals.max(axis=1)).astype(np.int64).tolist()
+    _, issued, buckets = map(int, (ends * sums.max(axis=0)).tolist())
     blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
     return (issued + 4) * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
 

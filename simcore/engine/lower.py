@@ -35,7 +35,6 @@ class Lowering:
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     _type_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    _durations: dict[Compute, int] = field(default_factory=dict)
     _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -70,18 +69,15 @@ class Lowering:
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
-        known = self._durations.get(operator)
-        if known is None:
-            known = self._durations[operator] = picoseconds(self.compute.seconds(operator))
-        return known
+        return picoseconds(self.compute.seconds(operator))
 
     def _operators(self, segment: Segment) -> tuple[int, int]:
         """Where the segment's operators lie."""
         known = self._ranges.get(id(segment.operators))
         if known is None:
             first = len(self.operators)
-            rows_of = self._rows.get
-            rows = [rows_of(id(operator)) or self._row(operator) for operator in segment.operators]
+            lowered = map(self._rows.get, map(id, segment.operators))
+            rows = [row or self._row(operator) for row, operator in zip(lowered, segment.operators, strict=True)]
             self.operators += [row for row in rows if row is not _NOTHING]
             self._lowered.append((first, segment.operators))
             known = self._ranges[id(segment.operators)] = first, len(self.operators)

@@ -6,7 +6,8 @@ step, and what follows. All NPUs of a stage do the same, so one of them and one 
 
 What starts on an idle network and ends on an idle network always takes the same time; such segments and blocks are
 played once and then only added. So does a collective while it shares no dimension with anything outstanding,
-and a repeat that leaves in flight just what the repeat before it left. Everything else is played event by event.
+and a repeat that leaves in flight just what the repeat before it left. Everything else is played event by event, for
+one of the stages that did the same since their networks were idle (`histories`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled, inlined
+from simcore.engine.histories import (
+    BLOCK,
+    ENDS_IDLE,
+    PAUSE,
+    ROOT,
+    SENT_AFTER,
+    SPENT_BY,
+    TOOK,
+    add,
+    found,
+    path,
+    planted,
+    with_room,
+)
 from simcore.engine.queues import advance, wait
 from simcore.engine.snapshot import normalized, shift
 from simcore.engine.solo import rehearse, start
-from simcore.engine.state import NOW, OUTSTANDING, Ints
+from simcore.engine.state import ISSUES_AT, NOW, OUTSTANDING, Ints
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
 BLOCKING_CLASS = 0
@@ -151,6 +166,33 @@ def _play_block(
 
 
 @compiled
+def _catch_up(
+    net: Ints,
+    state: Ints,
+    stage: int,
+    operators: Ints,
+    segments: Ints,
+    blocks: Ints,
+    known_segments: Ints,
+    known_blocks: Ints,
+    tree: Ints,
+    missed: Ints,
+    clock: int,
+    log: Ints,
+) -> None:
+    """Play the blocks of a history that the state of a stage has `missed`, so that it is that of time `clock`."""
+    for node in missed:
+        clock -= tree[node, PAUSE] + tree[node, TOOK]
+    if state[OUTSTANDING] == 0:
+        state[NOW] = clock
+    again = np.zeros(tree.shape[1] - SPENT_BY, np.int64)  # counted when they were played first
+    for node in missed:
+        advance(net, state, state[NOW] + tree[node, PAUSE])
+        block = tree[node, BLOCK]
+        _play_block(net, state, stage, operators, segments, blocks, block, known_segments, known_blocks, again, log)
+
+
+@compiled
 def run(
     net: Ints,
     states: Ints,
@@ -175,14 +217,17 @@ def run(
     `[stages, categories]` and `bubble` `[stages]`, the time each stage waited for its input [ps]; the time at which a
     stage is done is `states[stage, NOW]`.
     """
+    blank = states[0, : states[0, ISSUES_AT]].copy()
     rehearse(net, states[0])
     stages, length = order.shape
     last = done.shape[1] - 1
     times = np.zeros((stages, blocks.shape[0]), np.int64)
     position = np.zeros(stages, np.int64)
-    # A stage's time and whether its network is idle, side by side: its state is pages away.
+    # A stage's time and history, side by side: its state is pages away, and that of the history up to `shown`.
     clock = np.zeros(stages, np.int64)
-    idle = np.ones(stages, np.bool_)
+    history = np.full(stages, ROOT)
+    shown = np.full(stages, ROOT)
+    tree, nodes = planted(spent.shape[1]), 1
     for s in sequence:
         at = position[s]
         code = order[s, at]
@@ -200,30 +245,62 @@ def run(
             begin = max(begin, done[direction, microbatch, stage - 1 + 2 * direction])
             bubble[s] += begin - clock[s]
         block = programs[s, chunk, kind]
-        if idle[s] and known_blocks[block, KNOWN] == CONSTANT:
+        if history[s] == ROOT and known_blocks[block, KNOWN] == CONSTANT:
             sent = begin + known_blocks[block, UNTIL_SENT]
             clock[s] = begin + known_blocks[block, DURATION]
             times[s, block] += 1
         else:
-            if idle[s]:
-                states[s, NOW] = begin
-            else:
-                advance(net, states[s], begin)
-            sent = _play_block(
-                net,
-                states[s],
-                s,
-                operators,
-                segments,
-                blocks,
-                block,
-                known_segments,
-                known_blocks,
-                spent[s],
-                log,
-            )
-            clock[s] = states[s, NOW]
-            idle[s] = states[s, OUTSTANDING] == 0
+            pause = begin - clock[s] if history[s] != ROOT else 0
+            node = found(tree, history[s], block, pause) if log.shape[0] == 0 else -1
+            if node < 0:
+                state = states[s]
+                if shown[s] == ROOT:
+                    state[: blank.shape[0]] = blank
+                _catch_up(
+                    net,
+                    state,
+                    s,
+                    operators,
+                    segments,
+                    blocks,
+                    known_segments,
+                    known_blocks,
+                    tree,
+                    path(tree, shown[s], history[s]),
+                    clock[s],
+                    log,
+                )
+                advance(net, state, begin)
+                node, nodes = nodes, nodes + 1
+                tree = with_room(tree, node)
+                add(tree, node, history[s], block, pause)
+                took = tree[node, SPENT_BY:]
+                took[:] = 0
+                tree[node, SENT_AFTER] = (
+                    _play_block(
+                        net,
+                        state,
+                        s,
+                        operators,
+                        segments,
+                        blocks,
+                        block,
+                        known_segments,
+                        known_blocks,
+                        took,
+                        log,
+                    )
+                    - begin
+                )
+                tree[node, TOOK] = state[NOW] - begin
+                tree[node, ENDS_IDLE] = state[OUTSTANDING] == 0
+                shown[s] = node
+            sent = begin + tree[node, SENT_AFTER]
+            clock[s] = begin + tree[node, TOOK]
+            spent[s] += tree[node, SPENT_BY:]
+            history[s] = node
+            if tree[node, ENDS_IDLE]:
+                history[s] = shown[s] = ROOT
         _note(log, BLOCK_LEVEL, s, code, begin, clock[s])
         if not weights:
             done[direction, microbatch, stage] = sent

@@ -69,17 +69,15 @@ class OneForwardOneBackward(PipelineSchedule):
         """See `PipelineSchedule.in_flight`; on the first stage p(1 + (p-1)/(p v)) microbatches' worth in all."""
         total = microbatches * chunks
         most = min(_warm_up(stage, stages, total, chunks) + 1, total)
-        counts = [0] * chunks
-        for i in range(most):
-            counts[(i % (stages * chunks)) // stages if chunks > 1 else 0] += 1
-        return tuple(counts)
+        rounds, rest = divmod(most, stages * chunks)
+        return tuple(rounds * stages + min(max(rest - chunk * stages, 0), stages) for chunk in range(chunks))
 
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """One microbatch after the other; interleaved, one round of `stages` microbatches after the other.
 
         A block follows its own stage's previous block, which is at most a warm-up older (p - 1 microbatches, or
-        2(p - 1) + (v - 1) p blocks of chunks, under three rounds), and the neighbour's block of its microbatch.
+        2(p - 1) + (v - 1) p blocks of chunks, less than two rounds), and the neighbour's block of its microbatch.
         """
         if chunks == 1:
             return Steady(period=1, warm=stages, reach=stages + 1, cool=stages + 1)
-        return Steady(period=stages, warm=3 * stages, reach=3 * stages, cool=3 * stages)
+        return Steady(period=stages, warm=2 * stages, reach=2 * stages, cool=2 * stages)

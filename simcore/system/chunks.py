@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -63,8 +62,7 @@ class Chunks(NamedTuple):
         """Each path with the number of chunks that take it."""
         if len(self.paths) == 1:
             return [(self.paths[0], len(self.chosen))]
-        counts = Counter(self.chosen)
-        return [(path, counts[index]) for index, path in enumerate(self.paths)]
+        return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
 
 
 def block_of(dimension: Dimension) -> Block:
@@ -95,9 +93,11 @@ def picoseconds(seconds: float, least: int = 1) -> int:
 
     Raises `InputError` where it is longer than `LONGEST`.
     """
-    if not seconds * PICOSECONDS < LONGEST:
+    time = seconds * PICOSECONDS
+    if not time < LONGEST:
         raise too_long(seconds)
-    return max(least, round(seconds * PICOSECONDS))
+    rounded = round(time)
+    return rounded if rounded > least else least
 
 
 def too_long(seconds: float) -> InputError:
@@ -128,12 +128,23 @@ def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ..
     return tuple(tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist())
 
 
+class _Way(NamedTuple):
+    """What the phases of a kind on a group's slice of a dimension share, whatever their size."""
+
+    cost: PhaseCost
+    dimension: Dimension
+    rate: float
+    """See `Chunker.reached`."""
+    latency: int
+    """Of a phase [ps]."""
+
+
 @dataclass(frozen=True)
 class Chunker:
     """Splits collectives of one design into chunks and phases."""
 
     design: Design
-    _costs: dict[tuple[str, GroupSlice], PhaseCost] = field(default_factory=dict, compare=False, repr=False)
+    _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | Custom:
         """The algorithm of a dimension: its name, or the user's own."""
@@ -155,20 +166,20 @@ class Chunker:
 
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
-        dimension = self.design.cluster.dimensions[where.dimension]
-        cost = self._costs.get((kind, where))  # collectives differ in size more than in kind and place
-        if cost is None:
+        cost, dimension, rate, latency = self._way(kind, where)
+        serialization = picoseconds(self.seconds(cost, size, dimension, rate))
+        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind)
+
+    def _way(self, kind: str, where: GroupSlice) -> _Way:
+        """Collectives differ in size more than in kind and place."""
+        known = self._ways.get((kind, where))
+        if known is None:
+            dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
-            self._costs[kind, where] = cost
-        return Phase(
-            where.dimension,
-            picoseconds(self.seconds(cost, size, dimension, self.reached(where))),
-            picoseconds(cost.hops * dimension.latency, least=0),
-            entering,
-            cost.sent * size,
-            kind,
-        )
+            latency = picoseconds(cost.hops * dimension.latency, least=0)
+            known = self._ways[kind, where] = _Way(cost, dimension, self.reached(where), latency)
+        return known
 
     def split(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
         """Phases of the chunks of a collective of `size` [B]."""
@@ -238,10 +249,8 @@ class Chunker:
 
     def _group_rate(self, where: GroupSlice, size: float) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        dimension = self.design.cluster.dimensions[where.dimension]
-        algorithm = self.algorithm(where.dimension)
-        cost = phase_cost(algorithm, block_of(dimension), "reduce_scatter", where.part, False)
-        return self.reached(where) * cost.sent / _load(cost, size, dimension)
+        cost, dimension, rate, _ = self._way("reduce_scatter", where)
+        return rate * cost.sent / _load(cost, size, dimension)
 
     def _ordered(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""

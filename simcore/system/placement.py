@@ -74,7 +74,8 @@ def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[Gro
     """The slices of a group, innermost first, each with whether it crosses."""
     out, members = [], 1
     for where in slices:
-        out.append(where._replace(crosses=1 < members < math.prod(sizes[: where.dimension])))
+        crosses = 1 < members < math.prod(sizes[: where.dimension])
+        out.append(GroupSlice(where.dimension, where.part, crosses))
         members *= where.part.members
     return tuple(out)
 

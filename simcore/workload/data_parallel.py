@@ -34,8 +34,7 @@ class Amount(NamedTuple):
         return self.own + self.experts
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """A run of `repeat` equal pieces of a part, each with `parameters` per NPU."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simcore.program import Operator
 from simcore.workload.attention import attention_half, core_again
@@ -12,8 +12,7 @@ from simcore.workload.layers import Piece, Shapes, backwards_of, forwards_of
 from simcore.workload.moe import experts_half, local_experts
 
 
-@dataclass(frozen=True)
-class LayerKind:
+class LayerKind(NamedTuple):
     """Layers of one kind are alike."""
 
     experts: bool = False

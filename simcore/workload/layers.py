@@ -190,7 +190,7 @@ def backwards(
 def _twice(op: Compute) -> tuple[Operator, ...]:
     flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
     moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
-    return (op._replace(name=op.name + "-backward", flops=flops, bytes=moved),)
+    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes),)
 
 
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
@@ -202,8 +202,8 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     assert op.shape is not None
     batch, m, n, k = op.shape
     weights = batch * k * n
-    inputs = op._replace(name=op.name + "-input-gradient", shape=(batch, m, k, n))
-    own = op._replace(name=op.name + "-weight-gradient", shape=(batch, k, n, m))
+    inputs = Compute(op.name + "-input-gradient", op.kind, op.flops, op.bytes, op.category, (batch, m, k, n))
+    own = Compute(op.name + "-weight-gradient", op.kind, op.flops, op.bytes, op.category, (batch, k, n, m))
     if shapes is None or not shapes.traced:
         return inputs, own
     if shapes.workload.gradient_precision == "fp32":
@@ -270,9 +270,9 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
     )
 
 
-def head_backward(shapes: Shapes) -> tuple[Operator, ...]:
+def head_backward(shapes: Shapes, forward: Sequence[Operator]) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return backwards(head_forward(shapes), shapes, shapes.reduce_beside())
+    return backwards(forward, shapes, shapes.reduce_beside())
 
 
 def embedding_parameters(shapes: Shapes) -> float:

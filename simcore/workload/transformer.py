@@ -6,18 +6,19 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from simcore.design import Design, Parallelism, TransformerWorkload
+from simcore.once import changed
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
 from simcore.workload.counts import forward_flops
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.layer import LayerKind, layer_parameters, layer_passes
-from simcore.workload.layers import Shapes
+from simcore.workload.layers import Piece, Shapes
 from simcore.workload.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -27,15 +28,42 @@ Engine's, and four more where experts' products run side by side on streams of t
 
 @dataclass(frozen=True)
 class _Alike:
-    """Designs are alike in their Program where their keys are equal: many of a search differ in their network alone."""
+    """Designs are alike in their stages where these are equal: many of a search differ in their network alone."""
 
-    key: tuple[object, ...]
+    workload: TransformerWorkload
+    """Without its batch."""
+    parallelism: Parallelism
+    data: int
+    traced: bool
     design: Design = field(compare=False)
+
+
+class _Stages(NamedTuple):
+    """What a Program says whatever the number of its microbatches; see `Program`."""
+
+    parts: tuple[Part, ...]
+    part_of: tuple[int, ...]
+    final: tuple[tuple[Segment, ...], ...]
+    send_bytes: float
 
 
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
-    return _program(_Alike((design.workload, design.parallelism, design.data, _traced(design)), design))
+    workload, p = design.workload, design.parallelism
+    assert isinstance(workload, TransformerWorkload)
+    stages = _stages(_Alike(workload.model_copy(update=_BATCH_ASIDE), p, design.data, _traced(design), design))
+    return Program(
+        parts=stages.parts,
+        part_of=stages.part_of,
+        stages=p.pipeline,
+        chunks=p.interleave,
+        microbatches=design.microbatches,
+        schedule=p.schedule,
+        send_bytes=stages.send_bytes,
+        final=stages.final,
+        model_flops=3 * forward_flops(workload, p.flash_attention),
+        tokens=workload.global_batch * workload.sequence,
+    )
 
 
 def _traced(design: Design) -> bool:
@@ -49,36 +77,28 @@ def shapes_of(design: Design) -> Shapes:
 
 
 @lru_cache(maxsize=512)
-def _program(alike: _Alike) -> Program:
-    design = alike.design
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+def _stages(alike: _Alike) -> _Stages:
+    workload, p = alike.workload, alike.parallelism
+    design = changed(alike.design, workload=workload)
     virtual = p.pipeline * p.interleave
     kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))
     builder = _Builder(design, shapes_of(design))
     parts = tuple(builder.part(*kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
-    held = [_held([parts[part_of[k]] for k in range(s, virtual, p.pipeline)]) for s in range(p.pipeline)]
+    held = cache(lambda chunks: _held([parts[part] for part in chunks]))
     final = cache(builder.data.final)
-    return Program(
-        parts=parts,
-        part_of=part_of,
-        stages=p.pipeline,
-        chunks=p.interleave,
-        microbatches=design.microbatches,
-        schedule=p.schedule,
-        send_bytes=builder.shapes.hidden_bytes / p.tensor,
-        final=tuple(final(amount) for amount in held),
-        model_flops=3 * forward_flops(workload, p.flash_attention),
-        tokens=workload.global_batch * workload.sequence,
-    )
+    finals = tuple(final(held(part_of[stage :: p.pipeline])) for stage in range(p.pipeline))
+    return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
 
 
 def _held(parts: list[Part]) -> Amount:
     experts = sum(part.expert_parameters for part in parts)
     return Amount(sum(part.parameters for part in parts) - experts, experts)
 
+
+_BATCH_ASIDE = {"global_batch": 1, "training_tokens": None}
+"""What says how often a microbatch goes through the stages: nothing in them depends on it."""
 
 _LAYERS_ASIDE = {
     "pipeline": 1,
@@ -105,7 +125,7 @@ class Layer(NamedTuple):
 
 
 class Layers:
-    """The layers of one NPU, each kind made once."""
+    """The layers of one NPU, each kind made once, and what comes before and after them."""
 
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
@@ -120,6 +140,17 @@ class Layers:
             found = self._known[kind] = Layer(*passes, Amount(*parameters))
         return found
 
+    @cached_property
+    def embedding(self) -> Piece:
+        """What the first stage does before its layers."""
+        return Piece(layers.embedding_forward(self._shapes), layers.embedding_backward(self._shapes))
+
+    @cached_property
+    def head(self) -> Piece:
+        """What the last stage does after its layers."""
+        forward = layers.head_forward(self._shapes)
+        return Piece(forward, layers.head_backward(self._shapes, forward))
+
     def kept(self, kind: LayerKind) -> float:
         """Bytes that a layer keeps for its backward pass."""
         if kind not in self._kept:
@@ -129,7 +160,8 @@ class Layers:
 
 def layers_of(shapes: Shapes) -> Layers:
     """The layers of an NPU; designs that differ in what lies between layers share them."""
-    return _layers(shapes.workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
+    workload = shapes.workload.model_copy(update=_BATCH_ASIDE)
+    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
 
 
 @lru_cache(maxsize=512)
@@ -163,11 +195,11 @@ class _Builder:
             forward.append(Unit("layer", ahead, parameters, count))
             backward.insert(0, Unit("layer", back, parameters, count))
         if first:
-            forward.insert(0, Unit("embedding", layers.embedding_forward(shapes), embedding))
-            backward.append(Unit("embedding", layers.embedding_backward(shapes), embedding))
+            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
+            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
         if last:
-            forward.append(Unit("head", layers.head_forward(shapes), head))
-            backward.insert(0, Unit("head", layers.head_backward(shapes), head))
+            forward.append(Unit("head", self._layers.head.forward, head))
+            backward.insert(0, Unit("head", self._layers.head.backward, head))
         if gathering := layers.received(shapes):
             forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
             backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
@@ -191,8 +223,8 @@ class _Builder:
         if not SCHEDULES[self.design.parallelism.schedule].splits:
             return data.gathering(units), data.gathering(data.reducing(units)), (), ()
         halves = [layers.split_backward(unit.operators) for unit in units]
-        inputs = data.gathering([replace(unit, operators=half[0]) for unit, half in zip(units, halves, strict=True)])
-        weights = [replace(unit, operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        inputs = data.gathering([unit._replace(operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        weights = [unit._replace(operators=half[1]) for unit, half in zip(units, halves, strict=True)]
         return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
 
     def _kept(self, runs: Runs) -> float:

@@ -75,6 +75,22 @@ def test_gradients_that_outlive_many_layers_take_the_time_played_plainly(
     assert_played_plainly(design_from(document))
 
 
+@pytest.mark.parametrize("batch", [64, 512])
+@pytest.mark.parametrize(("pipeline_degree", "interleave"), [(8, 2), (4, 4)])
+@pytest.mark.parametrize(("policy", "slow"), [("lifo", 40), ("fifo", 4), ("scf", 2)])
+def test_stages_that_part_while_gradients_are_on_their_way_take_the_time_played_plainly(
+    batch: int, pipeline_degree: int, interleave: int, policy: str, slow: int
+) -> None:
+    dimensions = [dimension("ring", 4, "40 GB/s"), dimension("switch", 16, f"{slow} GB/s")]
+    document = training(
+        {"tensor": 2, "pipeline": pipeline_degree, "interleave": interleave, "bucket": "1 kB"},
+        dimensions,
+        workload={"model": model(layers=16), "global_batch": batch},
+        system={"chunks": 3, "intra_dimension": policy},
+    )
+    assert_played_plainly(design_from(document))
+
+
 @settings(max_examples=50)
 @given(trainings())
 def test_a_trace_lies_within_the_iteration_and_never_overlaps_itself_on_one_stage(design: Design) -> None:

@@ -26,6 +26,7 @@ from dse.stop import Limits, StopRules
 from simcore.estimate import estimate
 from simcore.load import parse_design
 from simcore.problem import InputError
+from simcore.quantity import parse
 from simcore.result import metrics
 from simcore.simulate import simulate
 
@@ -238,3 +239,32 @@ def test_what_another_driver_found_is_learned_and_not_proposed_again() -> None:
     assert len(own._judge.simulated) == len(theirs) == 20
     mine = [proposal for _ in range(20) if (proposal := own.ask()) is not None]
     assert not {given.key(p.filled) for p in mine} & {given.key(p.filled) for p in theirs}
+
+
+def test_solved_splits_are_solved_when_they_are_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.search.guided.SEEDS", 32)
+    monkeypatch.setattr("dse.search.guided.ROUNDS", 1)
+    dimensions = [{"topology": "switch", "size": size, "latency": "700 ns", "tier": "pod"} for size in (4, 2)]
+    budget = {"split": {"range": ["100 GB/s", "400 GB/s"]}, "step": "1 GB/s", "solve": True}
+    given = space(cluster={"npu": "a100-80gb", "bandwidth": budget, "dimensions": dimensions})
+    _, outcomes = search(given, tmp_path, "guided", 24, engine=simulate)
+    assert len({outcome.key for outcome in outcomes}) == 24
+    shares = [
+        tuple(parse(dimension["bandwidth"], "bandwidth") for dimension in outcome.design["cluster"]["dimensions"])
+        for outcome in outcomes
+    ]
+    assert sum(inner > outer for inner, outer in shares) > 12  # most bytes are those of the inner dimension
+
+
+def test_a_generation_is_made_while_the_one_before_is_evaluated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Proposals do not depend on the workers, though outcomes come late."""
+    monkeypatch.setattr("dse.search.guided.LATE", 32)
+    monkeypatch.setattr("dse.search.guided.SEEDS", 32)
+    monkeypatch.setattr("dse.search.guided.ROUNDS", 1)
+    given = space(system={"chunks": {"range": [1, 40]}})
+    one = search(given, tmp_path / "1", "guided", 120, jobs=1)
+    assert search(given, tmp_path / "2", "guided", 120, jobs=2) == one
+    known = {outcome.key: outcome for outcome in one[1][:70]}
+    assert search(given, tmp_path / "3", "guided", 120, known=known) == one
