@@ -26,6 +26,9 @@ Goal = Literal["time", "time_cost"]
 LEAST_SHARE = 1e-12
 """Least share of the budget of any dimension: one without bytes would best get nothing, and no link is that narrow."""
 
+LARGEST = 1e40
+"""Beyond it, and below its inverse, products of what is given leave the range of floats; no cluster is near either."""
+
 
 def optimal_split(
     bytes_per_collective: ArrayLike,
@@ -69,6 +72,20 @@ def optimal_split(
     return _exactly(_solved(case), case)
 
 
+def even_split(budget: float, lower: Vector, upper: Vector) -> Vector:
+    """The shares of a budget [B/s], `[dims]`, that are as equal as their least and most let them be.
+
+    All but those at a limit are the same.
+    """
+    level = even = budget / len(lower)
+    least, most = 0.0, budget
+    for _ in range(0 if (lower <= even).all() and (even <= upper).all() else 100):
+        level = (least + most) / 2
+        least, most = (level, most) if np.clip(level, lower, upper).sum() < budget else (least, level)
+    split: Vector = np.clip(np.full(len(lower), level), lower, upper)
+    return split
+
+
 def split_time(bytes_per_collective: ArrayLike, bandwidth: ArrayLike, compute_s: float = 0.0) -> float:
     """Time of compute and all collectives [s] with `bandwidth` [B/s] per dimension."""
     table = np.atleast_2d(np.asarray(bytes_per_collective, float))
@@ -104,14 +121,24 @@ def _checked(
 
     def numbers(name: str, value: ArrayLike, shape: tuple[int, ...], least: float, most: float = np.inf) -> Vector:
         """`value` in `shape`; its problem, and ones, where it is not finite numbers in [least, most)."""
+        what = f"numbers of shape {list(shape)}" if shape else "a number"
         try:
-            array = np.broadcast_to(np.asarray(value, float), shape)
+            array = np.asarray(value, float)
         except (ValueError, TypeError):
-            problem(name, f"numbers of shape {list(shape)}", f"shape {list(np.shape(np.asarray(value, object)))}")
+            problem(name, f"{what} in SI units", repr(value)[:60])
+            return np.ones(shape)
+        try:
+            array = np.broadcast_to(array, shape)
+        except ValueError:
+            problem(name, what, f"shape {list(np.shape(array))}")
             return np.ones(shape)
         if not ((array >= least) & (array <= most)).all():
             wrong = array[~((array >= least) & (array <= most))][0]
             problem(name, f"numbers of at least {least:g}" + ("" if most == np.inf else ", finite"), f"{wrong:g}")
+            return np.ones(shape)
+        beyond = np.isfinite(array) & (array != 0) & ((array < 1 / LARGEST) | (array > LARGEST))
+        if beyond.any():
+            problem(name, f"numbers from {1 / LARGEST:g} to {LARGEST:g}, or 0", f"{array[beyond][0]:g}")
             return np.ones(shape)
         return array
 
@@ -135,7 +162,7 @@ def _checked(
     if objective == "time_cost" and unit_cost is None:
         problem("unit_cost", "the price of each dimension for time_cost", "none")
     price = numbers("unit_cost", 1.0 if unit_cost is None else unit_cost, (dims,), 0.0, finite)
-    if not price.any():
+    if objective == "time_cost" and not price.any():
         problem("unit_cost", "a price above 0", "0 in all dimensions")
     if not problems:
         least = np.maximum(least, LEAST_SHARE * total)

@@ -7,20 +7,22 @@ quantities as SI numbers. A constraint that needs no simulation (inputs, memory,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dse.expression import Expression, lookup_in
-from dse.hole import magnitude
-from simcore.problem import Path, Problem, dotted, nearest
+from dse.expression import Expression
+from dse.naming import unknown_names, values_of
+from simcore.problem import Path, Problem, dotted
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
     ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks")
 )
 """Metrics that are exact without simulation."""
-DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
+
+NO_VALUE = 1.0
+"""Violation of a condition that cannot be calculated: as that of a plain one that is false."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class Constraint:
     """One condition."""
 
     expression: Expression
+    place: Path = ()
+    """Where it stands in the document: `constraints[1]`."""
+    line: int | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -50,30 +55,29 @@ class Constraint:
         return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
-        """By how much it is missed, relative; <= 0 where it holds.
+        """By how much it is missed, relative; <= 0 where it holds, `NO_VALUE` where it has no value (`without`)."""
+        try:
+            return self.measured(metrics, document)
+        except ValueError:
+            return NO_VALUE
 
-        Raises `ValueError` where a name has no value for this design.
-        """
+    def without(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
+        """Why it has no value for a design: it divides by 0, say. Empty where it has one."""
+        try:
+            self.measured(metrics, document)
+        except ValueError as error:
+            return f"{dotted(self.place)}: {error}" if self.place else str(error)
+        return ""
+
+    def measured(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
         if self.name.strip() == "fits":
             peak, capacity = metrics.get("memory.peak"), metrics["memory.capacity"]
             assert capacity is not None
             missed = -1.0 if peak is None else peak / capacity - 1.0
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
-        look = lookup_in(document)
-
-        def value(path: Path) -> Any:
-            name = dotted(path)
-            if name in METRICS:
-                metric = metrics.get(name)
-                if metric is None:
-                    raise ValueError(f"'{self.name}': expected a metric of this workload, got '{name}', which it lacks")
-                return metric
-            found = look(path)
-            number = magnitude(found)
-            return found if number is None else number
-
-        return self.expression.violation(value)
+        return self.expression.violation(values_of(self.name, metrics, document))
 
 
 def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, ...]:
@@ -93,9 +97,6 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
             expected, _, got = str(error).removeprefix("expected ").partition(", got ")
             problems.append(Problem(path, expected, got))
             continue
-        for name in expression.paths:
-            if dotted(name) not in METRICS and name[0] not in DESIGN_KEYS:
-                fix = nearest(dotted(name), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
-                problems.append(Problem(path, "metrics and paths of the design", f"'{dotted(name)}'", fix))
-        found.append(Constraint(expression))
+        problems += unknown_names(expression.paths, path)
+        found.append(Constraint(expression, path))
     return tuple(found)

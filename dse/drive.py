@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dse.certificate import check_reachable
 from dse.execute import make_executor
 from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
@@ -24,6 +25,17 @@ def drive(
     watcher: Watcher = WATCHER,
 ) -> str:
     """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
+    try:
+        return _driven(space, settings, folder, resume, watcher)
+    except Exception:
+        if not watcher.interrupted:
+            raise
+        return "interrupted"  # the error is what a library made of Ctrl-C in a callback
+
+
+def _driven(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
+    if settings.executor == "ray-tune" or settings.storage is not None:
+        check_reachable(space, settings.engine)
     if settings.executor == "ray-tune":
         if settings.storage is not None:
             raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")

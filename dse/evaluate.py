@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from dse.constraint import Constraint
+from dse.interval import design_bound
 from dse.objective import Objective
-from dse.record import State, TunedRecord
+from dse.record import VALID, State, TunedRecord
 from dse.screen import Screened
 from simcore.bound import bound, bound_of_any
 from simcore.cost.price import cluster_cost, price_problems
@@ -28,9 +29,6 @@ from simcore.load import parse_design
 from simcore.problem import Problem
 from simcore.result import Result, metrics
 from simcore.simulate import simulate
-
-VALID = "valid"
-"""Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class Evaluator:
             return self._invalid(design, document, known.problems)
         early = known.early
         if known.broken:
-            return self._cut(design, document, early, known.broken[0])
+            return self._cut(known)
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
@@ -139,17 +137,27 @@ class Evaluator:
         state: State = "infeasible" if any(violation > 0 for violation in violations.values()) else "feasible"
         values = {}
         for objective in self.objectives:
-            value = found[objective.name]
+            try:
+                value = objective.value(found, document)
+            except ValueError as error:
+                return self._without_value(design, document, str(error))
             if value is None:
-                raise ValueError(f"objective '{objective.name}': this workload has no such metric")
+                return self._without_value(design, document, f"'{objective.name}': this workload has no such metric")
             values[objective.name] = value
-        return Outcome(design.key, state, values, violations, document, result.document())
+        without = [c.without(found, document) for c in self.constraints if violations[c.name] > 0]
+        why = "; ".join(text for text in without if text) or None
+        return Outcome(design.key, state, values, violations, document, result.document(), error=why)
 
-    def _cut(self, design: Design, document: dict[str, Any], early: dict[str, float], rule: str) -> Outcome:
+    def _without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
+        """A design that no front can rank: an objective has no value for it."""
+        return Outcome(design.key, "failed", {}, self._unknown(), document, error=f"objectives: {why}")
+
+    def _cut(self, known: Screened) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
-        proven = bound(design)
-        violations = {VALID: 0.0} | {c.name: early.get(c.name, 0.0) for c in self.constraints}
-        return Outcome(design.key, "cut", self._bounds(proven), violations, document, cut_by=rule)
+        values = self._bounds(bound(known.design), known.document)
+        violations = {VALID: 0.0} | {c.name: known.early.get(c.name, 0.0) for c in self.constraints}
+        rule, why = known.broken[0], known.without or None
+        return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
@@ -162,17 +170,13 @@ class Evaluator:
         return Outcome(
             design.key,
             "cut",
-            self._bounds(proven),
+            self._bounds(proven, document),
             violations,
             document,
             cut_by=problems[0].rule,
             error=str(problems[0]),
         )
 
-    def _bounds(self, proven: Mapping[str, float | None]) -> dict[str, float]:
-        """Bounds of the objectives; 0 where nothing is proven (no metric to be minimised is negative)."""
-        values = {}
-        for objective in self.objectives:
-            value = proven.get(objective.name)
-            values[objective.name] = 0.0 if value is None else value
-        return values
+    def _bounds(self, proven: Mapping[str, float | None], document: Mapping[str, Any]) -> dict[str, float]:
+        """Bounds of the objectives of one design; 0 where nothing is proven (no metric is negative)."""
+        return {objective.name: design_bound(objective, proven, document) or 0.0 for objective in self.objectives}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simcore.problem import Path, dotted
+from simcore.problem import Path, dotted, nearest
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -44,7 +44,8 @@ class Expression:
     text: str
 
     @cached_property
-    def _tree(self) -> ast.expr:
+    def tree(self) -> ast.expr:
+        """The parsed expression, of allowed nodes only; raises `ValueError` where it cannot be read."""
         if len(self.text) > MAX_LENGTH:
             raise ValueError(f"expected an expression of at most {MAX_LENGTH} characters, got {len(self.text)}")
         try:
@@ -59,23 +60,21 @@ class Expression:
 
     def validate(self) -> Expression:
         """The expression itself; raises `ValueError` (*expected …, got …*) where it cannot be read."""
-        assert self._tree is not None
+        assert self.tree is not None
         return self
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it, or a part of it, is true or false rather than a number."""
+        parts = list(ast.walk(self.tree))
+        return any(isinstance(part, ast.Compare | ast.BoolOp | ast.Not) for part in parts)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
         """Every path the expression names."""
         found: dict[Path, None] = {}
-        _collect(self._tree, found)
+        _collect(self.tree, found)
         return tuple(found)
-
-    @cached_property
-    def limits(self) -> tuple[tuple[Path, float, bool], ...]:
-        """What a condition asks of single paths: (path, number, whether it is the most rather than the least).
-
-        Parts of another form than `path <= number` (or <, >=, >, either way round, joined by `and`) are left out.
-        """
-        return tuple(_limits(self._tree))
 
     def value(self, lookup: Lookup) -> Any:
         """The value; raises `ValueError` for a path without a value, or a division by zero."""
@@ -90,9 +89,9 @@ class Expression:
 
     def _guarded(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
         try:
-            return function(self._tree, lookup)
-        except ZeroDivisionError:
-            raise ValueError(f"'{self.text}': expected a divisor other than 0, got 0") from None
+            return function(self.tree, lookup)
+        except ZeroDivisionError as error:
+            raise ValueError(f"'{self.text}': expected a divisor other than 0, got {error}") from None
         except TypeError as error:
             raise ValueError(f"'{self.text}': expected numbers, got {error}") from None
         except OverflowError:
@@ -106,41 +105,17 @@ def lookup_in(document: Mapping[str, Any]) -> Lookup:
 
     def look(path: Path) -> Any:
         value: Any = document
-        for part in path:
+        for depth, part in enumerate(path):
             try:
                 value = value[part]
             except (KeyError, IndexError, TypeError):
-                raise ValueError(f"expected a path of the document, got '{dotted(path)}'") from None
+                known = [dotted((*path[:depth], key)) for key in value] if isinstance(value, Mapping) else []
+                hint = nearest(dotted(path[: depth + 1]), known)
+                fix = f" ({hint})" if hint else ""
+                raise ValueError(f"expected a path of the document, got '{dotted(path)}'{fix}") from None
         return value
 
     return look
-
-
-def _limits(node: ast.expr) -> Iterator[tuple[Path, float, bool]]:
-    if isinstance(node, ast.BoolOp):
-        for part in node.values:
-            yield from _limits(part)
-    if not isinstance(node, ast.Compare):
-        return
-    sides = [node.left, *node.comparators]
-    for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
-        for one, other, most in ((left, right, (ast.LtE, ast.Lt)), (right, left, (ast.GtE, ast.Gt))):
-            path, number = _path(one), _constant(other)
-            if path is not None and number is not None and isinstance(op, ast.LtE | ast.Lt | ast.GtE | ast.Gt):
-                yield path, number, isinstance(op, most)
-
-
-def _constant(node: ast.expr) -> float | None:
-    """The number of an expression that names no path; None of any other."""
-    named: dict[Path, None] = {}
-    _collect(node, named)
-    if named:
-        return None
-    try:
-        value = _value(node, lookup_in({}))
-    except (ArithmeticError, TypeError):
-        return None  # whoever evaluates the condition says so
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _allowed(node: ast.AST, text: str) -> None:
@@ -163,32 +138,33 @@ def _allowed(node: ast.AST, text: str) -> None:
     )
     ok = ok or type(node) in _BINARY or type(node) in _COMPARE
     if isinstance(node, ast.Call):
-        ok = isinstance(node.func, ast.Name) and node.func.id in _CALLS and not node.keywords and bool(node.args)
+        ok = isinstance(node.func, ast.Name) and node.func.id in _CALLS and not node.keywords and len(node.args) > 1
     if isinstance(node, ast.Constant):
         ok = isinstance(node.value, int | float | str | bool)
     if isinstance(node, ast.Attribute | ast.Subscript):
-        ok = _path(node) is not None
+        ok = path_of(node) is not None
     if not ok:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
         raise ValueError(f"expected + - * / // % min max, comparisons and paths, got '{what}' in '{text}'")
 
 
-def _path(node: ast.AST) -> Path | None:
+def path_of(node: ast.AST) -> Path | None:
+    """The dotted path that a node of an expression is; None for any other node."""
     match node:
         case ast.Name(id=name):
             return (name,)
         case ast.Attribute(value=inner, attr=name):
-            outer = _path(inner)
+            outer = path_of(inner)
             return None if outer is None else (*outer, name)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int(index))):
-            outer = _path(inner)
+            outer = path_of(inner)
             return None if outer is None else (*outer, index)
         case _:
             return None
 
 
 def _collect(node: ast.AST, found: dict[Path, None]) -> None:
-    path = _path(node)
+    path = path_of(node)
     if path is not None:
         found[path] = None
         return
@@ -198,7 +174,7 @@ def _collect(node: ast.AST, found: dict[Path, None]) -> None:
 
 
 def _value(node: ast.expr, lookup: Lookup) -> Any:
-    path = _path(node)
+    path = path_of(node)
     if path is not None:
         return lookup(path)
     match node:
@@ -210,7 +186,11 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             value = _number(_value(operand, lookup))
             return -value if isinstance(op, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](_number(_value(left, lookup)), _number(_value(right, lookup)))
+            one, other = _number(_value(left, lookup)), _number(_value(right, lookup))
+            try:
+                return _BINARY[type(op)](one, other)
+            except ZeroDivisionError:
+                raise ZeroDivisionError(_zero(right, lookup)) from None
         case ast.BoolOp(values=values):
             return all(_value(value, lookup) for value in values)
         case ast.Compare():
@@ -219,6 +199,15 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             return _CALLS[name](*(_value(arg, lookup) for arg in args))
         case _:
             raise AssertionError(f"unchecked node {node!r}")
+
+
+def _zero(divisor: ast.expr, lookup: Lookup) -> str:
+    """A divisor that is 0, and what it is made of: `0 for 'a - 1' (a is 1)`."""
+    found: dict[Path, None] = {}
+    _collect(divisor, found)
+    own = path_of(divisor)
+    made = ", ".join(f"{dotted(path)} is {lookup(path):g}" for path in found if path != own)
+    return f"0 for '{ast.unparse(divisor)}'" + (f" ({made})" if made else "")
 
 
 def _number(value: Any) -> Any:
@@ -243,6 +232,9 @@ def _violation(node: ast.expr, lookup: Lookup) -> float:
 
 
 def _missed(op: ast.cmpop, left: Any, right: Any) -> float:
+    texts = [isinstance(side, str) for side in (left, right)]
+    if any(texts) and not all(texts):
+        raise TypeError(f"{left!r} beside {right!r}")
     holds = _COMPARE[type(op)](left, right)
     numbers = all(isinstance(side, int | float) for side in (left, right))
     if not numbers or isinstance(op, ast.Eq | ast.NotEq):

@@ -228,12 +228,15 @@ def _share(
     if split.solve:
         _place(draw, split, ((*path, "bandwidth", "solve"),))
         goal = draw.index(f"{name}.solve", len(split.solve), False) if len(split.solve) > 1 else 0
-        filled.solved.append(SolvedSplit(tuple(open_ones), budget, split.step, split.solve[goal]))
+        if split.units(budget) >= len(open_ones):
+            filled.solved.append(split.solved(tuple(open_ones), budget, split.solve[goal]))
         if len(split.solve) > 1:
             filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]
     if not split.solve:
         _place(draw, split, tuple((*path, "dimensions", i, "bandwidth") for i in open_ones))
-    for i, share in zip(open_ones, split.fill(draw, name, budget, len(open_ones)), strict=True):
+    solved = filled.solved[-1] if split.solve and filled.solved else None
+    shares = split.fill(draw, name, budget, len(open_ones)) if solved is None else solved.start()
+    for i, share in zip(open_ones, shares, strict=True):
         listed[i] = {**listed[i], "bandwidth": share}
         at = (*path, "dimensions", i, "bandwidth")
         filled.origins[at] = source

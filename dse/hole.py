@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dse.bandwidth import Goal
+from dse.bandwidth import Goal, Vector, even_split
 from dse.draw import Draw
+from dse.split_limits import Limits, limits_of
 from simcore.quantity import KINDS, parse, write
 
 
@@ -167,21 +168,22 @@ def divisors(number: int) -> list[int]:
 class Split:
     """Shares of a budget in whole steps, at least one step each."""
 
-    KEYS: ClassVar[tuple[str, ...]] = ("split", "step", "solve")
+    KEYS: ClassVar[tuple[str, ...]] = ("split", "step", "solve", "lower", "upper")
     budget: Any
     step: float
     """[B/s]."""
     solve: tuple[Goal, ...] = ()
     """What the shares are solved for (`dse.solve`) instead of drawn, one of several; then `step` is the least share."""
+    lower: Limits = ()
+    upper: Limits = ()
+    """Least and most of each dimension, where shares are solved."""
 
     def fill(self, draw: Draw, name: str, budget: str, parts: int) -> list[str]:
-        """The shares of `parts` parts.
+        """The shares of `parts` parts, drawn.
 
         Raises `ValueError` where the budget is less than a step for each part.
         """
         units = self.units(budget)
-        if self.solve and units >= parts:
-            return [write(parse(budget, "bandwidth") / parts, "bandwidth")] * parts  # until the rest is known
         if units < parts:
             raise ValueError(
                 f"expected a budget of at least {parts} steps of {write(self.step, 'bandwidth')}, got {budget}"
@@ -194,6 +196,25 @@ class Split:
         else:
             shares = composition(units, parts, draw.index(f"{name}#{units}/{parts}", compositions(units, parts), False))
         return [write(share * self.step, "bandwidth") for share in shares]
+
+    def solved(self, dimensions: tuple[int, ...], budget: str, goal: Goal) -> SolvedSplit:
+        """The shares of some dimensions that are to be solved.
+
+        Raises `ValueError` where no shares meet the limits.
+        """
+        total = parse(budget, "bandwidth")
+        lower = [max(self.step, least) for least in limits_of("lower", self.lower, dimensions, total, 0.0)]
+        upper = limits_of("upper", self.upper, dimensions, total, total)
+        for dimension, least, most in zip(dimensions, lower, upper, strict=True):
+            if least > most:
+                what = f"expected an upper limit of dimension {dimension} of at least {write(least, 'bandwidth')}"
+                raise ValueError(f"{what}, got {write(most, 'bandwidth')}")
+        for said, limit, wrong in (("lower", lower, sum(lower) > total), ("upper", upper, sum(upper) < total)):
+            if wrong and not math.isclose(sum(limit), total, rel_tol=1e-9):
+                found = f"{budget} for limits of {write(sum(limit), 'bandwidth')}"
+                word = "least the sum of the lower" if said == "lower" else "most the sum of the upper"
+                raise ValueError(f"expected a budget of at {word} limits, got {found}")
+        return SolvedSplit(dimensions, budget, self.step, goal, tuple(lower), tuple(upper))
 
     def units(self, budget: str) -> int:
         """Whole steps in a budget."""
@@ -215,6 +236,22 @@ class SolvedSplit:
     least: float
     """Least share [B/s]."""
     goal: Goal
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    """Least and most of each dimension [B/s]; empty: `least`, and no most."""
+
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """Least and most of each dimension [B/s], `[dims]`."""
+        count = len(self.dimensions)
+        lower = np.array(self.lower or (self.least,) * count)
+        return np.maximum(lower, self.least), np.array(self.upper or (math.inf,) * count)
+
+    def start(self) -> list[str]:
+        """Shares as equal as the limits let them be, until the rest of the document is known."""
+        lower, upper = self.limits
+        shares = even_split(parse(self.budget, "bandwidth"), lower, upper)
+        return [write(float(share), "bandwidth") for share in shares]
 
 
 def compositions(units: int, parts: int) -> int:

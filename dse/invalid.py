@@ -12,8 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dse.draw import RandomDraw
-from dse.evaluate import VALID
-from dse.record import TrialRecord
+from dse.record import VALID, TrialRecord
 from dse.screen import Screened
 from dse.space import Space
 from simcore.load import parse_design

@@ -13,6 +13,8 @@ from dse.objective import Objective, losses
 from dse.pareto import front_mask, hypervolume, knee, reference_point
 
 State = Literal["feasible", "infeasible", "cut", "failed"]
+VALID = "valid"
+"""Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
 
 
 @dataclass(frozen=True, slots=True)

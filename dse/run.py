@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
-from dse.bound import space_bounds
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
+from dse.certificate import check_reachable, proven_bounds
 from dse.covered import best_of_all
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
@@ -233,6 +233,7 @@ def optimize(
 
     What was evaluated is in the journal however it ends. Raises `InputError` for input that cannot be used.
     """
+    check_reachable(space, settings.engine)
     limits = _limits(space, settings)
     sampler_name = resolve(settings.sampler, space, settings.engine)
     sampler = make_sampler(sampler_name, space, settings.seed)
@@ -304,7 +305,7 @@ def purchase_of(space: Space) -> Purchase | None:
 
 def _limits(space: Space, settings: Settings) -> Limits:
     """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
-    bounds: dict[str, float | None] = {} if settings.gap is None else space_bounds(space)
+    bounds: dict[str, float | None] = {} if settings.gap is None else proven_bounds(space)
     why = None if settings.gap is None else gap_problem(bounds, space.objectives)
     if why is not None:
         fix = "stop by trials, time or stagnation instead"
@@ -330,9 +331,9 @@ def load_record(folder: Path) -> StudyRecord:
 
 
 def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:
-    """The proven bounds of a space: a sampler's own where it has them, else those of `space_bounds`."""
+    """The proven bounds of a space: a sampler's own where it has them, else those of `proven_bounds`."""
     proved = {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
-    return proved if len(proved) == len(space.objectives) else {**space_bounds(space), **proved}
+    return proved if len(proved) == len(space.objectives) else {**proven_bounds(space), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

@@ -30,7 +30,7 @@ def space_schema() -> dict[str, Any]:
             for keys in KINDS_OF_HOLE.values()
         ],
     }
-    metric = {"enum": list(METRICS)}
+    metric = {"anyOf": [{"enum": list(METRICS)}, {"type": "string", "description": "an expression over metrics"}]}
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
     study["properties"]["sampler"]["enum"] = list(SAMPLERS)

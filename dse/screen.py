@@ -51,6 +51,12 @@ class Screened:
         }
 
     @cached_property
+    def without(self) -> str:
+        """Why early constraints have no value for it, and so count as broken; empty where all have one."""
+        said = [c.without(self.metrics, self.document) for c in self.constraints if c.name in self.broken]
+        return "; ".join(text for text in said if text)
+
+    @cached_property
     def broken(self) -> list[str]:
         """Names of the early constraints that it breaks."""
         return [name for name, violation in self.early.items() if violation > 0]

@@ -43,7 +43,7 @@ class StudySettings(BaseModel):
     """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
     stagnation: PositiveInt | None = None
     """Stop when the hypervolume has not grown over so many trials (see `dse.stop`)."""
-    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    gap: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """Stop when each objective's best is within this share of its proven bound."""
 
 
@@ -63,18 +63,28 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
                 problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
             else:
                 problems.append(Problem(path, entry["msg"].removeprefix("Input should be "), repr(entry["input"])))
+        problems += _samplers(data.get("sampler"), data.get("tune_sampler"))
         return StudySettings()
-    problems += sampler_problems(settings.sampler, ("study", "sampler"))
-    if settings.tune_sampler != "exact":
-        problems += sampler_problems(settings.tune_sampler, ("study", "tune_sampler"))
-    if settings.tune is not None and settings.tune not in METRICS:
-        fix = nearest(settings.tune, METRICS) or f"metrics: {', '.join(METRICS)}"
-        problems.append(Problem(("study", "tune"), "a metric", f"'{settings.tune}'", fix))
+    problems += _samplers(settings.sampler, settings.tune_sampler)
+    if settings.tune is not None and settings.tune not in METRICS and settings.tune not in objectives:
+        fix = nearest(settings.tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{settings.tune}'", fix))
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"
         problems.append(Problem(("study", "reference_point"), what, ", ".join(reference) or "none"))
     return settings
+
+
+def _samplers(search: Any, tune: Any) -> list[Problem]:
+    """Problems of the samplers that are named, whatever else is wrong with the section."""
+    named = {"sampler": search, "tune_sampler": None if tune == "exact" else tune}
+    return [
+        problem
+        for key, name in named.items()
+        if isinstance(name, str)
+        for problem in sampler_problems(name, ("study", key))
+    ]
 
 
 def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.bandwidth import optimal_split, split_time
+from dse.bandwidth import even_split, optimal_split, split_time
 from dse.hole import SolvedSplit, Split
 from simcore.bound_many import Family, Iteration, collective_problem
 from simcore.check import check
@@ -32,6 +32,8 @@ from simcore.simulate import simulate
 from simcore.system.chunks import Chunker
 
 Vector = NDArray[np.float64]
+Limits = tuple[Vector, Vector]
+"""Least and most of each dimension [B/s]."""
 
 MOST_SIMULATIONS = 16
 """Simulations that refine the shares of one design."""
@@ -58,22 +60,23 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
     if design is None or len(equal) == 1 or FLAT_RING in design.algorithms or check(design) or not _fits(design):
         return equal
     total = parse(split.budget, "bandwidth")
+    limits = split.limits
 
     def simulated(shares: Vector) -> float:
         result = simulate(with_bandwidths(design, split.dimensions, shares))
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
-    start = [np.full(len(equal), total / len(equal))]
+    start = [even_split(total, *limits)]
     if _bounded(design):
-        start.append(_rounded(_proposed(split, design, total), total))
+        start.append(_rounded(_proposed(split, design, total), total, limits))
     left = MOST_SIMULATIONS - len(start)
     found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
-    best = _moved(found, simulated, MOVES, left, split.least, total)
+    best = _moved(found, simulated, MOVES, left, limits, total)
     return [write(float(share), "bandwidth") for share in best]
 
 
 def _moved(
-    start: Vector, value: Callable[[Vector], float], moves: Sequence[float], most: int, least: float, total: float
+    start: Vector, value: Callable[[Vector], float], moves: Sequence[float], most: int, limits: Limits, total: float
 ) -> Vector:
     """The best shares that moving parts of one dimension's to another's leads to, in at most `most` evaluations."""
     best, now = start, value(start)
@@ -85,8 +88,8 @@ def _moved(
                 moved = best.copy()
                 moved[here] -= part * best[here]
                 moved[there] += part * best[here]
-                moved = _rounded(moved, total)
-                if moved.min() < least:
+                moved = _rounded(moved, total, limits)
+                if not _within(moved, limits):
                     continue
                 if most == 0:
                     return best
@@ -109,7 +112,8 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
     cost = cluster_cost(design)
     price = np.array([design.cluster.npus * unit_price(design.cost, dimension) for dimension in dimensions])
     price = price + (cost.total - cost.network) / whole
-    lower, upper = np.where(given, bandwidth, split.least), np.where(given, bandwidth, np.inf)
+    lower, upper = bandwidth.copy(), bandwidth.copy()
+    lower[~given], upper[~given] = split.limits
     constants, tables = np.array([c for c, _ in problems]), np.array([table for _, table in problems])
 
     def bounded(bandwidths: Vector) -> float:
@@ -127,7 +131,7 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
         bandwidths[own] = shares
         return bounded(bandwidths)
 
-    return _moved(found[own], of_shares, FINE_MOVES, MOST_BOUNDED, split.least, total)
+    return _moved(found[own], of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
 
 
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
@@ -147,10 +151,15 @@ def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Seque
     return changed(design, cluster=cluster)
 
 
-def _rounded(shares: Vector, total: float) -> Vector:
+def _rounded(shares: Vector, total: float, limits: Limits) -> Vector:
+    """Shares in whole grains, the last one excepted; as they are where that would leave their limits."""
     out = np.maximum(np.round(shares / GRAIN), 1.0) * GRAIN
     out[-1] = total - out[:-1].sum()
-    return out if out[-1] > 0 else shares
+    return out if out[-1] > 0 and (_within(out, limits) or not _within(shares, limits)) else shares
+
+
+def _within(shares: Vector, limits: Limits) -> bool:
+    return bool((shares >= limits[0]).all() and (shares <= limits[1]).all())
 
 
 def _fits(design: Design) -> bool:

@@ -20,14 +20,16 @@ from dse.bandwidth import Goal
 from dse.buy.jobs import SECTIONS, Job, decided_sections, hardware, is_software, parse_jobs
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.expression import Expression
 from dse.fill import Filled, FillError, fill_template, template_count
 from dse.hole import Split
+from dse.naming import unknown_names
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
 from simcore.document import Document, read_document
 from simcore.include import with_files
-from simcore.problem import InputError, Problem, nearest
+from simcore.problem import InputError, Path, Problem, nearest
 from simcore.result import METRICS
 
 SPACE_KEYS = ("objectives", "constraints", "study")
@@ -136,6 +138,7 @@ def space_from(document: Document, name: str) -> Space:
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
+    constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
     return Space(name, template, objectives, constraints, settings, data, jobs)
 
 
@@ -152,7 +155,7 @@ def _set_goals(
     if shared:
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
         problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
-    names = {objective.name for objective in objectives}
+    names = {name for objective in objectives for name in objective.names}
     priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
     timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
     goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
@@ -182,14 +185,36 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
             problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))
         for index, name in enumerate(listed):
             path = ("objectives", direction, index)
-            if not isinstance(name, str) or name not in METRICS:
-                fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
-                problems.append(Problem(path, "a metric", f"'{name}'", fix))
+            name = name.strip() if isinstance(name, str) else name
+            broken = list(_objective_problems(name, path))
+            if broken:
+                problems += broken
             elif any(objective.name == name for objective in found):
                 problems.append(Problem(path, "each metric once", f"a second '{name}'", "drop one"))
             else:
-                found.append(Objective(name, direction, METRICS[name].unit))
+                found.append(Objective(name, direction, METRICS[name].unit if name in METRICS else ""))
     return tuple(found)
+
+
+def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
+    """What is wrong with an objective: a metric, or an expression that has a number for every design."""
+    if isinstance(name, str) and name in METRICS:
+        return
+    unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
+    fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
+    if not isinstance(name, str) or name.isidentifier():
+        yield replace(unknown, fix=fix)
+        return
+    try:
+        expression = Expression(name).validate()
+    except ValueError as error:
+        yield replace(unknown, found=str(error).partition(", got ")[2] or f"'{name}'", fix=fix)
+        return
+    if expression.is_condition:
+        yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
+    elif not expression.paths:
+        yield Problem(path, "an expression that names a metric", f"'{name}'", "e.g. 'iteration_time * cost.total'")
+    yield from unknown_names(expression.paths, path)
 
 
 def _design_problems(
@@ -241,17 +266,25 @@ def _unanswerable(
             lacking |= dict.fromkeys(names, fix)
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:
-        if objective.name in lacking:
-            place = ("objectives", objective.direction)
-            found = f"'{objective.name}'"
-            yield Problem(place, "a metric that every workload of the space has", found, lacking[objective.name])
+        place = ("objectives", objective.direction)
+        absent = [name for name in objective.names if name in lacking]
+        for name in absent:
+            yield Problem(place, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        if not absent:
+            try:
+                objective.value(metrics, document)
+            except ValueError as error:
+                expected, _, found = str(error).partition(", got ")
+                of = f" for '{objective.name}'"
+                yield Problem(place, expected.partition("expected ")[2], f"{found}{of if of not in found else ''}")
     for index, constraint in enumerate(constraints):
         try:
-            constraint.violation(metrics, document)
+            constraint.measured(metrics, document)
         except ValueError as error:
             expected, _, found = str(error).partition(", got ")
             expected = expected.partition("expected ")[2]
-            yield Problem(("constraints", index), expected, found or f"'{constraint.name}'")
+            told = f"{found} in '{constraint.name}'" if found else f"'{constraint.name}'"
+            yield Problem(("constraints", index), expected, told)
 
 
 def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:

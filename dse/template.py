@@ -12,6 +12,7 @@ from typing import Any
 from dse.expression import Expression
 from dse.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
 from dse.npus import NPUS, ProductOfNpus
+from dse.split_limits import Limit, Limits
 from simcore.problem import Path, Problem, nearest
 from simcore.quantity import KINDS, parse, write
 
@@ -156,15 +157,50 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
         raise ValueError(f"expected a step above 0, got '{step}'")
     budget = parse_template(value["split"], (*path, "split"), problems)
     alternatives = budget.alternatives if isinstance(budget, Choice) else (budget,)
+    empty = [each for each in alternatives if isinstance(each, str) and parse(each, "bandwidth") < size]
+    if empty:
+        listed = ", ".join(f"'{each}'" for each in empty)
+        raise ValueError(f"expected budgets of at least the step of {step}, got {listed}")
     for alternative in alternatives:
         if isinstance(alternative, str):
-            parse(alternative, "bandwidth")
-        elif not isinstance(alternative, Range) or alternative.kind != "bandwidth":
+            continue
+        if not isinstance(alternative, Range) or alternative.kind != "bandwidth":
             found = alternative
             if isinstance(alternative, Range) and alternative.kind is not None:
                 found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
             raise ValueError(f"expected a bandwidth such as '500 GB/s' to split, got {found}")
-    return Split(budget, size, ("time",) if solve else ())
+    lower, upper = (_limits(key, value.get(key)) for key in ("lower", "upper"))
+    if (lower or upper) and not solve:
+        raise ValueError("expected 'lower' and 'upper' with solve: true, got them without; add it, or raise 'step'")
+    return Split(budget, size, ("time",) if solve else (), lower, upper)
+
+
+def _limits(key: str, value: Any) -> Limits:
+    """Limits of shares: one for all dimensions, a list in the order of the network's, or a mapping by their number."""
+    if value is None:
+        return ()
+    if isinstance(value, list):
+        return tuple((index, _limit(key, entry)) for index, entry in enumerate(value) if entry is not None)
+    if not isinstance(value, dict):
+        return ((None, _limit(key, value)),)
+    for dimension in value:
+        if not str(dimension).isdecimal():
+            raise ValueError(
+                f"expected '{key}' by the number of a dimension, such as {{0: '50 GB/s'}}, got {dimension!r}"
+            )
+    return tuple((int(dimension), _limit(key, entry)) for dimension, entry in value.items())
+
+
+def _limit(key: str, value: Any) -> Limit:
+    if isinstance(value, str):
+        limit = Limit(parse(value, "bandwidth"), share=False)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        limit = Limit(float(value), share=True)
+    else:
+        raise ValueError(f"expected '{key}' as a bandwidth such as '50 GB/s', or a share from 0 to 1, got {value!r}")
+    if limit.value < 0:
+        raise ValueError(f"expected '{key}' of at least 0, got '{value}'")
+    return limit
 
 
 def _expr(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Expr:

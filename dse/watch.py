@@ -9,6 +9,11 @@ from dse.execute import Executor
 class Watcher:
     """Told what happens in a study, in order; overrides what it wants to know. This one looks away."""
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the study was asked to end, though nobody may have noticed."""
+        return False
+
     def start(self, sampler: str, known: int) -> None:
         """The study begins with a sampler; `known` trials come from the journal."""
 

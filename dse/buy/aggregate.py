@@ -19,6 +19,11 @@ SHARED = frozenset(("cost.total", "cost.network", "cost.npu", "cost.memory", "np
 """Metrics of the cluster rather than of a workload: weights do not scale them."""
 
 
+def shared(objective: Objective) -> bool:
+    """Whether an objective is of the cluster alone."""
+    return all(name in SHARED or name.partition(".")[0] == "cluster" for name in objective.names)
+
+
 def aggregate(
     how: Aggregate, objectives: Sequence[Objective], weights: Sequence[float], values: Sequence[Mapping[str, float]]
 ) -> dict[str, float]:
@@ -34,8 +39,9 @@ def _one(how: Aggregate, objective: Objective, weights: Sequence[float], values:
         if all(value == values[0] for value in values):
             return values[0]  # to the last digit, which a sum of weighted parts need not give
         return sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
-    mean = 1.0 if objective.name in SHARED else sum(weights) / len(weights)
-    scaled = [1.0 if objective.name in SHARED else weight / mean for weight in weights]
+    same = shared(objective)
+    mean = 1.0 if same else sum(weights) / len(weights)
+    scaled = [1.0 if same else weight / mean for weight in weights]
     if objective.sign > 0:
         return max(value * weight for value, weight in zip(values, scaled, strict=True))
     return min(value / weight for value, weight in zip(values, scaled, strict=True))

@@ -13,15 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.buy.aggregate import SHARED, Aggregate, aggregate
+from dse.buy.aggregate import SHARED, Aggregate, aggregate, shared
 from dse.buy.jobs import Job, is_software
 from dse.buy.tune import Tuned, Tuner
 from dse.constraint import Constraint
 from dse.draw import FixedDraw
-from dse.evaluate import VALID, Outcome
+from dse.evaluate import Outcome
 from dse.fill import Filled
+from dse.interval import design_bound
 from dse.objective import Direction, Objective
-from dse.record import State, TunedRecord
+from dse.record import VALID, State, TunedRecord
 from dse.screen import cluster_metrics, known_before
 from dse.space import Space
 from simcore.bound import bound_of_any
@@ -38,13 +39,15 @@ _STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")
 def tuned_for(space: Space) -> Objective:
     """What software is tuned for: the metric that the study names, else the first objective that it can change."""
     name = space.settings.tune
-    own = [objective for objective in space.objectives if objective.name not in SHARED]
+    own = [objective for objective in space.objectives if not shared(objective)]
     if name is None and own:
         return own[0]
     name = name or "iteration_time"
     listed = next((objective for objective in space.objectives if objective.name == name), None)
+    if listed is not None:
+        return listed
     direction: Direction = "minimize" if METRICS[name].better == "lower" else "maximize"
-    return listed or Objective(name, direction, METRICS[name].unit)
+    return Objective(name, direction, METRICS[name].unit)
 
 
 @dataclass(frozen=True)
@@ -159,4 +162,5 @@ def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str,
     proven = bound_of_any(design)
     if not price_problems(design):
         proven = {**proven, **cluster_metrics(design)}
-    return {objective.name: proven.get(objective.name) or 0.0 for objective in objectives}
+    document = design.document()
+    return {objective.name: design_bound(objective, proven, document) or 0.0 for objective in objectives}

@@ -61,7 +61,7 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
     """
     if settings.decide is not None:
         # The price list goes with what is priced.
-        return tuple(dict.fromkeys((*settings.decide, "cost"))) if settings.decide else ()
+        return tuple(dict.fromkeys((*settings.decide, "cost"))) if settings.decide or "workloads" in data else ()
     return ("cluster", "cost", "parallelism", "system") if "workloads" in data else ()
 
 
@@ -71,7 +71,8 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
         return ()
     if "cluster" not in decided:
         fix = "e.g. decide: [cluster]"
-        problems.append(Problem(("study", "decide"), "the cluster among what is decided", ", ".join(decided), fix))
+        found = ", ".join(section for section in decided if section != "cost") or "nothing"
+        problems.append(Problem(("study", "decide"), "the cluster among what is decided", found, fix))
     if "workloads" not in data:
         return (_job(str(_name(data) or "workload"), 1.0, data, {}, (), decided, problems),)
     listed = data["workloads"]

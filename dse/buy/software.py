@@ -15,6 +15,7 @@ from typing import Any
 
 from dse.constraint import Constraint
 from dse.hole import Expr
+from dse.interval import design_bound
 from dse.objective import Objective
 from dse.screen import bounds_before
 from dse.space import Space
@@ -104,6 +105,9 @@ def params_key(params: Mapping[str, Any]) -> str:
 
 def loss_bound(design: Design, tune: Objective) -> float:
     """Proven bound of the loss that is tuned; minus infinity where none is known."""
+    if tune.expression is not None:
+        found = design_bound(tune, bound(design), design.document())
+        return float("-inf") if found is None else tune.sign * found
     value = bound(design).get(tune.name)
     proven = METRICS[tune.name].better == ("lower" if tune.sign > 0 else "higher")
     return float("-inf") if value is None or not proven else tune.sign * value

@@ -11,11 +11,13 @@ class Interrupt:
     """`KeyboardInterrupt` on Ctrl-C, and once more at the next `look` where nobody got it.
 
     Compiled libraries that call back into Python (a serialiser, a solver) may take any exception of the callback for a
-    failure of its own and go on; a Ctrl-C that falls into such a moment would do nothing.
+    failure of its own, and go on or raise an error of theirs; a Ctrl-C that falls into such a moment would do nothing,
+    or look like that error.
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self.asked = False
+        """Whether Ctrl-C was pressed."""
 
     def __enter__(self) -> Interrupt:
         """Take Ctrl-C where it is Python's to take: signals are the main thread's, and a caller's own handler stays."""
@@ -25,12 +27,12 @@ class Interrupt:
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
+        self.asked = True
         raise KeyboardInterrupt
 
     def look(self) -> None:
         """Raise `KeyboardInterrupt` if Ctrl-C was pressed."""
-        if self._asked:
+        if self.asked:
             raise KeyboardInterrupt
 
     def __exit__(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dse.cli.arguments import EXECUTORS, duration, positive, seed, share
 
 if TYPE_CHECKING:
-    from dse.record import StudyRecord
+    from dse.record import StudyRecord, TrialRecord
     from dse.space import Space
 
 ENDED = {
@@ -48,8 +48,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampler",
         metavar="NAME",
-        help="auto, exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, or package.module:Class of an "
-        "Optuna sampler [study.sampler, auto]",
+        help="auto, exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, package.module:Class of an "
+        "Optuna sampler, or optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
     command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
@@ -115,6 +115,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.cli.progress import Progress
     from dse.report import explain_infeasible, print_front, write_reports
     from dse.whatif.ask import what_if
+    from simcore.problem import dotted
 
     with Interrupt() as interrupt, Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         ended = drive(space, settings, folder, options.resume, progress)
@@ -133,6 +134,11 @@ def run(options: argparse.Namespace) -> int:
         return 130
     if ended in ENDED and len(record.trials) < settings.trials:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
+    for constraint in space.constraints:
+        count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
+        if count:
+            place = f"{options.space}: line {constraint.line}: {dotted(constraint.place)}"
+            print(f"{place}: '{constraint.name}' has no value for {count} of the designs: infeasible", file=sys.stderr)
     if not record.feasible:
         print(explain_infeasible(record), file=sys.stderr)
         return _explain_invalid(space, record, ended)
@@ -149,6 +155,11 @@ def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
     print(explained(reasons, "trials" if record.trials else "designs drawn from the space"), file=sys.stderr)
     nothing = ended == "exhausted" and all(invalid for _, _, invalid in reasons)
     return 2 if nothing and len(reasons) >= len(record.trials) else 1
+
+
+def _without(trial: TrialRecord, place: str) -> bool:
+    """Whether a trial's constraint at `place` could not be calculated."""
+    return trial.error is not None and trial.state != "failed" and f"{place}: " in trial.error
 
 
 @contextlib.contextmanager

@@ -46,6 +46,11 @@ class Progress(Watcher):
         """Nothing is shown before `start`."""
         return self
 
+    @property
+    def interrupted(self) -> bool:
+        """See `Watcher.interrupted`."""
+        return self._interrupt.asked
+
     def start(self, sampler: str, known: int) -> None:
         """The study begins; `known` trials come from the journal."""
         self._begun = time.monotonic()

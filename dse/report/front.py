@@ -7,8 +7,10 @@ bounds and the reference point are in the objectives' own directions and in SI u
 `ties` of a member are the trials of the front whose intervals overlap with its own (`dse.report.ties`; null where one
 has none); `robustness` says in which share of price scenarios it stays on the front, whether it does when its own
 time is longer than predicted, and what it is with other batches (`dse.report.robustness`); `assumed` with which
-changes; `steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`;
-null where that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
+changes; `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
+where they were not counted): robustness and importance are over these alone;
+`steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`; null where
+that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
 
@@ -54,6 +56,10 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "sampler": record.sampler,
         "seed": record.seed,
         "assumed": {"prices": PRICES, "prediction": PREDICTION},
+        "compared": {
+            "feasible": summary.feasible,
+            "combinations": None if summary.proof is None else summary.proof["points"],
+        },
         "importance": found.overall,
         "importance_of_front": found.of_front,
         "importance_near_front": found.near_front,

@@ -12,6 +12,7 @@ from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.units import clean, human, number, shorten
 from dse.report.values import result
+from dse.report.words import without_value
 
 _SAID = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
 
@@ -26,7 +27,7 @@ def explain_infeasible(record: StudyRecord) -> str:
     rest = [trial for trial in record.trials if trial.state != "failed"]
     sentences = [_how_they_ended(record)]
     if rest:
-        sentences += [_binding(rest), _closest(rest)]
+        sentences += [_binding(rest), _closest(rest), without_value(record)]
     if failed:
         error, times = Counter(clean(trial.error or "no message") for trial in failed).most_common(1)[0]
         often = (
@@ -58,13 +59,17 @@ def _binding(trials: list[TrialRecord]) -> str:
 
 
 def _closest(trials: list[TrialRecord]) -> str:
+    """The simulated trial that comes closest; one that was cut only where none was simulated."""
     measured = [trial for trial in trials if _broken(trial)]
     if not measured:
         return ""
-    best = min(measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
+    simulated = [trial for trial in measured if trial.state != "cut"]
+    best = min(simulated or measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
     misses = " and ".join(f"'{clean(name)}' by {missed:.3g}" for name, missed in _broken(best).items())
     what = "" if best.design is None else f" ({headline(best.decided, _SAID)})"
-    return f"The closest is trial {best.number}{what}: it misses {misses}{_memory(best)}."
+    unknown = "" if simulated else ", and what its simulation would break is not known: it was cut before"
+    which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
+    return f"The {which} is trial {best.number}{what}: it misses {misses}{_memory(best)}{unknown}."
 
 
 def _memory(trial: TrialRecord) -> str:

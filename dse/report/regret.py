@@ -63,7 +63,7 @@ def _one(record: StudyRecord, index: int, name: str, weight: float, tune: Object
         if index >= len(trial.workloads) or trial.workloads[index].state != "feasible":
             continue
         measured = trial_metrics(trial.parts[index][1])
-        value, price = measured[tune.name], measured["cost.total"]
+        value, price = tune.value(measured, trial.workloads[index].design or {}), measured["cost.total"]
         if value is not None and price is not None:
             found.append((price, tune.sign * value, trial))
     if not found:

@@ -1,6 +1,7 @@
 """How far a front can be trusted: which members stay on it when prices move, or when their time was predicted wrong.
 
-Prices and predictions are computed from the journal alone, against every feasible trial. Prices: those of the network,
+Prices and predictions are computed from the journal alone, against every feasible trial: those that were simulated, and
+not those that a proof has cut by bounds (`among` says so). Prices: those of the network,
 the NPUs and the memory each move by `PRICES` up, down or not at all, in every combination, for all designs alike.
 Prediction: a member's own time is longer than predicted while all others are as predicted, up to the upper end of the
 result's own interval where it has one, else by `PREDICTION`. Batches are simulated (`dse.whatif.batches`): half and
@@ -10,17 +11,22 @@ twice the global batch, against the designs near the front.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.objective import Objective
 from dse.pareto import front_mask
 from dse.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.ties import OF_TIME, stretch
+from dse.report.units import number
+from dse.report.values import trial_metrics
 from dse.whatif.record import AtBatch
+from simcore.result import METRICS
 
 Matrix = NDArray[np.float64]
 
@@ -63,34 +69,98 @@ def robustness(record: StudyRecord, summary: Summary) -> dict[int, Robustness]:
     }
 
 
+def among(summary: Summary) -> str:
+    """What the answers hold among, where a proof has cut designs without simulating them; empty where none has."""
+    proof = summary.proof
+    if proof is None or not proof["cut"]:
+        return ""
+    return (
+        f"Among the {number(summary.feasible)} feasible designs that were simulated, of {number(proof['points'])} "
+        "combinations: what the proof has cut by bounds is not compared with."
+    )
+
+
 def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | None:
     """Share of the scenarios in which each trial is on the front `[trials]`."""
-    if not any(objective.name in _OF_PRICES for objective in record.objectives):
+    named = {name for objective in record.objectives for name in objective.names}
+    if not named & _OF_PRICES or _unknown(record):
         return None
-    parts = np.array([[_costs(trial)[part] for part in _PARTS] for trial in trials])
-    moving = [(1 - PRICES, 1.0, 1 + PRICES) if parts[:, i].any() else (1.0,) for i in range(len(_PARTS))]
-    scenarios = list(product(*moving))
+    prices = _Prices.of(trials)
+    calculated = [objective for objective in record.objectives if objective.expression is not None]
+    known = {name: _values(trials, name) for o in calculated for name in o.names if name in METRICS}
     base = record.losses(tuple(trials))
-    # A total may have electricity in it, what running costs always has: that does not move.
-    total = np.array([_costs(trial)["total"] for trial in trials])
-    capital = parts.sum(axis=1)
-    running = capital + np.array([(trial.metrics or {}).get("electricity_cost", 0.0) for trial in trials])
     stays = np.zeros(len(trials))
-    for factors in scenarios:
-        moved = parts * np.array(factors)
-        more, out = moved.sum(axis=1) - capital, base.copy()
+    for factors in (scenarios := prices.scenarios()):
+        columns = []
         for column, objective in enumerate(record.objectives):
-            name = objective.name.removeprefix("cost.")
-            if objective.name == "cost.total":
-                out[:, column] = objective.sign * (total + more)
-            elif name in _PARTS:
-                out[:, column] = objective.sign * moved[:, _PARTS.index(name)]
-            elif objective.name == "perf_per_cost":
-                out[:, column] *= np.divide(total, total + more, out=np.ones_like(total), where=total + more > 0)
-            elif objective.name in _OF_PRICES:
-                out[:, column] *= np.divide(running + more, running, out=np.ones_like(running), where=running > 0)
-        stays += front_mask(out)
+            if objective.expression is None:
+                values = prices.moved(objective.name, objective.sign * base[:, column], factors)
+            else:
+                moved = {name: prices.moved(name, known[name], factors) for name in objective.names if name in known}
+                values = _calculated(objective, trials, moved)
+            columns.append(objective.sign * values)
+        stays += front_mask(np.stack(columns, axis=1))
     return stays / len(scenarios)
+
+
+@dataclass(frozen=True)
+class _Prices:
+    """What the designs cost [$]: `parts [trials, 3]`, the rest `[trials]`."""
+
+    parts: Matrix
+    total: Matrix
+    """May have electricity in it, which does not move."""
+    running: Matrix
+    """With electricity, which running costs always have."""
+
+    @classmethod
+    def of(cls, trials: list[TrialRecord]) -> _Prices:
+        parts = np.array([[_costs(trial)[part] for part in _PARTS] for trial in trials])
+        electricity = np.array([(trial.metrics or {}).get("electricity_cost", 0.0) for trial in trials])
+        total = np.array([_costs(trial)["total"] for trial in trials])
+        return cls(parts, total, parts.sum(axis=1) + electricity)
+
+    def scenarios(self) -> list[tuple[float, ...]]:
+        """Factors of the parts; 1 for a part that costs nothing."""
+        return list(product(*((1 - PRICES, 1.0, 1 + PRICES) if part.any() else (1.0,) for part in self.parts.T)))
+
+    def moved(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
+        """A metric `[trials]` at other prices."""
+        parts = self.parts * np.array(factors)
+        more, part = parts.sum(axis=1) - self.parts.sum(axis=1), name.removeprefix("cost.")
+        if name == "cost.total":
+            whole: Matrix = self.total + more
+            return whole
+        if name != part and part in _PARTS:
+            moved: Matrix = parts[:, _PARTS.index(part)]
+            return moved
+        if name == "perf_per_cost":
+            return value * _ratio(self.total, self.total + more)
+        return value * _ratio(self.running + more, self.running) if name in _OF_PRICES else value
+
+
+def _ratio(over: Matrix, under: Matrix) -> Matrix:
+    ratio: Matrix = np.divide(over, under, out=np.ones_like(under), where=under > 0)
+    return ratio
+
+
+def _values(trials: list[TrialRecord], name: str) -> Matrix:
+    """A metric of each trial; NaN where its workload lacks it."""
+    return np.array([np.nan if (value := trial_metrics(trial)[name]) is None else value for trial in trials])
+
+
+def _calculated(objective: Objective, trials: list[TrialRecord], metrics: Mapping[str, Matrix]) -> Matrix:
+    """An expression at other metrics `[trials]`; NaN, which is on no front, where it has no value there."""
+    found = np.full(len(trials), np.nan)
+    for row, trial in enumerate(trials):
+        with suppress(ValueError):
+            found[row] = objective.value({name: float(of[row]) for name, of in metrics.items()}, trial.design or {})
+    return found
+
+
+def _unknown(record: StudyRecord) -> bool:
+    """Whether objectives cannot be calculated again: an expression over several workloads, each tuned for itself."""
+    return record.purchase is not None and any(objective.expression is not None for objective in record.objectives)
 
 
 def _costs(trial: TrialRecord) -> Mapping[str, float]:
@@ -101,11 +171,16 @@ def _costs(trial: TrialRecord) -> Mapping[str, float]:
 
 def _survives(record: StudyRecord, member: TrialRecord, trials: list[TrialRecord]) -> bool | None:
     """Whether a member whose time is longer is still dominated by no other trial of another design."""
-    powers = np.array([OF_TIME.get(objective.name, 0) for objective in record.objectives])
-    if not powers.any():
+    if _unknown(record) or not any(name in OF_TIME for objective in record.objectives for name in objective.names):
         return None
-    own = record.losses((member,))[0]
-    slower = own * _slowdown(member) ** powers
+    slower = record.losses((member,))[0]
+    for column, objective in enumerate(record.objectives):
+        if objective.expression is None:
+            slower[column] *= _slowdown(member) ** OF_TIME.get(objective.name, 0)
+        else:
+            names = [name for name in objective.names if name in METRICS]
+            moved = {name: _values([member], name) * _slowdown(member) ** OF_TIME.get(name, 0) for name in names}
+            slower[column] = objective.sign * _calculated(objective, [member], moved)[0]
     others = record.losses(tuple(trial for trial in trials if trial.number != member.number))
     better = (others <= slower).all(axis=1) & (others < slower).any(axis=1)
     return not bool(better.any())

@@ -25,7 +25,7 @@ from dse.report.sensitivity import improvement
 from dse.report.summary import Summary, spread, summarize
 from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
-from dse.report.words import bound, counts, prices, proof, ties_note, volume
+from dse.report.words import bound, counts, prices, proof, ties_note, volume, without_value
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 from dse.whatif.record import NOTHING, WhatIf
 from simcore.result import METRICS
@@ -48,7 +48,7 @@ def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING
         _print_table(record, summary, console)
     else:
         _say(console, explain_infeasible(record))
-    sentences = [counts(summary)] if summary.front else []
+    sentences = [counts(summary), without_value(record)] if summary.front else []
     sentences += [volume(record, summary)]
     sentences += [proof(summary)]
     sentences += [bound(objective, summary) for objective in record.objectives]

@@ -7,9 +7,9 @@ time, no members are tied. Two errors are taken as independent. What is wrong fo
 much of an error is, changes no order; so a tie says that the order is not proven, not that it is a toss-up (`dse
 validate` measures how often predictions order two designs right).
 
-An interval of the time is one of every objective that goes with a power of it (`OF_TIME`); other objectives are
-exact. Nothing is known (None) of a front with a member whose result has no interval, where an objective
-depends on the time.
+An interval of the time is one of every objective that goes with a power of it (`OF_TIME`); an expression of such is
+taken to overlap where the times do; other objectives are exact. Nothing is known (None) of a front with a member whose
+result has no interval, where an objective depends on the time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_TIME = {
 
 def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[int, tuple[int, ...]] | None:
     """Member -> the members it is tied with, by trial number in the order of the front; None where it is not known."""
-    timed = [objective for objective in objectives if objective.name in OF_TIME]
+    timed = [objective for objective in objectives if OF_TIME.keys() & {*objective.names}]
     spread = [stretch(trial) for trial in front]
     if timed and None in spread:
         return None
@@ -69,7 +69,11 @@ def stretch(trial: TrialRecord) -> tuple[float, float] | None:
 
 
 def _interval(objective: Objective, trial: TrialRecord, known: tuple[float, float] | None) -> tuple[float, float]:
-    """Least and most that an objective of `OF_TIME` may be."""
-    value, power = trial.values[objective.name], OF_TIME[objective.name]
+    """Least and most that an objective of `OF_TIME` may be; for an expression of such, that of the iteration time."""
+    if objective.expression is not None:
+        assert trial.metrics is not None
+        value, power = trial.metrics["iteration_time_s"], 1
+    else:
+        value, power = trial.values[objective.name], OF_TIME[objective.name]
     ends = sorted(value * end**power for end in known or (1.0, 1.0))
     return ends[0], ends[-1]

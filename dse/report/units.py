@@ -108,8 +108,10 @@ def percent(share: float) -> str:
 
 
 def label(name: str) -> str:
-    """A metric's name as a phrase: `cost.total` is *total cost*."""
-    return _LABELS.get(name) or clean(name.replace("_", " ").replace(".", " "))
+    """A metric's name as a phrase: `cost.total` is *total cost*; an expression as it was written."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return clean(name)
+    return _LABELS.get(name) or name.replace("_", " ").replace(".", " ")
 
 
 def clean(text: object) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from dse.objective import Objective
-from dse.record import StudyRecord
+from dse.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
 
@@ -16,6 +18,23 @@ def counts(summary: Summary) -> str:
     parts += [f"{number(summary.failed)} failed"] if summary.failed else []
     noun = "design" if summary.trials == 1 else "designs"
     return f"{number(summary.trials)} {noun} evaluated: {', '.join(parts)}."
+
+
+def without_value(record: StudyRecord) -> str:
+    """How many designs a constraint could not be calculated for, and why; empty where there are none."""
+    found = Counter(clean(trial.error) for trial in record.trials if trial.error and could_be(trial))
+    if not found:
+        return ""
+    count = sum(found.values())
+    (why, times), others = found.most_common(1)[0], len(found) - 1
+    designs = "design counts" if count == 1 else "designs count"
+    often = f" ({number(times)} of them; {number(others)} other reasons in trials.csv)" if others else ""
+    return f"{number(count)} {designs} as infeasible because a constraint has no value for them: {why}{often}."
+
+
+def could_be(trial: TrialRecord) -> bool:
+    """Whether a design is one, and was judged by its constraints."""
+    return trial.state in ("infeasible", "cut") and trial.violations.get(VALID, 0.0) <= 0
 
 
 def volume(record: StudyRecord, summary: Summary) -> str:
@@ -31,7 +50,7 @@ def bound(objective: Objective, summary: Summary) -> str:
     """Best value found of an objective, its proven bound, and how far apart the two are."""
     best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
     name = label(objective.name)
-    start = f"{name[0].upper()}{name[1:]}" if name else "Objective"
+    start = name if objective.expression is not None else f"{name[0].upper()}{name[1:]}" if name else "Objective"
     found = "nothing feasible" if best is None else f"best {human(best, objective.unit, objective.name)}"
     if proven is None:
         return f"{start}: {found}, no proven bound."

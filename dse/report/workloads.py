@@ -42,7 +42,7 @@ def _table(purchase: Purchase, summary: Summary, index: int, software: bool) -> 
     regret, tune = summary.regrets[index], purchase.tune
     parts = [trial.parts[index][1] for trial in summary.front]
     compared = compare([_software(part, purchase) for part in parts])
-    values = [finite(trial_metrics(part)[tune.name]) for part in parts]
+    values = [finite(tune.value(trial_metrics(part), part.design or {})) for part in parts]
     unit = scale(tune.unit, values, tune.name)
     rows = []
     for trial, value, told in zip(summary.front, values, compared.rows, strict=True):

@@ -2,7 +2,9 @@
 
 from dse.search.auto import PROVABLE, choose
 from dse.search.base import Proposal, Prover, Sampler
+from dse.settings import PROVERS
 from dse.space import Space
+from simcore.problem import InputError, Problem
 
 
 def resolve(name: str, space: Space, engine: str | None = None) -> str:
@@ -18,6 +20,8 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
 
     Raises `InputError` where it cannot be had (see `dse.search.named`) or cannot search the space.
     """
+    if name in PROVERS:
+        _check_bounded(space)
     if name == "exhaustive":
         from dse.search.exhaustive import Exhaustive
 
@@ -45,6 +49,22 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     from dse.search.optuna_sampler import MAKERS
 
     return MAKERS[name](space, seed)
+
+
+def _check_bounded(space: Space) -> None:
+    """Raise `InputError` for objectives that no sampler proves anything of."""
+    problems = [
+        Problem(
+            ("objectives", objective.direction),
+            "metrics for exact, which can prove nothing of an expression",
+            f"'{objective.name}'",
+            "use guided, or exhaustive in a small space, or make the metrics in it the objectives",
+        )
+        for objective in space.objectives
+        if objective.expression is not None
+    ]
+    if problems:
+        raise InputError(problems, "study")
 
 
 __all__ = ["PROVABLE", "Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

@@ -26,7 +26,7 @@ bounds everything in about a minute."""
 
 def _exact(space: Space) -> bool:
     """Whether `exact` is allowed, and finishes soon."""
-    if space.jobs or not proven_kind(space.template):
+    if space.jobs or not proven_kind(space.template) or any(o.expression is not None for o in space.objectives):
         return False
     if not separable(space.template):
         return space.count() <= MOST_TIED

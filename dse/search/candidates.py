@@ -25,8 +25,6 @@ from simcore.estimate import estimate
 from simcore.load import parse_design
 
 MISSED = "largest violation"
-NO_VALUE = 1e9
-"""Violation of a constraint that has no value for a design: it divides by 0, say."""
 
 
 @dataclass(eq=False, slots=True)
@@ -66,6 +64,7 @@ class Candidates:
     def __post_init__(self) -> None:
         self._products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._expressions = [o for o in self.space.objectives if o.expression is not None]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
     def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
@@ -104,13 +103,16 @@ class Candidates:
             return None
         self.seen.add(design.key)
         screened = Screened(design, self.space.constraints)
-        violation = _violation(screened)
+        violation = screened.violation
         known: dict[str, float | None] = {}
         if violation > 0:
             self.ruled_out += 1
         elif estimated:
             known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed(known, screened.document)
+            for objective in self._expressions:
+                with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
+                    known[objective.name] = objective.value(known, screened.document)
         return Candidate(genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
@@ -119,7 +121,7 @@ class Candidates:
         for constraint in self._late:
             if all(known.get(name) is not None for name in constraint.metrics):
                 with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
-                    worst = max(worst, constraint.violation(known, document))
+                    worst = max(worst, constraint.measured(known, document))
         return worst
 
     def random(self) -> Candidate | None:
@@ -139,14 +141,3 @@ class Candidates:
         for _ in range(int(self.generator.integers(3))):
             genes = moved(genes, self._products, self.generator)
         return self.made(genes, estimated)
-
-
-def _violation(screened: Screened) -> float:
-    """How far a design is from one that may be simulated; one that a constraint has no value for is farthest.
-
-    Proposed where nothing else is left, that design fails with the constraint's own message.
-    """
-    try:
-        return screened.violation
-    except ValueError:
-        return NO_VALUE

@@ -6,14 +6,19 @@ without constraint values as feasible. A repeated proposal is told as failed, wh
 
 from __future__ import annotations
 
+import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import optuna
 
+from dse.buy.jobs import is_software
+from dse.fill import fill_template
 from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.replay import MOST_CATEGORIES, finished
 from dse.space import Space
@@ -53,15 +58,49 @@ class OptunaSampler(Sampler):
         self._study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
 
     def ask(self) -> Proposal | None:
-        """See `Sampler.ask`; never exhausted by itself."""
-        trial = self._study.ask()
-        return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
+        """See `Sampler.ask`; never exhausted by itself.
+
+        Raises `InputError` where Optuna's sampler fails.
+        """
+        with self._told():
+            trial = self._study.ask()
+            return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
-        self._study.tell(proposal.handle, losses)
+        with self._told():
+            self._study.tell(proposal.handle, losses)
+
+    def rehearse(self, trials: int) -> None:
+        """Ask and tell outcomes drawn at random, of no design; raises `InputError` for a sampler that cannot."""
+        generator = np.random.default_rng(0)
+        keep = is_software if self._space.jobs else None
+        for _ in range(trials):
+            with self._told(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # each is said when it is asked in earnest
+                trial = self._study.ask()
+                fill_template(self._space.template, OptunaDraw(trial, self.smooth), keep, solve=False)
+                for constraint in self._space.constraints:
+                    trial.set_constraint(constraint.name, float(generator.uniform(-1, 0.5)))
+                self._study.tell(trial, generator.uniform(size=len(self._space.objectives)).tolist())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what is wrong with Optuna's sampler, where it is that which fails."""
+        try:
+            yield
+        except Exception as error:
+            own = ("optuna", type(self.sampler).__module__.partition(".")[0])
+            frames = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+            if isinstance(error, InputError) or not any(name.partition(".")[0] in own for name in frames):
+                raise
+            name, reason = type(self.sampler).__name__, " ".join(str(error).split())
+            what = f"a sampler that can search this space; {name} fails"
+            fix = "install what it needs" if isinstance(error, ImportError) else "use another one"
+            problem = Problem(("--sampler",), what, f"{type(error).__name__}: {reason}", fix)
+            raise InputError([problem], "sampler") from error
 
     def drawn(self, proposal: Proposal) -> Drawn | None:
         """See `Sampler.drawn`."""

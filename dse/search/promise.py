@@ -43,19 +43,22 @@ class _Levels:
     """The transformation of losses `[n, objectives]` to levels."""
 
     signs: Matrix
+    low: Matrix
+    """Values down to it are told apart: 0, or the least of an expression that can be negative."""
     shift: Matrix
-    """Keeps the logarithm of a metric that can be 0 finite."""
+    """Keeps the logarithm of a value that can be 0 finite."""
 
     @staticmethod
     def fitted(signs: Matrix, losses: Matrix) -> _Levels:
         """Shifts from losses that were seen: a hundredth of the median where some are 0, else next to nothing."""
         values = np.abs(losses)
         middle = np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in values.T])
-        return _Levels(signs, np.where((values <= 0).any(axis=0), 1e-2, 1e-9) * middle)
+        low = np.minimum((signs * losses).min(axis=0), 0.0)
+        return _Levels(signs, low, np.where((values <= 0).any(axis=0) | (low < 0), 1e-2, 1e-9) * middle - low)
 
     def of(self, losses: Matrix) -> Matrix:
         """Levels of losses."""
-        out: Matrix = self.signs * np.log(np.maximum(self.signs * losses, 0.0) + self.shift)
+        out: Matrix = self.signs * np.log(np.maximum(self.signs * losses, self.low) + self.shift)
         return out
 
     def back(self, levels: Matrix) -> Matrix:

@@ -228,8 +228,8 @@ def test_a_folder_without_a_run_is_refused(
 def test_a_report_of_a_run_without_a_feasible_design_ends_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    space = write_space(tmp_path, SPACE + "constraints: ['cost.total <= 1']\n")
+    space = write_space(tmp_path, SPACE + "constraints: ['parallelism.data < 0']\n")
     assert main(["optimize", str(space), "--out", str(tmp_path / "run"), "--trials", "3"]) == 1
     capsys.readouterr()
     assert main(["report", str(tmp_path / "run")]) == 1
-    assert "The binding constraint is 'cost.total <= 1'" in capsys.readouterr().err
+    assert "The binding constraint is 'parallelism.data < 0'" in capsys.readouterr().err

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tiny_spaces import space as tiny_space
 
 from dse.cli.interrupt import Interrupt
+from dse.drive import drive
+from dse.run import Settings
+from dse.watch import Watcher
 
 
 def press() -> None:
@@ -54,3 +60,22 @@ def test_other_threads_leave_signals_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+@pytest.mark.parametrize("pressed", [True, False])
+def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pressed: bool
+) -> None:
+    class Pressed(Watcher):
+        interrupted = pressed
+
+    def broken(*args: Any) -> str:
+        raise ValueError("error calling function: KeyboardInterrupt")
+
+    monkeypatch.setattr("dse.drive.optimize", broken)
+    asked = tiny_space(), Settings("random", 1, 0), tmp_path, False, Pressed()
+    if pressed:
+        assert drive(*asked) == "interrupted"
+    else:
+        with pytest.raises(ValueError, match="error calling"):
+            drive(*asked)

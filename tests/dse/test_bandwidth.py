@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,3 +198,25 @@ def test_all_that_is_wrong_is_told_at_once():
     with pytest.raises(InputError) as error:
         optimal_split([[1.0, -1.0]], -1.0, -1.0)
     assert len(error.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"budget": "500 GB/s"}, "budget: expected a number in SI units, got '500 GB/s'"),
+        ({"lower": "1 GB/s"}, r"lower: expected numbers of shape \[2\] in SI units, got '1 GB/s'"),
+        ({"lower": [1, 2, 3]}, r"lower: expected numbers of shape \[2\], got shape \[3\]"),
+        ({"budget": 1e-300}, "budget: expected numbers from 1e-40 to 1e.40, or 0, got 1e-300"),
+        ({"compute_s": 1e300}, "compute_s: expected numbers from 1e-40"),
+        ({"weights": [1e308, 1.0]}, "weights: expected numbers from 1e-40"),
+        ({"objective": "time_cost", "unit_cost": [0, 0]}, "unit_cost: expected a price above 0"),
+    ],
+)
+def test_what_no_cluster_has_is_refused_by_name(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        optimal_split([[1e9, 2e8], [1e8, 3e9]], **{"budget": 5e11, **changed})
+
+
+def test_prices_that_are_not_asked_for_do_not_matter() -> None:
+    table = [[1e9, 2e8], [1e8, 3e9]]
+    assert (optimal_split(table, 5e11, unit_cost=[0, 0]) == optimal_split(table, 5e11)).all()

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tiny_spaces import always_broken, broken_for_tensor_2, cheap, slow_result, space, tiny
 
-from dse.evaluate import VALID, Evaluator, Outcome
+from dse.evaluate import Evaluator, Outcome
 from dse.objective import Direction, Objective
+from dse.record import VALID
 from dse.space import Space
 from simcore.bound import bound
 from simcore.design import Design

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
+from dse.bandwidth import even_split
 from dse.evaluate import Evaluator
 from dse.hole import SolvedSplit
 from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
@@ -126,3 +129,66 @@ def test_an_expression_cannot_look_at_what_is_solved_from_it() -> None:
 def test_solve_is_true_or_false() -> None:
     with pytest.raises(InputError, match="solve: true or false"):
         split("yes")  # type: ignore[arg-type]
+
+
+def limited(**limits: Any) -> Space:
+    document = split(True).source
+    document["cluster"]["bandwidth"] |= limits
+    return space({**document, "objectives": {"minimize": ["iteration_time"]}})
+
+
+@pytest.mark.parametrize(
+    ("limits", "least", "most"),
+    [
+        ({"lower": [None, "50 GB/s"]}, (10, 50), (120, 120)),
+        ({"upper": {0: "70 GB/s"}}, (10, 10), (70, 120)),
+        ({"lower": 0.3, "upper": [0.6, "100 GB/s"]}, (36, 36), (72, 100)),
+        ({"lower": {1: 0.5}, "upper": {1: 0.5}}, (10, 60), (120, 60)),
+    ],
+)
+def test_solved_shares_keep_to_their_limits_and_are_the_best_within_them(
+    limits: dict[str, Any], least: tuple[float, ...], most: tuple[float, ...]
+) -> None:
+    for filled in limited(**limits).enumerate():
+        found = shares(filled.document)
+        assert sum(found) == pytest.approx(120)
+        assert all(low - 1e-6 <= share <= high + 1e-6 for low, share, high in zip(least, found, most, strict=True))
+        design, _ = parse_design(filled.document)
+        assert design is not None
+        time = simulate(design).iteration_time_s
+        for first in np.arange(max(least[0], 120 - most[1]), min(most[0], 120 - least[1]) + 1e-9, 2.0):
+            other = simulate(with_bandwidths(design, (0, 1), (first * 1e9, (120 - first) * 1e9)))
+            assert time <= 1.02 * other.iteration_time_s
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"lower": ["70 GB/s", "60 GB/s"]}, "budget of at least the sum of the lower limits"),
+        ({"upper": 0.4}, "budget of at most the sum of the upper limits"),
+        ({"lower": {0: "50 GB/s"}, "upper": {0: "40 GB/s"}}, "upper limit of dimension 0 of at least 50 GB/s"),
+        ({"lower": {2: "5 GB/s"}}, "dimensions that share the budget"),
+        ({"lower": {"inner": "5 GB/s"}}, "by the number of a dimension"),
+        ({"lower": "5 s"}, "bandwidth"),
+        ({"lower": 3}, "a share from 0 to 1"),
+        ({"solve": False, "lower": 0.1}, "solve: true"),
+    ],
+)
+def test_limits_that_no_shares_meet_are_refused_at_the_split(limits: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said) as told:
+        limited(**limits)
+    assert all(problem.path[:2] == ("cluster", "bandwidth") for problem in told.value.problems)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 0.4), st.floats(0.3, 1.0)), min_size=1, max_size=5).filter(
+        lambda ends: sum(min(pair) for pair in ends) <= 0.999 and sum(max(pair) for pair in ends) >= 1.001
+    )
+)
+def test_even_shares_fill_the_budget_within_their_limits(ends: list[tuple[float, float]]) -> None:
+    lower, upper = np.array([min(pair) for pair in ends]), np.array([max(pair) for pair in ends])
+    found = even_split(1.0, lower, upper)
+    assert found.sum() == pytest.approx(1.0)
+    assert ((found >= lower) & (found <= upper)).all()
+    free = found[(found > lower) & (found < upper)]
+    assert free.size == 0 or free.max() - free.min() <= 1e-9

@@ -57,6 +57,13 @@ CHANGES = [
     ("trials: 40", "trails: 40", "study.trails", ["a known key", "did you mean 'trials'?"]),
     ("seed: 0", "seed: -1", "study.seed", ["greater than or equal to 0"]),
     ("[iteration_time, cost.total]", "[iteration_tme]", "objectives.minimize[0]", ["a metric", "'iteration_time'?"]),
+    ("[iteration_time, cost.total]", "[iteration_tme * 2]", "objectives.minimize[0]", ["mean 'iteration_time'?"]),
+    ("[iteration_time, cost.total]", "[mfu <= 3]", "objectives.minimize[0]", ["a number", "under 'constraints'"]),
+    ("[iteration_time, cost.total]", "[2 + 2]", "objectives.minimize[0]", ["names a metric"]),
+    ("[iteration_time, cost.total]", "[mfu +]", "objectives.minimize[0]", ["a metric", "'mfu +'"]),
+    ("[iteration_time, cost.total]", "[mfu / 0]", "objectives.minimize", ["a divisor other than 0", "'mfu / 0'"]),
+    ("[iteration_time, cost.total]", "[parallelism.x * 2]", "objectives.minimize", ["a path of the document"]),
+    ("[iteration_time, cost.total]", "[time_to_train * 2]", "objectives.minimize", ["training_tokens"]),
     ("[iteration_time, cost.total]", "[mfu, mfu]", "objectives.minimize[1]", ["each metric once"]),
     ("[iteration_time, cost.total]", "[]", "objectives.minimize", ["at least one"]),
     ("[iteration_time, cost.total]", "[[mfu]]", "objectives.minimize[0]", ["a metric"]),
@@ -69,6 +76,11 @@ CHANGES = [
     ("constraints: [fits]", "constraints: ['power.real() <= 1']", "constraints[0]", ["min max"]),
     ("constraints: [fits]", "constraints: ['parallelism.tensr <= 4']", "constraints[0]", ["parallelism.tensr"]),
     ("constraints: [fits]", "constraints: ['cluster.dimensions[5].size <= 4']", "constraints[0]", ["dimensions[5]"]),
+    ("constraints: [fits]", "constraints: [tensor <= 4]", "constraints[0]", ["did you mean 'parallelism.tensor'?"]),
+    ("constraints: [fits]", "constraints: [parallelism.tensr <= 4]", "constraints[0]", ["mean 'parallelism.tensor'?"]),
+    ("constraints: [fits]", "constraints: [workload.precision <= 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
+    ("constraints: [fits]", "constraints: [workload.precision == 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
+    ("seed: 0", "gap: 2", "study.gap", ["less than or equal to 1"]),
     ("constraints: [fits]", "constraints: ['cost.total / 0 <= 4']", "constraints[0]", ["a divisor other than 0"]),
     ("constraints: [fits]", "constraints: [\"memory.peak <= '80 GiB'\"]", "constraints[0]", ["number"]),
     ("recompute: none", "recompute: {expr: zero.x}", "parallelism.recompute", ["a path of the document", "zero.x"]),
@@ -305,3 +317,22 @@ def test_whatever_stands_at_a_place_is_read_or_refused_and_never_crashes(path: t
         else:
             assert loaded.objectives, f"{wrong!r} leaves nothing to optimise"
     assert not crashes, "\n".join(crashes)
+
+
+def test_a_sampler_is_checked_beside_other_mistakes_of_the_study(tmp_path: FilePath) -> None:
+    told = refused(tmp_path, TINY.replace("sampler: auto, trials: 40", "sampler: gided, trials: 0"))
+    assert {dotted(problem.path) for problem in told.problems} == {"study.trials", "study.sampler"}
+
+
+def test_every_budget_that_is_too_small_is_named(tmp_path: FilePath) -> None:
+    split = "cluster:\n  bandwidth: {split: {choice: [100 GB/s, 0 GB/s, -5 GB/s]}, step: 10 GB/s}\n"
+    told = refused(tmp_path, TINY.replace("cluster:\n", split))
+    assert "got '0 GB/s', '-5 GB/s'" in str(told)
+
+
+def test_workloads_without_anything_decided_are_told_so(tmp_path: FilePath) -> None:
+    document = yaml.safe_load(TINY)
+    document["workloads"] = [{"workload": document.pop("workload")}]
+    document["study"]["decide"] = []
+    (problem,) = refused(tmp_path, yaml.safe_dump(document)).problems
+    assert (dotted(problem.path), problem.found) == ("study.decide", "nothing")

@@ -24,6 +24,7 @@ from simcore.cost.price import cluster_cost
 from simcore.design import Design
 from simcore.document import parse_document
 from simcore.result import ExposedCommunication, Memory, Result
+from simcore.simulate import simulate
 
 TINY = """\
 workload:
@@ -108,6 +109,13 @@ def broken_for_tensor_2(design: Design) -> Result:
 
 def always_broken(design: Design) -> Result:
     raise ZeroDivisionError("no answer for anything")
+
+
+def simulated_with_a_pipeline(design: Design, engine: str = "fast") -> Result:
+    """In place of `dse.evaluate.simulate`: fails without a pipeline."""
+    if design.parallelism.pipeline == 1:
+        raise RuntimeError("no answer without a pipeline")
+    return simulate(design, engine)
 
 
 def slow_result(design: Design) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dse.report.page.base import Chart, plot_text
+from dse.report.robustness import among
 from dse.report.summary import Summary
 from dse.report.units import label, shorten
 
@@ -30,9 +31,11 @@ def importance_charts(summary: Summary) -> list[Chart | None]:
     if found.of_front:
         series["being near the front"] = found.of_front
         colours["being near the front"] = _FRONT
+    told = among(summary)
+    overall = "Which parameters mattered among the simulated" if told else "Which parameters mattered overall"
     return [
-        _chart("importance", "Which parameters mattered overall", _OVERALL, series, colours),
-        _chart("importance-front", "Which parameters mattered on the front", _NEAR, near, colours),
+        _chart("importance", overall, f"{_OVERALL} {told}".strip(), series, colours),
+        _chart("importance-front", "Which parameters mattered on the front", f"{_NEAR} {told}".strip(), near, colours),
     ]
 
 

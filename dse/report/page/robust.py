@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.record import StudyRecord, TrialRecord
 from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, shown_note
-from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
+from dse.report.robustness import PREDICTION, PRICES, Robustness, among, robustness
 from dse.report.summary import Summary
 from dse.report.units import human, number, percent
 from dse.whatif.record import FACTORS, AtBatch
@@ -95,6 +95,8 @@ def _note(summary: Summary) -> str:
         f"memory each move by {percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
         f"interval ({percent(PREDICTION)} longer where the result has none), all others as predicted."
     ]
+    if among(summary):
+        said.append(f"Prices and time: {among(summary)[0].lower()}{among(summary)[1:]}")
     if summary.what_if.batches:
         rivals = summary.what_if.rivals
         beside = f" and the {number(rivals)} dominated designs nearest to it" if rivals else ""

@@ -18,7 +18,7 @@ from dse.report.reasons import reason
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
 from dse.report.values import plain
-from dse.report.words import counts, is_assumed, ties_note
+from dse.report.words import counts, is_assumed, ties_note, without_value
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 
 
@@ -110,7 +110,9 @@ def _workloads(record: StudyRecord, summary: Summary) -> str:
     sentences = "".join(f"<p>{esc(sentence)}</p>" for sentence in own_best(record, summary))
     blocks = []
     for workload in told:
-        head = "".join(f"<th>{esc(heading)}</th>" for heading in ("trial", *workload.headings))
+        kinds = [" class='n'" if column < 3 else "" for column in range(len(workload.headings))]
+        headings = zip(kinds, workload.headings, strict=True)
+        head = "<th class='n'>trial</th>" + "".join(f"<th{kind}>{esc(heading)}</th>" for kind, heading in headings)
         rows = "".join(
             f"<tr><td class='n'><a href='#design-{trial.number}'>#{trial.number}</a></td>"
             + "".join(
@@ -182,7 +184,7 @@ def _not_on_the_front(record: StudyRecord, summary: Summary) -> str:
         return ""
     cells = "".join(f"<tr><td>{esc(a)}</td><td>{esc(b)}</td><td class='n'>{number(n)}</td></tr>" for a, b, n in rows)
     head = "<tr><th>state</th><th>why</th><th class='n'>designs</th></tr>"
-    said = f"<p class='note'>{esc(counts(summary))}</p>"
+    said = f"<p class='note'>{esc(f'{counts(summary)} {without_value(record)}'.strip())}</p>"
     table = f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
     return f"<section><h2>What was ruled out</h2>{said}<div class='scroll'>{table}</div></section>"
 

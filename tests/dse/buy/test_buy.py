@@ -274,3 +274,31 @@ def test_ray_tune_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a space without workloads for ray-tune"):
         drive(bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_software_is_tuned_for_an_expression_and_reported_by_it(tmp_path: Path) -> None:
+    text = "iteration_time * energy"
+    document = bought.two(objectives={"minimize": [text, "cost.total"]})
+    exact, sampled = (
+        bought.run(bought.space({**document, "study": study}), tmp_path / study["tune_sampler"])
+        for study in (
+            {"decide": ["cluster"], "tune_sampler": "exact"},
+            {"decide": ["cluster"], "tune_sampler": "exhaustive"},
+        )
+    )
+    assert len(exact.trials) == 8
+    for trial, other in zip(exact.trials, sampled.trials, strict=True):
+        for workload in trial.workloads:
+            metrics = workload.metrics or {}
+            assert workload.values[text] == metrics["iteration_time_s"] * metrics["energy_j"]
+        assert trial.values == other.values  # bounds of the expression cut nothing that is better
+    write_reports(exact, tmp_path / "exact")
+    assert json.loads((tmp_path / "exact" / "pareto.json").read_text())["tuned_for"] == text
+
+
+def test_headings_of_numbers_stand_over_them(folder: Path) -> None:
+    section = (folder / "report.html").read_text().split("Workloads and their regret")[1].split("</section>")[0]
+    first = section.split("<tbody>")[1].split("</tr>")[0]
+    assert (
+        section.split("<thead>")[1].split("</thead>")[0].count("<th class='n'>") == first.count("<td class='n'>") == 4
+    )

@@ -114,3 +114,40 @@ def test_long_headings_are_broken_so_that_columns_are_as_narrow_as_their_numbers
     start = next(index for index, line in enumerate(lines) if "trial" in line)
     assert "exposed" in " ".join(lines[start - 2 : start + 1])
     assert "exposed communication" not in lines[start]
+
+
+def test_an_expression_is_as_robust_as_the_metrics_it_is_made_of() -> None:
+    names = ("iteration_time", "cost.total", "perf_per_cost")
+    trials = [
+        of(i, t, n, c, **{"cost.total": n + c}) for i, (t, n, c) in enumerate([(1, 9, 1), (2, 4, 4.5), (3, 1, 7.2)])
+    ]
+    trials = [replace(t, values={**t.values, "perf_per_cost": (t.metrics or {})["perf_per_cost"]}) for t in trials]
+    plain = studies.record(trials, names)
+    own = replace(
+        plain,
+        objectives=tuple(replace(o, name=f"{o.name} * 1", unit="") for o in plain.objectives),
+        trials=tuple(replace(t, values={f"{name} * 1": t.values[name] for name in names}) for t in trials),
+    )
+    one, other = (robustness(record, summarize(record)) for record in (plain, own))
+    assert one == other
+    assert {found.prediction for found in one.values()} == {True}
+    assert min(found.prices or 0.0 for found in one.values()) < 1.0
+
+
+def test_what_a_proof_has_cut_is_not_passed_off_as_compared_with() -> None:
+    record = studies.mixed(60)
+    proof = {"points": 5000, "cut": {"bound": 4900}, "repeats": 0, "simulated": 60, "open": 0, "complete": True}
+    proved = replace(record, proof={**proof, "bounds": {}})
+    summary = replace(summarize(proved), importance=importance(proved))
+    told = f"Among the {summary.feasible} feasible designs that were simulated, of 5,000 combinations"
+    page = report_html(proved, summary)
+    assert page.count(told) == 2  # both charts of importance
+    assert told[1:] in page.split(told)[0] + page.split(told)[-1]  # robustness
+    assert "Which parameters mattered among the simulated" in page
+    assert json.loads(report_files(proved)["pareto.json"])["compared"] == {
+        "feasible": summary.feasible,
+        "combinations": 5000,
+    }
+    free = report_html(record, replace(summarize(record), importance=importance(record)))
+    assert told[1:] not in free
+    assert "Which parameters mattered overall" in free

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 import report_studies as studies
@@ -94,8 +95,8 @@ def test_a_study_without_a_feasible_design_says_what_binds_and_how_close_it_came
     assert explain_infeasible(studies.infeasible_only()).splitlines() == [
         "Nothing is feasible: of 5 designs, 2 broke a constraint on results, 2 were cut before simulation, 1 failed.",
         "The binding constraint is 'fits', broken by 3 of them (then 'cost.total <= 40e6' by 2).",
-        "The closest is trial 2 (transformer-1t, 1024 x a100-80gb, SW(8)_SW(128), 300/25 GB/s, t4 p16 d16, ZeRO-0, "
-        "microbatch 1, recompute none): it misses 'cost.total <= 40e6' by 0.03.",
+        "The closest that was simulated is trial 2 (transformer-1t, 1024 x a100-80gb, SW(8)_SW(128), 300/25 GB/s, "
+        "t4 p16 d16, ZeRO-0, microbatch 1, recompute none): it misses 'cost.total <= 40e6' by 0.03.",
         "The error: ZeroDivisionError: division by zero",
     ]
     assert "Nothing is feasible" in printed(studies.infeasible_only())
@@ -115,3 +116,17 @@ def test_nothing_to_explain_where_something_is_feasible_or_nothing_was_tried() -
     assert explain_infeasible(studies.record([])) == "No design was evaluated."
     assert "3 failed" in explain_infeasible(studies.record([studies.failed(i) for i in range(3)]))
     assert "No design was evaluated." in printed(studies.record([]))
+
+
+def test_a_design_that_was_cut_is_closest_only_where_none_was_simulated() -> None:
+    names = studies.NAMES[:2]
+    cut = replace(studies.cut(0, 1.0, 2.0, names), violations={"fits": 0.1, "power <= 3": 0.0})
+    simulated = replace(
+        studies.simulated(1, 1.0, 2.0), state="infeasible", violations={"fits": -1.0, "power <= 3": 0.4}
+    )
+    both = explain_infeasible(studies.record([cut, simulated], names))
+    assert "The closest that was simulated is trial 1" in both
+    assert "it misses 'power <= 3' by 0.4" in both
+    alone = explain_infeasible(studies.record([cut], names))
+    assert "The closest is trial 0" in alone
+    assert "it misses 'fits' by 0.1, and what its simulation would break is not known: it was cut before" in alone

@@ -8,6 +8,7 @@ import report_studies as studies
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dse.objective import Objective
 from dse.record import TrialRecord
 from dse.report.summary import summarize
 from dse.report.ties import OF_TIME, ties
@@ -46,6 +47,13 @@ def test_every_objective_that_goes_with_the_time_must_overlap() -> None:
     assert found(fast, slow, names=names)[0] == (1,)
     far = predicted(2, 14.0, 2e7, names)
     assert found(fast, far, names=names)[0] == ()
+
+
+def test_an_expression_of_the_time_overlaps_where_the_times_do() -> None:
+    goals = [Objective("iteration_time * cost.total", "minimize", ""), Objective("npus / 2", "minimize", "")]
+    front = [predicted(number, time, 2e7) for number, time in enumerate((10.0, 11.0, 14.0))]
+    assert ties(goals, front) == {0: (1,), 1: (0, 2), 2: (1,)}
+    assert ties(goals[1:], front) == {0: (), 1: (), 2: ()}
 
 
 def test_without_an_interval_nothing_is_known_unless_all_objectives_are_exact() -> None:

@@ -120,10 +120,25 @@ def test_nothing_that_memory_or_a_constraint_on_inputs_forbids_is_proposed(tmp_p
     assert len(outcomes) == allowed > 0
 
 
-def test_a_constraint_without_a_value_is_a_failed_trial_with_its_message_and_no_crash(tmp_path: Path) -> None:
-    _, outcomes = search(space(constraints=["cost.total / bubble <= 3"]), tmp_path, "guided", 5)
-    assert {outcome.state for outcome in outcomes} == {"failed"}
-    assert all("a divisor other than 0" in (outcome.error or "") for outcome in outcomes)
+@pytest.mark.parametrize("sampler", ["guided", "exact", "nsga2"])
+def test_a_constraint_without_a_value_is_an_infeasible_trial_with_its_reason(tmp_path: Path, sampler: str) -> None:
+    text = "cost.total / bubble <= 3"
+    _, outcomes = search(space(constraints=["fits", text]), tmp_path, sampler, 5)
+    assert {outcome.state for outcome in outcomes} == {"infeasible"}
+    assert {outcome.violations[text] for outcome in outcomes} == {1.0}
+    said = f"constraints[1]: '{text}': expected a divisor other than 0, got 0 for 'bubble'"
+    assert {outcome.error for outcome in outcomes} == {said}
+
+
+@pytest.mark.parametrize("sampler", ["guided", "exact", "random"])
+def test_a_constraint_on_inputs_without_a_value_cuts(tmp_path: Path, sampler: str) -> None:
+    text = "cost.total / (cost.total - cost.npu - cost.network - cost.memory) >= 3"
+    given = space(constraints=[text])
+    ended, outcomes = search(given, tmp_path, sampler, 30)
+    assert ended in ("exhausted", "trials")
+    for outcome in outcomes:
+        assert outcome.state == "cut"
+        assert (outcome.error or "").startswith(f"constraints[0]: '{text}': expected a divisor other than 0, got 0 for")
 
 
 def test_a_small_space_is_screened_whole_and_its_best_design_comes_early(tmp_path: Path) -> None:
