@@ -42,7 +42,7 @@ TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
 
-LATE, LATE_BATCHES = 500, 4
+LATE, LATE_BATCHES = 500, 8
 """Trials after which thousands of them stay quick: a generation is so many batches, made while the one before is
 evaluated, of small moves and mixtures of the front that may be simulated, none of them estimated or ranked. By then the
 front is known, and many looks around it find more than the surrogate's choice of a few."""
