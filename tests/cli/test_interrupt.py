@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_spaces import space as tiny_space
 
 from dse.cli.interrupt import Interrupt
 from dse.drive import drive
 from dse.run import Settings
+from dse.space import load_space
 from dse.watch import Watcher
+
+SPACE = Path(__file__).parents[2] / "spaces" / "small.yaml"
 
 
 def press() -> None:
@@ -73,7 +75,7 @@ def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
         raise ValueError("error calling function: KeyboardInterrupt")
 
     monkeypatch.setattr("dse.drive.optimize", broken)
-    asked = tiny_space(), Settings("random", 1, 0), tmp_path, False, Pressed()
+    asked = load_space(SPACE), Settings("random", 1, 0), tmp_path, False, Pressed()
     if pressed:
         assert drive(*asked) == "interrupted"
     else:

@@ -39,7 +39,8 @@ class Task:
         """Who is served first: by the policy, then arrival, issue, chunk, phase."""
         system = design.system
         listed: tuple[str, ...] = system.priority
-        rank = listed.index(self.group) if self.group in listed else len(listed)
+        group = "data" if self.group in ("data_context", "expert_data") else self.group  # gradients all
+        rank = listed.index(group) if group in listed else len(listed)
         policy = {"fifo": 0, "lifo": -self.issue, "scf": int(self.phase.size), "priority": rank}
         return policy[system.intra_dimension], self.arrival, self.issue, self.chunk, self.at
 
