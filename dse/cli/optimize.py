@@ -132,7 +132,8 @@ def run(options: argparse.Namespace) -> int:
     if ended == "interrupted":
         print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
         return 130
-    if ended in ENDED and len(record.trials) < settings.trials:
+    proven = ended == "exhausted" and record.proof is not None  # then the proof says it
+    if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
     for constraint in space.constraints:
         count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
