@@ -25,8 +25,8 @@ STATEMENTS = """
 the interval of a device that was not calibrated. What stands for its error is that of the one device that can be left
 out: with the A100's curve in place of its own the B200 has a MAPE of {error:.1f} %, always too fast.
 
-**Speed.** `tests/benchmarks/bench_simulator.py` simulates 523 to 600 designs of Transformer-1T a second and core, by
-CPU time, in four runs on a machine that others used (November 2026); 628 were reported of an earlier run.
+**Speed.** `tests/benchmarks/bench_simulator.py` simulates 725 and 743 designs of Transformer-1T a second and core, by
+CPU time, in two runs on a quiet machine (November 2026); 523 to 600 in four runs while others used it.
 """
 
 
