@@ -70,10 +70,13 @@ def _shapes_of(space: Space) -> list[_Shape]:
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
-    """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
-    # What is asked of the aggregate is not asked of each workload.
+    # Constraints on results are asked of every workload, too; without them the bounds are looser, and hold.
     own = tuple(constraint for constraint in space.constraints if of_job(constraint))
-    each = [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs]
+    return over_jobs(space, [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs])
+
+
+def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Bounds over several workloads from those of each: their aggregate grows with each, so that of bounds is one."""
     known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
     values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
     weights = [job.weight for job in space.jobs]

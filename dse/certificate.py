@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.bound import space_bounds
-from dse.buy.aggregate import SHARED, aggregate
+from dse.bound import over_jobs, space_bounds
+from dse.buy.aggregate import SHARED
 from dse.interval import bound_of, of_bounds
 from dse.limits import unreachable
 from dse.objective import Objective
@@ -27,22 +27,13 @@ def proven_bounds(space: Space) -> dict[str, float | None]:
     if not derived:
         return space_bounds(space)
     if space.jobs:
-        return _of_jobs(space)
+        return over_jobs(space, [proven_bounds(space.of_job(job)) for job in space.jobs])
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural(sorted(names - {objective.name for objective in plain}))
     found = space_bounds(replace(space, objectives=(*plain, *more)))
     between = of_bounds(found)
     return {o.name: found[o.name] if o.expression is None else bound_of(o, between) for o in space.objectives}
-
-
-def _of_jobs(space: Space) -> dict[str, float | None]:
-    """Bounds over several workloads: their aggregate grows with each of them, so that of the bounds is one."""
-    each = [proven_bounds(space.of_job(job)) for job in space.jobs]
-    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
-    values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
-    found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
-    return found | aggregate(space.settings.aggregate, known, [job.weight for job in space.jobs], values)
 
 
 def natural(names: Sequence[str]) -> tuple[Objective, ...]:
@@ -63,9 +54,8 @@ def check_reachable(space: Space, engine: str) -> None:
         names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
         known = sorted(names if engine in PROVABLE else names & SHARED)
         if known:
-            alone = replace(
-                one, objectives=natural(known), constraints=()
-            )  # where they exclude all, nothing is bounded
+            # Without constraints: where they exclude every design, nothing is bounded.
+            alone = replace(one, objectives=natural(known), constraints=())
             between = of_bounds(space_bounds(alone))
             problems += [problem for c in space.constraints if (problem := unreachable(c, between)) is not None]
     if problems:

@@ -72,10 +72,8 @@ def _names(path: Path, key: str) -> bool:
 
 def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
     """The NPU of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
-    found = _located(name, source)
-    if isinstance(found, str):
-        fix = "put the file beside the design and name it without a folder above"
-        problems.append(Problem(path, "an NPU of the catalogue, or a file with one beside the design", found, fix))
+    found = _beside(name, path, source, "an NPU of the catalogue, or a file with one beside the design", problems)
+    if found is None:
         return name
     try:
         described = read_document(found).data
@@ -109,10 +107,8 @@ def _said(wrong: Any) -> tuple[str, str, str]:
 
 def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
     """The rows of a file as plain mappings; what is wrong is added to `problems`, and the name stays."""
-    found = _located(name, source)
-    if isinstance(found, str):
-        fix = "put the file beside the design and name it without a folder above"
-        problems.append(Problem(path, "a table file beside the design", found, fix))
+    found = _beside(name, path, source, "a table file beside the design", problems)
+    if found is None:
         return name
     try:
         text = found.read_text(encoding="utf-8-sig")
@@ -129,6 +125,16 @@ def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], probl
     wrong = [problem for number, entry in enumerate(listed, 1) for problem in _checked(entry, number, name, path, row)]
     problems += wrong
     return name if wrong else listed
+
+
+def _beside(name: str, path: Path, source: str | None, expected: str, problems: list[Problem]) -> FilePath | None:
+    """The file of a name; None where there is none, which is added to `problems`."""
+    found = _located(name, source)
+    if not isinstance(found, str):
+        return found
+    fix = "put the file beside the design and name it without a folder above"
+    problems.append(Problem(path, expected, found, fix))
+    return None
 
 
 def _located(name: str, source: str | None) -> FilePath | str:
