@@ -131,6 +131,7 @@ def _edited(program: Program, edit: _Slower | _Optimizer) -> Program:
         replace(
             part,
             forward=segments(part.forward),
+            first_forward=segments(part.first_forward),
             backward=segments(part.backward),
             last_backward=segments(part.last_backward),
             weights=segments(part.weights),
@@ -160,6 +161,7 @@ def _streamed(part: Part, times: OperatorTimes, own: float, expanded: ExpandedMe
     return replace(
         part,
         forward=(*part.forward, *wait(part.forward)),
+        first_forward=(*part.first_forward, *wait(part.first_forward)) if part.first_forward else (),
         backward=(*wait(part.backward), *part.backward),
         last_backward=(*wait(part.last_backward), *part.last_backward),
     )

@@ -63,7 +63,7 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
         computed(*down, shapes=shapes),
         computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
         _gathered_latents(shapes, ranks + rotary),
-        computed(q_up, kv_up, shapes=shapes),
+        Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
         computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
     )
 

@@ -179,6 +179,19 @@ def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] 
     )
 
 
+def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int) -> Document:
+    """ZeRO's stage with what it leaves to choose."""
+    found: Document = {"zero": zero}
+    if zero >= 2 and pipeline == 1:
+        found["accumulate"] = draw(st.sampled_from(["sharded", "sharded", "local"]))
+    if zero == 3 and pipeline == 1:
+        found["gather"] = draw(st.sampled_from(["twice", "twice", "microbatch", "once"]))
+    groups = [n for n in (2, 4, 8) if n < copies and copies % n == 0 == n % expert]
+    if zero and groups and draw(st.booleans()):
+        found["shard_group"] = draw(st.sampled_from(groups))
+    return found
+
+
 @st.composite
 def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
     """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
@@ -202,6 +215,8 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
     placement.insert(placement.index("data"), "context")
+    degrees = [e for e in (1, 2, 4, 8) if data * context % e == 0] if experts else [1]
+    expert = draw(st.sampled_from(degrees))
     moe = {"experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 128, "dense_layers": 1}
     return design_from(
         {
@@ -223,12 +238,12 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "pipeline": pipeline,
                 "data": data,
                 "context": context,
-                "expert": draw(st.sampled_from([e for e in (1, 2, 4, 8) if data * context % e == 0])) if experts else 1,
+                "expert": expert,
                 "flash_attention": draw(st.booleans()),
                 "context_overlap": draw(st.booleans()),
                 "tensor_overlap": sequence_parallel and draw(st.booleans()),
                 "data_overlap": draw(st.sampled_from([True, True, False])),
-                "zero": draw(st.sampled_from(zero)),
+                **sharding(draw, draw(st.sampled_from(zero)), pipeline, data * context, expert),
                 "microbatch": microbatch,
                 "schedule": schedule,
                 "interleave": interleave,
