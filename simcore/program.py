@@ -72,6 +72,8 @@ class Compute(NamedTuple):
     """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
     backward_bytes: float | None = None
     """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
+    fused: tuple[tuple[float, float, float, float], ...] = ()
+    """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
 
 
 class Start(NamedTuple):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from simcore.compute import OperatorTimes, operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.footprint import footprint
-from simcore.memory.reserved import with_reserved
+from simcore.memory.reserved import beside_tensors, with_reserved
 from simcore.memory_spec import ExpandedMemory
 from simcore.problem import Path, Problem
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
@@ -75,7 +75,7 @@ def with_expanded(design: Design, program: Program) -> Program:
     own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
-        share = (memory.expanded or 0.0) / memory.reserved
+        share = (memory.expanded or 0.0) / (memory.reserved - beside_tensors(design))
         return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
     if "optimizer" in expanded.place:
         program = _edited(program, _Optimizer(design, own, expanded))

@@ -212,7 +212,18 @@ def backwards(
 def _twice(op: Compute) -> tuple[Operator, ...]:
     flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
     moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
-    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes),)
+    fused = _flash_backward(*op.fused) if op.fused else ()
+    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes, fused),)
+
+
+Product = tuple[float, float, float, float]
+
+
+def _flash_backward(scores: Product, weighted: Product) -> tuple[Product, ...]:
+    """The five products of a flash kernel's backward pass: the scores again, and two for each of its products."""
+    (batch, m, n, k), (_, _, value, _) = scores, weighted
+    of_weighted = (batch, m, n, value), (batch, n, value, m)
+    return (scores, *of_weighted, (batch, m, k, n), (batch, n, k, m))
 
 
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:

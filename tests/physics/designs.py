@@ -21,6 +21,9 @@ from simcore.system.placement import place
 
 Document = dict[str, Any]
 
+UNFUSED = {"flash_attention": False, "cross_entropy_fusion": False}
+"""Attention product by product and the loss on fp32 logits, as the published closed forms have them."""
+
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
 TOPOLOGIES = ("ring", "fully_connected", "switch")
 BY_SIZE = {"1 KB": 0.1, "64 KB": 0.5, "4 MB": 0.9}
@@ -50,13 +53,14 @@ def dimension(
 
 
 def npu(**more: Any) -> Document:
-    """An NPU in round numbers: 100 TFLOP/s at any size of product, 1 TB/s, no overhead."""
+    """An NPU in round numbers: 100 TFLOP/s at any size of product, 1 TB/s, no overhead in time or memory."""
     return {
         "name": "round",
         "peak": {"fp16": "100 TFLOP/s"},
         "memory": {"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0},
         "gemm": {"limit": 1.0, "half": "0 FLOP"},
         "overhead": "0 s",
+        "software": {"memory": {"slack": 1.0, "context": "0 B", "communicator": "0 B"}},
         "power": {"max": "400 W", "idle": "100 W"},
         "price": "1000 $",
         **more,
