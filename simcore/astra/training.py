@@ -206,7 +206,8 @@ class LoopTrainer:
         layer, part = self._awaited
         found = self.workload.layers[layer]
         wanted = _part(found, part)
-        assert wanted.kind is not None and wanted.size == 0
+        assert wanted.kind is not None
+        assert wanted.size == 0
         return AstraInputError(
             f"{self.workload.path}: layer {found.name}: {wanted.kind.value} of 0 B in {part.value}: expected at least "
             "1 B, as the loop waits for it and ASTRA-sim never ends it; write NONE, or check comm-scale"

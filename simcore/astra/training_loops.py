@@ -220,8 +220,9 @@ def logical_sizes(workload: TextWorkload, sizes: tuple[int, ...], boost: bool) -
             inner = workload.group // product
             if size % inner and not boost:
                 raise AstraInputError(
-                    f"{workload.path}: model_parallel_NPU_group: expected a group that breaks dimension {index} evenly, "
-                    f"got {workload.group}, parts of {inner} of its {size} NPUs; ASTRA-sim aborts, but not with boost-mode: 1"
+                    f"{workload.path}: model_parallel_NPU_group: expected a group that breaks dimension {index} "
+                    f"evenly, got {workload.group}, parts of {inner} of its {size} NPUs; "
+                    "ASTRA-sim aborts, but not with boost-mode: 1"
                 )
             broken = (inner,) if inner == size else (inner, size // inner)
             return sizes[:index] + broken + sizes[index + 1 :], index + 1
