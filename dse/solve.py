@@ -25,7 +25,6 @@ from simcore.cost.price import cluster_cost, unit_price
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
 from simcore.memory.expanded import fits, memory_of
-from simcore.once import changed
 from simcore.plan import program_of
 from simcore.quantity import parse, write
 from simcore.simulate import simulate
@@ -148,7 +147,7 @@ def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Seque
     for i, bandwidth in zip(dimensions, bandwidths, strict=True):
         listed[i] = listed[i].model_copy(update={"bandwidth": float(bandwidth)})
     cluster = design.cluster.model_copy(update={"dimensions": tuple(listed)})
-    return changed(design, cluster=cluster)
+    return design.model_copy(update={"cluster": cluster})
 
 
 def _rounded(shares: Vector, total: float, limits: Limits) -> Vector:
