@@ -10,6 +10,7 @@ from there shares move between two dimensions at a time as long as a simulation 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -17,17 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.bandwidth import even_split, optimal_split, split_time
+from dse.constraint import Constraint
+from dse.fill import Filled
 from dse.hole import SolvedSplit, Split
+from dse.screen import Screened, known_before
+from dse.search.branch import of_job
 from simcore.bound_many import Family, Iteration, collective_problem
 from simcore.check import check
 from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
-from simcore.memory.expanded import fits, memory_of
 from simcore.plan import program_of
+from simcore.problem import InputError, Path, Problem, dotted
 from simcore.quantity import parse, write
-from simcore.simulate import simulate
+from simcore.simulate import simulate, unplayable
 from simcore.system.chunks import Chunker
 
 Vector = NDArray[np.float64]
@@ -43,6 +48,8 @@ FORMS = 4
 FINE_MOVES = (0.3, 0.1, 0.03, 0.01)
 MOST_BOUNDED = 400
 """Moves, and their number, by which the bound of all forms together improves on that."""
+_PLACE: Path = ("cluster", "bandwidth", "solve")
+_DRAWN = "leave 'solve' out: the shares are then drawn"
 GRAIN = 1e6
 """Shares are multiples of this [B/s], the last one excepted."""
 
@@ -52,12 +59,41 @@ def least_share(split: Split) -> float:
     return max(split.step - 8 * GRAIN, 1.0) if split.solve else split.step
 
 
-def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
-    """The shares for a document whose dimensions have equal ones; those, where it is no design that fits."""
+def solve_splits(filled: Filled, constraints: Sequence[Constraint]) -> None:
+    """Give solved splits their shares: what a document knows when all else is filled.
+
+    Raises `InputError` where the shares of a design cannot be solved.
+    """
+    for split in filled.solved:
+        try:
+            shares = solved_shares(split, filled.document, constraints)
+        except InputError:
+            raise
+        except Exception as error:  # else a design would be evaluated with shares that nobody chose
+            drawn = ", ".join(f"{path} {value}" for path, value in filled.params.items())
+            found = f"{type(error).__name__}: {error} (with {drawn or 'no holes'})"
+            raise InputError([Problem(_PLACE, "designs whose shares can be solved", found, _DRAWN)]) from error
+        for i, share in zip(split.dimensions, shares, strict=True):
+            filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
+            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
+
+
+def solved_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: Sequence[Constraint] = ()) -> list[str]:
+    """The shares for a document whose dimensions have equal ones.
+
+    They stay equal in what is never simulated whatever its shares are: in what is no valid design, or breaks one of the
+    `constraints` on the job, its memory and its NPUs alone.
+
+    Raises `ValueError` for a document of unsound form, `InputError` for a design that the fast engine does not play.
+    """
     equal = [document["cluster"]["dimensions"][i]["bandwidth"] for i in split.dimensions]
-    design, _ = parse_design(dict(document))
-    if design is None or len(equal) == 1 or FLAT_RING in design.algorithms or check(design) or not _fits(design):
+    design, unsound = parse_design(dict(document))
+    if design is None:
+        raise ValueError(f"shares of a document of unsound form: {unsound[0]}")
+    if len(equal) == 1 or check(design) or _cut(design, constraints):
         return equal
+    if problems := unsolvable(design):
+        raise InputError(problems)
     total = parse(split.budget, "bandwidth")
     limits = split.limits
 
@@ -66,7 +102,7 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
     start = [even_split(total, *limits)]
-    if _bounded(design):
+    if _bounded(design):  # the simulator alone moves the shares of others
         start.append(_rounded(_proposed(split, design, total), total, limits))
     left = MOST_SIMULATIONS - len(start)
     found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
@@ -161,12 +197,18 @@ def _within(shares: Vector, limits: Limits) -> bool:
     return bool((shares >= limits[0]).all() and (shares <= limits[1]).all())
 
 
-def _fits(design: Design) -> bool:
-    if isinstance(design.workload, CollectiveWorkload):
-        return True
-    return fits(design, memory_of(design, program_of(design)))
+def unsolvable(design: Design) -> list[Problem]:
+    """Why shares of a design cannot be solved: what the fast engine, which compares them, does not play."""
+    return [replace(problem, fix=_DRAWN) for problem in unplayable(design, "fast")]
+
+
+def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
+    """Whether a valid design breaks a constraint that looks at nothing that its shares change."""
+    own = [constraint for constraint in constraints if of_job(constraint) and known_before(constraint, design)]
+    return bool(own) and bool(Screened(design, own).broken)
 
 
 def _bounded(design: Design) -> bool:
-    """Whether the bounds of many networks hold for the design: not where nothing is trained."""
-    return isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
+    """Whether the bounds of many networks hold for the design: not where nothing is trained, nor for flat rings."""
+    trained = isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
+    return trained and FLAT_RING not in design.algorithms
