@@ -250,7 +250,7 @@ def _bandwidth(value: Any) -> float:
 def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
-    With `split: even` all sizes are open, and as near to each other as they can be.
+    With `sizes: even` all sizes are open, and as near to each other as they can be.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
     """
@@ -261,7 +261,9 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
     left = npus
     dimensions: list[dict[str, Any]] = []
-    even = iter(even_factors(npus, len(spec["dimensions"]))) if spec.get("split") == "even" else None
+    if spec.get("sizes", "even") != "even":
+        raise ValueError(f"expected 'sizes: even', or sizes in the dimensions of the fabric, got {spec['sizes']!r}")
+    even = iter(even_factors(npus, len(spec["dimensions"]))) if "sizes" in spec else None
     for index, dimension in enumerate(spec["dimensions"]):
         if not isinstance(dimension, dict):
             raise ValueError(f"expected dimensions that are mappings, got {dimension!r}")
