@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
 from dse.bandwidth import even_split
+from dse.cli.sample import print_summary
 from dse.evaluate import Evaluator
 from dse.hole import SolvedSplit
 from dse.record import StudyRecord
@@ -353,3 +354,11 @@ def test_guided_does_not_rule_out_by_what_equal_shares_cost(tmp_path: Path) -> N
     assert candidate.violation == 0
     (outcome,) = search(asked, tmp_path, "guided", 4, engine=simulate)[1]
     assert outcome.state == "feasible"
+
+
+def test_a_summary_of_a_space_says_what_is_solved_and_solves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dse.solve.simulate", lambda design: pytest.fail("simulated"))
+    print_summary(too_large())
+    assert "  cluster.dimensions[1].bandwidth: solved for each design\n" in capsys.readouterr().out
