@@ -2,9 +2,9 @@
 
 The bound of the design's iteration is the largest of several sums of compute and of collectives that each take the
 longest of their dimensions' bytes over bandwidth. `dse.bandwidth` solves each; where several count alike, shares are
-moved on by the bound. That is proposed, and the simulator, which knows chunks, order and overlap, has the last word:
-from there shares move between two dimensions at a time as long as a simulation is better, for at most
-`MOST_SIMULATIONS`.
+moved on by the bound. That is proposed, and the simulator, which knows chunks, order and overlap, has the last word: it
+compares the proposed shares, equal ones and some between the two, and from the best of them shares move between two
+dimensions at a time as long as a simulation is better, for at most `MOST_SIMULATIONS`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ Limits = tuple[Vector, Vector]
 
 MOST_SIMULATIONS = 16
 """Simulations that refine the shares of one design."""
+BETWEEN = (0.0, 0.05, 0.2, 0.5)
+"""How far on the way from the proposed to equal shares the simulator looks: to the bound, what may overlap is free."""
 MOVES = (0.2, 0.05)
 """Parts of a dimension's share that are moved to another."""
 FORMS = 4
@@ -101,20 +103,26 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: 
         result = simulate(with_bandwidths(design, split.dimensions, shares))
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
-    start = [even_split(total, *limits)]
+    even = even_split(total, *limits)
+    start = [even]
     if _bounded(design):  # the simulator alone moves the shares of others
-        start.append(_rounded(_proposed(split, design, total), total, limits))
-    left = MOST_SIMULATIONS - len(start)
-    found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
-    best = _moved(found, simulated, MOVES, left, limits, total)
+        proposed = _proposed(split, design, total)
+        start += [_rounded(proposed + part * (even - proposed), total, limits) for part in BETWEEN]
+    now, _, found = min((simulated(shares), number, shares) for number, shares in enumerate(start))
+    best = _moved(found, now, simulated, MOVES, MOST_SIMULATIONS - len(start), limits, total)
     return [write(float(share), "bandwidth") for share in best]
 
 
 def _moved(
-    start: Vector, value: Callable[[Vector], float], moves: Sequence[float], most: int, limits: Limits, total: float
+    best: Vector,
+    now: float,
+    value: Callable[[Vector], float],
+    moves: Sequence[float],
+    most: int,
+    limits: Limits,
+    total: float,
 ) -> Vector:
     """The best shares that moving parts of one dimension's to another's leads to, in at most `most` evaluations."""
-    best, now = start, value(start)
     for part in moves:
         improved = True
         while improved:
@@ -166,7 +174,7 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
         bandwidths[own] = shares
         return bounded(bandwidths)
 
-    return _moved(found[own], of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
+    return _moved(found[own], bounded(found), of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
 
 
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:

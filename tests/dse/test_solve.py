@@ -205,6 +205,24 @@ def test_even_shares_fill_the_budget_within_their_limits(ends: list[tuple[float,
     assert free.size == 0 or free.max() - free.min() <= 1e-9
 
 
+def test_a_dimension_whose_traffic_may_overlap_is_not_starved() -> None:
+    sizes = (("ring", "package"), ("fully_connected", "node"), ("switch", "pod"))
+    dimensions = [{"topology": kind, "size": 4, "latency": "1 us", "tier": tier} for kind, tier in sizes]
+    bandwidth = {"split": "500 GB/s", "step": "5 GB/s", "solve": True}
+    given = too_large(
+        cluster={"npu": "a100-80gb", "bandwidth": bandwidth, "dimensions": dimensions},
+        workload={"model": "gpt3-175b", "global_batch": 64},
+        parallelism={"tensor": 4},
+        system={"chunks": 16},
+        objectives={"maximize": ["perf_per_cost"]},
+    )
+    filled = next(given.enumerate())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    known = simulate(with_bandwidths(design, (0, 1, 2), (376e9, 102e9, 22e9)))
+    assert simulate(design).perf_per_cost >= 0.99 * known.perf_per_cost
+
+
 def too_large(**changes: Any) -> Space:
     """Two designs that do not fit, of which nothing is asked but their time."""
     switch = {"topology": "switch", "latency": "1 us"}
