@@ -220,6 +220,7 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
         "network_utilization": 1.0,
         "fits": 1.0,
         "memory.peak": free.get("memory.peak"),
+        "memory.reserved": free.get("memory.reserved"),
         "power": idle,
         "cost.electricity": electricity(design, idle),
     }

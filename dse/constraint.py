@@ -17,7 +17,18 @@ from simcore.problem import Path, Problem, dotted
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
-    ("memory.peak", "memory.capacity", "fits", "cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks")
+    (
+        "memory.peak",
+        "memory.reserved",
+        "memory.capacity",
+        "fits",
+        "cost.total",
+        "cost.network",
+        "cost.npu",
+        "cost.memory",
+        "npus",
+        "racks",
+    )
 )
 """Metrics that are exact without simulation."""
 
@@ -72,9 +83,9 @@ class Constraint:
     def measured(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
         if self.name.strip() == "fits":
-            peak, capacity = metrics.get("memory.peak"), metrics["memory.capacity"]
+            reserved, capacity = metrics.get("memory.reserved"), metrics["memory.capacity"]
             assert capacity is not None
-            missed = -1.0 if peak is None else peak / capacity - 1.0
+            missed = -1.0 if reserved is None else reserved / capacity - 1.0
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
         return self.expression.violation(values_of(self.name, metrics, document))

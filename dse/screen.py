@@ -94,9 +94,9 @@ def bounds_before(design: Design) -> dict[str, float | None]:
     memory: Memory | None = None
     if not isinstance(design.workload, CollectiveWorkload):
         memory = memory_needed(design)
-    peak = None if memory is None else memory.peak
     return {
         **cluster_metrics(design),
-        "memory.peak": peak,
+        "memory.peak": None if memory is None else memory.peak,
+        "memory.reserved": None if memory is None else memory.reserved,
         "fits": float(memory is None or fits(design, memory)),
     }

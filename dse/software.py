@@ -30,7 +30,7 @@ class Stack:
 
 
 STACKS = {
-    "megatron-deepspeed": Stack({"data_overlap": False}),
+    "megatron-deepspeed": Stack({"data_overlap": False, "flash_attention": False, "cross_entropy_fusion": False}),
     "megatron-core": Stack(
         {"data_overlap": False, "flash_attention": True, "cross_entropy_fusion": True},
         gradient_precision="fp32",

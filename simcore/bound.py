@@ -150,6 +150,7 @@ def bounds_at(design: Design, seconds: float, busy: float, program: Program | No
         "iteration_time": seconds,
         "throughput": throughput,
         "memory.peak": memory.peak if memory else None,
+        "memory.reserved": memory.reserved if memory else None,
         "memory.capacity": capacity(design),
         "cost.total": cost.total,
         "cost.network": cost.network,
@@ -183,13 +184,15 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     kept = BYTES[workload.gradient_precision] if totals.trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
+    held = states.weights + (states.gradients + states.optimizer if totals.trained else 0.0)
     throughput = totals.samples / seconds if seconds else None
     idle = npus * npu.power.idle * price_list.pue
     each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
     return {
         "iteration_time": seconds,
         "throughput": throughput,
-        "memory.peak": states.weights + (states.gradients + states.optimizer if totals.trained else 0.0),
+        "memory.peak": held,
+        "memory.reserved": held + npu.software.memory.context,
         "cost.total": npus * price,
         "cost.npu": npus * price,
         "perf_per_cost": throughput / (npus * price) if throughput and price else None,

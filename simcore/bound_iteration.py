@@ -153,22 +153,40 @@ class IterationBound:
     def gathering(self, block: int) -> Any:
         """A block under ZeRO-3: what precedes the first gather, one gather after the other, what follows the last.
 
-        A gather is issued when the one before it has arrived.
+        A gather is issued when the one before it has arrived. What follows is as `reducing` has it.
         """
         if ("gathering", block) not in self._known:
             before = chain = after = self._nothing
-            begun = False
+            begun, reduced = False, None
             for code, argument, category, repeat in self._rows(block):
                 if code == pipeline.START and category == Waits.PREFETCH:
                     begun, chain = True, chain + self._least[argument] * repeat
                 elif code == pipeline.WAIT and argument == Waits.PREFETCH:
-                    after = self._nothing
+                    after, reduced = self._nothing, None
+                elif begun and code == pipeline.START and category == Waits.GRADIENTS:
+                    reduced = after + self._least[argument]
+                elif code == pipeline.WAIT and argument == Waits.GRADIENTS and reduced is not None:
+                    after, reduced = reduced, None
                 elif begun:
                     after = after + self._own(code, argument)
                 else:
                     before = before + self._own(code, argument) * repeat
-            self._known["gathering", block] = before + chain + after
+            self._known["gathering", block] = before + chain + after if begun else self.reducing(block)
         return self._known["gathering", block]
+
+    def reducing(self, block: int) -> Any:
+        """A block along its last gradient bucket: what precedes it, the bucket, what follows the wait for it."""
+        if ("reducing", block) not in self._known:
+            total, reduced = self._nothing, None
+            for code, argument, category, repeat in self._rows(block):
+                if code == pipeline.START and category == Waits.GRADIENTS:
+                    reduced = total + self._least[argument]
+                elif code == pipeline.WAIT and argument == Waits.GRADIENTS and reduced is not None:
+                    total, reduced = reduced, None
+                else:
+                    total = total + self._own(code, argument) * repeat
+            self._known["reducing", block] = total
+        return self._known["reducing", block]
 
     def exchanging(self, block: int) -> Any:
         """A block along the exchange of embeddings: what precedes its start, the exchange, what follows its wait."""
@@ -228,6 +246,8 @@ class IterationBound:
         yield from self._scheduled(self.block, with_endings=True)
         if self._starts(Waits.PREFETCH):
             yield from self._scheduled(self.gathering)
+        if self._reduces_each():
+            yield from self._scheduled(self.reducing)
         if self._starts(Waits.EXCHANGE):
             yield from self._scheduled(self.exchanging)
         yield from self._services()
@@ -248,8 +268,14 @@ class IterationBound:
                 yield work + drain + final_first
             for ending in self._ended(final) if with_endings else ():
                 yield work - self.block(ends) + ending
-            fill = fill + worth(chunks[0][pipeline.FORWARD])
+            fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
+
+    def _reduces_each(self) -> bool:
+        """Whether gradients are reduced in every microbatch."""
+        usual = {stage[0][pipeline.BACKWARD] for stage in self.programs}
+        ends = (pipeline.WAIT, int(Waits.GRADIENTS))
+        return any(row[:2] == ends for block in usual for row in self._rows(block))
 
     def _starts(self, waits: Waits) -> bool:
         return any(code == pipeline.START and how == waits for code, _, how in self.lowering.operators)

@@ -315,6 +315,7 @@ def metric_bounds(
         "mfu": None,
         "perf_per_cost": None,
         "memory.peak": None if memory is None else memory.peak,
+        "memory.reserved": None if memory is None else memory.reserved,
         "memory.capacity": capacity(design),
         "fits": float(memory is None or fits(design, memory)),
         "power": still,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from simcore.check_compute import compute_problems
 from simcore.check_network import network_problems
+from simcore.check_sharding import sharding_problems
 from simcore.check_transformer import divides, transformer_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
@@ -29,9 +30,9 @@ def check(design: Design) -> list[Problem]:
     )
     kind = KINDS.get(type(design.workload))
     if kind is not None:
-        rules += (_degrees, _batch, kind.problems)
+        rules += (_degrees, _batch, sharding_problems, kind.problems)
     elif isinstance(design.workload, TransformerWorkload):
-        rules += (_degrees, _model, _batch, _schedule, _precision, transformer_problems)
+        rules += (_degrees, _model, _batch, _schedule, _precision, sharding_problems, transformer_problems)
     problems = [problem for rule in rules for problem in rule(design)]
     problems += memory_problems(design)
     problems += network_problems(design) + price_problems(design)

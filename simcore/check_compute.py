@@ -67,7 +67,7 @@ def _products(design: Design, program: Program) -> Iterator[Problem]:
 
 def _operators(program: Program) -> dict[Compute, None]:
     """Every compute operator once."""
-    lists = [s for part in program.parts for s in (part.forward, part.backward, part.weights)]
+    lists = [segments for part in program.parts for segments in part.passes]
     lists += list(program.final)
     found = [op for segments in lists for segment in segments for op in segment.operators]
     return dict.fromkeys(op for op in found if isinstance(op, Compute))

@@ -93,6 +93,14 @@ class Parallelism(Frozen):
     context: Count = 1
     expert: Count = 1
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
+    accumulate: Literal["sharded", "local"] | None = None
+    """Gradients are reduced in every microbatch and kept in shards, or kept whole and reduced in the last one; sharded
+    from ZeRO-2 on unless there is a pipeline."""
+    gather: Literal["twice", "microbatch", "once"] | None = None
+    """ZeRO-3's parameters are gathered before forward and again before backward of each microbatch; once a microbatch;
+    or once an iteration. Twice unless there is a pipeline."""
+    shard_group: Annotated[Count, Field(ge=2)] | None = None
+    """Neighbouring NPUs of data x context over which ZeRO shards, and between which groups it reduces; all of them."""
     microbatch: Count = 1
     schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
     interleave: Count = 1
@@ -103,9 +111,9 @@ class Parallelism(Frozen):
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     sequence_parallel: Flag = False
-    flash_attention: Flag = False
+    flash_attention: Flag = True
     """One fused kernel that keeps no scores and recomputes them in the backward pass."""
-    cross_entropy_fusion: Flag = False
+    cross_entropy_fusion: Flag = True
     """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32."""
     context_communication: Literal["ring", "all_to_all"] = "ring"
     """Keys and values go round the context group; or all-to-alls give each NPU some heads of the whole sequence."""
@@ -117,6 +125,20 @@ class Parallelism(Frozen):
     """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
+
+    @property
+    def reduces_each(self) -> bool:
+        """Whether gradients are reduced in every microbatch, because they are kept in shards."""
+        if self.accumulate is not None:
+            return self.accumulate == "sharded"
+        return self.zero >= 2 and self.pipeline == 1
+
+    @property
+    def gathers(self) -> Literal["never", "twice", "microbatch", "once"]:
+        """When ZeRO-3 gathers parameters; never in another stage."""
+        if self.zero < 3:
+            return "never"
+        return self.gather or ("twice" if self.pipeline == 1 else "once")
 
 
 class Dimension(Frozen):
@@ -296,7 +318,7 @@ class System(Frozen):
     collective: tuple[Algorithm, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
-    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "fifo"
+    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "priority"
     inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
     active_chunks: Literal["overlap"] | Count = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
@@ -328,6 +350,11 @@ class Design(Frozen):
     def copies(self) -> int:
         """NPUs that have the same parameters, routed experts aside, and reduce their gradients: data x context."""
         return self.data * self.parallelism.context
+
+    @property
+    def sharded_over(self) -> int:
+        """NPUs over which ZeRO shards the states of all but routed experts: the shard group, else all copies."""
+        return self.parallelism.shard_group or self.copies
 
     @cached_property
     def algorithms(self) -> tuple[Algorithm, ...]:
@@ -395,11 +422,24 @@ class Design(Frozen):
         if isinstance(self.workload, CollectiveWorkload):
             del document["parallelism"]
         else:
-            document["parallelism"]["data"] = self.data
-            document["parallelism"]["microbatch"] = self.microbatch
+            document["parallelism"] = self._parallelism(document["parallelism"])
         if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
+
+    def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The canonical section: what follows from other keys spelled out, what says nothing left out."""
+        p = self.parallelism
+        found = {**given, "data": self.data, "microbatch": self.microbatch}
+        for key in ("accumulate", "gather"):
+            found.pop(key, None)
+        if p.zero >= 2 or p.reduces_each:
+            found["accumulate"] = "sharded" if p.reduces_each else "local"
+        if p.zero == 3 or p.gather not in (None, "twice"):
+            found["gather"] = p.gather if p.zero < 3 else p.gathers
+        if p.shard_group == self.copies:
+            del found["shard_group"]
+        return found
 
     @cached_property
     def key(self) -> str:

@@ -45,6 +45,6 @@ class ClusterMemory(Frozen):
 
     capacity: Annotated[Size, Field(gt=0)] | None = None
     """Of the NPU's own memory [B], at least that of its entry, whose bandwidth it keeps; what is more is priced."""
-    fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
-    """Share of the NPU's own memory that allocators and libraries lose."""
+    fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
+    """Share of the NPU's usable memory that the allocator loses, in place of the software stack's slack."""
     expanded: ExpandedMemory | None = None

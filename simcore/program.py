@@ -25,6 +25,8 @@ class Waits(IntEnum):
     """Embeddings on their way between the owners of tables and of samples."""
     OVERLAP = 4
     """What travels beside one piece of a split operator, or beside the gradient of a product's weights."""
+    SHARDS = 5
+    """A bucket of gradients on its way into shards, which are then reduced between shard groups."""
 
 
 class Category(IntEnum):
@@ -46,6 +48,9 @@ GROUP_CATEGORY = {
     "data": Category.DATA,
     "data_context": Category.DATA,
     "expert_data": Category.DATA,
+    "shard": Category.DATA,
+    "expert_shard": Category.DATA,
+    "replica": Category.DATA,
     "pipeline": Category.PIPELINE,
     "all": Category.DATA,
 }
@@ -67,6 +72,8 @@ class Compute(NamedTuple):
     """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
     backward_bytes: float | None = None
     """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
+    fused: tuple[tuple[float, float, float, float], ...] = ()
+    """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
 
 
 class Start(NamedTuple):
@@ -107,6 +114,7 @@ class Part:
 
     forward: tuple[Segment, ...]
     backward: tuple[Segment, ...]
+    """Of every microbatch but the last; where gradients are kept in shards, it reduces them too."""
     last_backward: tuple[Segment, ...]
     """The last microbatch's backward: it also reduces the gradients."""
     parameters: float
@@ -123,6 +131,25 @@ class Part:
     """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""
     last_weights: tuple[Segment, ...] = ()
     """The last microbatch's weight gradients: they also reduce the gradients."""
+    first_forward: tuple[Segment, ...] = ()
+    """The first microbatch's forward, where it alone gathers parameters; empty where it is as the others."""
+
+    @property
+    def first(self) -> tuple[Segment, ...]:
+        """The first microbatch's forward."""
+        return self.first_forward or self.forward
+
+    @property
+    def passes(self) -> tuple[tuple[Segment, ...], ...]:
+        """All passes that a microbatch can take, the rare ones too."""
+        return (
+            self.forward,
+            self.backward,
+            self.last_backward,
+            self.weights,
+            self.last_weights,
+            self.first_forward,
+        )
 
 
 @dataclass(frozen=True, slots=True)

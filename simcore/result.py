@@ -29,17 +29,21 @@ class ExposedCommunication:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory of the fullest pipeline stage, per NPU [B]; `peak` is their sum with working space."""
+    """Memory of the fullest pipeline stage, per NPU [B].
+
+    `peak` is what is allocated at most, their sum with working space; `reserved` what must be free for it.
+    """
 
     weights: float
     gradients: float
     optimizer: float
     activations: float
     peak: float
+    reserved: float = 0.0
     kv_cache: float | None = None
     """Keys and values of the requests, where a model is served."""
     expanded: float | None = None
-    """What of `peak` lies in the expanded memory, where there is one."""
+    """What of `reserved` lies in the expanded memory, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,7 @@ METRICS: dict[str, Metric] = {
     "exposed_communication": Metric("s", "lower", lambda r: r.exposed_communication_s.total),
     "bubble": Metric("s", "lower", lambda r: r.bubble_s),
     "memory.peak": Metric("B", "lower", lambda r: None if r.memory_bytes is None else r.memory_bytes.peak),
+    "memory.reserved": Metric("B", "lower", lambda r: None if r.memory_bytes is None else r.memory_bytes.reserved),
     "memory.capacity": Metric("B", "lower", lambda r: r.memory_capacity_bytes),
     "fits": Metric("", "higher", lambda r: float(r.fits)),
     "cost.total": Metric("$", "lower", lambda r: r.cost.total),

@@ -160,6 +160,19 @@ class NpuMemory(Frozen):
     capacity: Annotated[Size, Field(gt=0)]
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
     efficiency: Share = 0.8
+    usable: Annotated[Size, Field(gt=0)] | None = None
+    """What programs can allocate of the capacity [B]; all of it unless given."""
+
+    @property
+    def usable_share(self) -> float:
+        """Share of the capacity that programs can allocate."""
+        return 1.0 if self.usable is None else self.usable / self.capacity
+
+    @model_validator(mode="after")
+    def _usable_is_part_of_it(self) -> NpuMemory:
+        if self.usable is not None and self.usable > self.capacity:
+            raise ValueError(f"expected 'usable' of at most the capacity ({self.capacity:g} B), got {self.usable:g} B")
+        return self
 
 
 class GemmEfficiency(Frozen):
@@ -203,6 +216,25 @@ class Curve(Frozen):
     sources: dict[str, str] = {}
 
 
+class StackMemory(Frozen):
+    """What a software stack takes of an NPU's memory beside the tensors of a design."""
+
+    slack: Factor
+    """Reserved over allocated memory, of activations and transients."""
+    context: Annotated[Size, Field(ge=0)]
+    """Of the process, its kernels and libraries [B]."""
+    communicator: Annotated[Size, Field(ge=0)]
+    """Buffers of each parallel group of more than one NPU [B]."""
+
+
+class Stack(Frozen):
+    """A software stack that trains."""
+
+    name: str = ""
+    memory: StackMemory
+    sources: dict[str, str] = {}
+
+
 class NpuPower(Frozen):
     """Power of one NPU at full use and idle [W]."""
 
@@ -212,6 +244,15 @@ class NpuPower(Frozen):
 
 def _curve(value: Any) -> Any:
     return catalog.entry("curves", value) if isinstance(value, str) else value
+
+
+def _stack(value: Any) -> Any:
+    return catalog.entry("software", value) if isinstance(value, str) else value
+
+
+@cache
+def _default_stack() -> Stack:
+    return Stack.model_validate(_stack("megatron-core"))
 
 
 class Npu(Frozen):
@@ -229,6 +270,8 @@ class Npu(Frozen):
     """Dense 16-bit FLOPs of one multiprocessor in one clock."""
     curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
+    software: Annotated[Stack, BeforeValidator(_stack)] = Field(default_factory=_default_stack)
+    """The software that its jobs are assumed to run (or its name in the catalogue)."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""

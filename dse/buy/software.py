@@ -145,7 +145,7 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
 
 def _of_software(constraint: Constraint) -> bool:
     """Whether a constraint speaks of memory and of software alone."""
-    known = ("memory.peak", "memory.capacity", "fits", "npus", "racks")
+    known = ("memory.peak", "memory.reserved", "memory.capacity", "fits", "npus", "racks")
     names = [".".join(map(str, path)) for path in constraint.expression.paths]
     roots = {str(path[0]) for path in constraint.expression.paths}
     return all(name in known for name in names) or roots <= {*_OF_SOFTWARE}

@@ -20,7 +20,7 @@ def print_result(design: Design, result: Result) -> None:
             console.print(table)
             console.print()
     if not result.fits and result.memory_bytes is not None:
-        over = result.memory_bytes.peak - result.memory_capacity_bytes
+        over = result.memory_bytes.reserved - result.memory_capacity_bytes
         what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories has to hold more than it can'}")
 
@@ -71,7 +71,7 @@ def _memory(result: Result) -> Section | None:
     if memory is None:
         return None
     table = _table("", "")
-    for name in ("weights", "gradients", "optimizer", "activations", "peak"):
+    for name in ("weights", "gradients", "optimizer", "activations", "peak", "reserved"):
         table.add_row(name, human(getattr(memory, name), "B"))
         if name == "activations" and memory.kv_cache:
             table.add_row("keys and values", human(memory.kv_cache, "B"))

@@ -76,7 +76,7 @@ def _memory(trial: TrialRecord) -> str:
     if trial.metrics is None or trial.workloads:
         return ""
     outcome = result(trial.metrics)
-    if outcome.memory_bytes is None or outcome.memory_bytes.peak <= outcome.memory_capacity_bytes:
+    if outcome.memory_bytes is None or outcome.memory_bytes.reserved <= outcome.memory_capacity_bytes:
         return ""
-    peak, capacity = human(outcome.memory_bytes.peak, "B"), human(outcome.memory_capacity_bytes, "B")
-    return shorten(f"; its memory peaks at {peak} of {capacity}", 120)
+    reserved, capacity = human(outcome.memory_bytes.reserved, "B"), human(outcome.memory_capacity_bytes, "B")
+    return shorten(f"; it needs {reserved} of the {capacity} of memory", 120)

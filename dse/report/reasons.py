@@ -74,7 +74,7 @@ def _bound_by(outcome: Result) -> str:
 def _memory(outcome: Result) -> str:
     if outcome.memory_bytes is None or outcome.memory_capacity_bytes <= 0:
         return ""
-    share = outcome.memory_bytes.peak / outcome.memory_capacity_bytes
+    share = outcome.memory_bytes.reserved / outcome.memory_capacity_bytes
     return f"memory {percent(share)} full" if share <= 1 else f"memory {percent(share - 1)} over its capacity"
 
 

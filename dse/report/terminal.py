@@ -130,7 +130,7 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
         found = [metrics[name] for metrics in measured]
         if name not in chosen and any(value is not None for value in found):
             columns.append(_column(name, scale(unit_of(METRICS[name].unit, samples), found, name), found))
-    if any(metrics["memory.peak"] is not None for metrics in measured):
+    if any(metrics["memory.reserved"] is not None for metrics in measured):
         columns.append(_memory(measured))
     return columns
 
@@ -142,8 +142,8 @@ def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective
 def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
     cells = []
     for metrics in measured:
-        peak, capacity = metrics["memory.peak"], metrics["memory.capacity"]
-        whole = MISSING if peak is None or capacity is None else f"{peak / 2**30:.1f}/{capacity / 2**30:.4g}"
+        reserved, capacity = metrics["memory.reserved"], metrics["memory.capacity"]
+        whole = MISSING if reserved is None or capacity is None else f"{reserved / 2**30:.1f}/{capacity / 2**30:.4g}"
         cells.append(whole)
     return _Column("memory", "GiB", tuple(cells))
 

@@ -30,6 +30,7 @@ _FRACTIONS = frozenset({"mfu", "network_utilization"})
 _LABELS = {
     "mfu": "MFU",
     "memory.peak": "peak memory",
+    "memory.reserved": "reserved memory",
     "cost.total": "total cost",
     "cost.network": "network cost",
     "cost.npu": "NPU cost",

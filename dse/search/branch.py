@@ -29,7 +29,7 @@ from simcore.result import METRICS, Memory
 
 Matrix = NDArray[np.float64]
 
-_OF_JOB = ("memory.peak", "memory.capacity", "fits", "npus")
+_OF_JOB = ("memory.peak", "memory.reserved", "memory.capacity", "fits", "npus")
 """Metrics that are the same on all networks of a shape."""
 
 
@@ -166,6 +166,7 @@ class Brancher:
         """The constraint that the job breaks on all networks of its shape."""
         known: Mapping[str, float | None] = {
             "memory.peak": None if memory is None else memory.peak,
+            "memory.reserved": None if memory is None else memory.reserved,
             "memory.capacity": capacity(design),
             "fits": float(memory is None or fits(design, memory)),
             "npus": float(design.cluster.npus),

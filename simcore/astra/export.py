@@ -285,7 +285,7 @@ class _Writer:
         if program.stages > 1 and 0 <= virtual - onward <= last:
             self._message(NodeType.COMM_RECV, program, virtual - onward, virtual, microbatch)
         if direction == 0:
-            self.segments(part.forward)
+            self.segments(part.forward if microbatch else part.first)
         else:
             self.segments(part.last_backward if microbatch == program.microbatches - 1 else part.backward)
         if program.stages > 1 and 0 <= virtual + onward <= last:

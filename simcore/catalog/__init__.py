@@ -13,7 +13,10 @@ from typing import Any
 from simcore.document import read_document
 from simcore.problem import nearest
 
-SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves")
+SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
+
+_PARTS = {"curve": "curves", "software": "software"}
+"""Keys of an NPU that name entries of other sections."""
 
 
 @cache
@@ -23,8 +26,7 @@ def section(name: str) -> dict[str, dict[str, Any]]:
     entries = {key: {"name": key, **values} for key, values in data.items()}
     if name == "npus":
         for npu in entries.values():
-            if "curve" in npu:
-                npu["curve"] = entry("curves", npu["curve"])
+            npu |= {key: entry(part, npu[key]) for key, part in _PARTS.items() if key in npu}
     return entries
 
 

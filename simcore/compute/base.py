@@ -10,12 +10,14 @@ Shape = tuple[float, float, float, float]
 
 
 def products(operator: Compute) -> tuple[Shape, ...]:
-    """The matrix products (batch, m, n, k) of an operator: its shape, or the two of its backward pass.
+    """The matrix products (batch, m, n, k) of an operator: its shape, the two of its backward pass, or all it fuses.
 
     The backward pass of [m,k]x[k,n] multiplies the output's gradient with the second matrix, [m,n]x[n,k], and the first
     matrix with it, [k,m]x[m,n]. Raises `ValueError` for an operator without a shape, or whose FLOPs are neither those
     of its shape nor twice them.
     """
+    if operator.fused:
+        return operator.fused
     if operator.shape is None:
         raise ValueError(f"expected a shape (batch, m, n, k) of product '{operator.name}', got none")
     batch, m, n, k = operator.shape

@@ -228,10 +228,10 @@ def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) ->
 
 
 def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
-    """The blocks of a stage with `programs` `[chunks, 5]`, each with how often it plays it in the iteration."""
+    """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration."""
     counts: list[tuple[int, int]] = []
-    for chunk, (forward, backward, last, final, weights) in enumerate(programs):
-        counts += [(forward, microbatches), (backward, microbatches - 1), (weights, microbatches - 1)]
+    for chunk, (forward, backward, last, final, weights, first) in enumerate(programs):
+        counts += [(first, 1), *((block, microbatches - 1) for block in (forward, backward, weights))]
         if split:
             counts.append((last, 1))
         counts.append((final if chunk == 0 else last, 1))
@@ -241,7 +241,7 @@ def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> l
 def block_issues(
     lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False
 ) -> dict[int, int]:
-    """How often a stage with `programs` `[chunks, 5]` issues each type of collective in the iteration.
+    """How often a stage with `programs` `[chunks, KINDS]` issues each type of collective in the iteration.
 
     `split`: the schedule splits the backward pass.
     """

@@ -161,12 +161,12 @@ class Lowering:
 
 
 def lower_schedule(lowering: Lowering, program: Program) -> Ints:
-    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, 5]`."""
+    """The block of every stage, chunk and kind (see `pipeline`), with where it sends, `[stages, chunks, KINDS]`."""
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
     sizes = program.sends or [program.send_bytes] * (p * v)
-    programs: list[tuple[int, int, int, int, int]] = []
-    known: dict[Hashable, tuple[int, int, int, int, int]] = {}
+    programs: list[tuple[int, ...]] = []
+    known: dict[Hashable, tuple[int, ...]] = {}
     for k in range(p * v):
         s = k % p
         ahead = (sizes[k], onward[s]) if p > 1 and k < p * v - 1 else None
@@ -175,12 +175,12 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
         if key not in known:
             known[key] = _blocks(lowering, program.parts[key[0]], ahead, back, program.final[s])
         programs.append(known[key])
-    return np.array(programs, np.int64).reshape(v, p, 5).transpose(1, 0, 2).copy()
+    return np.array(programs, np.int64).reshape(v, p, pipeline.KINDS).transpose(1, 0, 2).copy()
 
 
 def _blocks(
     lowering: Lowering, part: Part, ahead: Message | None, back: Message | None, final: tuple[Segment, ...]
-) -> tuple[int, int, int, int, int]:
+) -> tuple[int, ...]:
     """The blocks of a part, by kind (see `pipeline`), that sends these messages ahead and back."""
     onward = None if ahead is None else lowering.message("pipeline", *ahead)
     returned = None if back is None else lowering.message("pipeline", *back)
@@ -191,4 +191,5 @@ def _blocks(
         lowering.block(part.last_backward, returned),
         lowering.block(ends, sent, final),
         lowering.block(part.weights, None),
+        lowering.block(part.first, onward),
     )

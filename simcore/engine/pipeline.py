@@ -48,9 +48,10 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
 UNKNOWN, CONSTANT, VARIES = range(3)
 
-# Programs of a stage's blocks, `[stages, chunks, 5]`; FINAL is that of the very last block, in chunk 0;
-# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS = range(5)
+# Programs of a stage's blocks, `[stages, chunks, KINDS]`; FINAL is that of the very last block, in chunk 0;
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass; FIRST_FORWARD is of the first
+# microbatch.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, KINDS = range(7)
 
 # Log, `[capacity, 5]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
 BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
@@ -239,6 +240,8 @@ def run(
         stage = chunk * stages + s + 1
         begin = clock[s]
         kind = direction * (BACKWARD + (microbatch == last) + (at == length - 1))  # FORWARD is 0
+        if direction == 0 and microbatch == 0:
+            kind = FIRST_FORWARD
         if weights:
             kind = FINAL if at == length - 1 else WEIGHT_GRADIENTS
         else:

@@ -38,7 +38,7 @@ DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(8)
 END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(8, 18)
 PENDING = 18
-CLASSES = 5
+CLASSES = 6
 STATE_HEADER = PENDING + CLASSES
 # By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
 # as both are read in one go; dimensions that may be able to pick; outstanding collectives by component.

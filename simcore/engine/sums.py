@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.engine.pipeline import BLOCKING, COMPUTE, START, WEIGHT_GRADIENTS
+from simcore.engine.pipeline import BACKWARD, BLOCKING, COMPUTE, FORWARD, START, WEIGHT_GRADIENTS
 from simcore.engine.state import Ints
 from simcore.program import Waits
 
 SERIAL, STARTED, BUCKETS = range(3)
 """Of a block: its time if nothing in it overlapped [ps], the collectives that it starts, gradient buckets of them."""
-GRADIENTS = int(Waits.GRADIENTS)
+GRADIENTS, SHARDS = int(Waits.GRADIENTS), int(Waits.SHARDS)
 
 
 @compiled
@@ -27,7 +27,7 @@ def block_sums(operators: Ints, segments: Ints, blocks: Ints, serial_types: NDAr
             elif code in (BLOCKING, START):
                 of_segments[i, SERIAL] += serial_types[argument]
                 of_segments[i, STARTED] += 1
-                of_segments[i, BUCKETS] += code == START and other == GRADIENTS
+                of_segments[i, BUCKETS] += code == START and other in (GRADIENTS, SHARDS)
     sums = np.zeros((len(blocks), 3))
     for i in range(len(blocks)):
         for segment in range(blocks[i, 0], blocks[i, 1]):
@@ -44,6 +44,6 @@ def serial_time(programs: Ints, sums: NDArray[np.float64], microbatches: int) ->
     for stage in range(stages):
         for chunk in range(chunks):
             for kind in range(kinds):
-                often = microbatches if kind <= 1 or kind == WEIGHT_GRADIENTS else 1
+                often = microbatches if kind in (FORWARD, BACKWARD, WEIGHT_GRADIENTS) else 1
                 total += often * sums[programs[stage, chunk, kind], SERIAL]
     return total

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from simcore.compute import OperatorTimes, operator_times
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.footprint import footprint
+from simcore.memory.reserved import beside_tensors, with_reserved
 from simcore.memory_spec import ExpandedMemory
 from simcore.problem import Path, Problem
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
@@ -28,10 +29,10 @@ from simcore.workload_spec import InferenceWorkload
 
 def own_capacity(design: Design) -> float:
     """Bytes of an NPU's own memory that can be used."""
-    memory = design.cluster.memory
+    memory, its = design.cluster.memory, design.cluster.npu.memory
     if memory is None:
-        return design.cluster.npu.memory.capacity
-    return (memory.capacity or design.cluster.npu.memory.capacity) * (1.0 - memory.fragmentation)
+        return its.usable or its.capacity
+    return (memory.capacity or its.capacity) * its.usable_share * (1.0 - (memory.fragmentation or 0.0))
 
 
 def capacity(design: Design) -> float:
@@ -45,18 +46,21 @@ def memory_of(design: Design, program: Program) -> Memory:
     memory = footprint(design, program)
     expanded = _expanded(design)
     if expanded is None:
-        return memory
+        return with_reserved(design, memory)
     if expanded.spills:
-        return replace(memory, expanded=max(0.0, memory.peak - own_capacity(design)))
-    return replace(memory, expanded=sum(getattr(memory, part) for part in set(expanded.place)))
+        memory = with_reserved(design, memory)
+        return replace(memory, expanded=max(0.0, memory.reserved - own_capacity(design)))
+    there = sum(getattr(memory, part) for part in set(expanded.place))
+    loose = memory.activations if "activations" in expanded.place else 0.0
+    return replace(with_reserved(design, memory, loose), expanded=there)
 
 
 def fits(design: Design, memory: Memory) -> bool:
-    """Whether both memories hold what lies in them."""
+    """Whether both memories hold what must be reserved in them."""
     expanded = _expanded(design)
     room = expanded.share if expanded else 0.0
     there = memory.expanded or 0.0
-    return memory.peak - there <= own_capacity(design) and there <= room
+    return memory.reserved - there <= own_capacity(design) and there <= room
 
 
 def _expanded(design: Design) -> ExpandedMemory | None:
@@ -71,7 +75,7 @@ def with_expanded(design: Design, program: Program) -> Program:
     own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
-        share = (memory.expanded or 0.0) / memory.peak
+        share = (memory.expanded or 0.0) / (memory.reserved - beside_tensors(design))
         return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
     if "optimizer" in expanded.place:
         program = _edited(program, _Optimizer(design, own, expanded))
@@ -131,6 +135,7 @@ def _edited(program: Program, edit: _Slower | _Optimizer) -> Program:
         replace(
             part,
             forward=segments(part.forward),
+            first_forward=segments(part.first_forward),
             backward=segments(part.backward),
             last_backward=segments(part.last_backward),
             weights=segments(part.weights),
@@ -160,6 +165,7 @@ def _streamed(part: Part, times: OperatorTimes, own: float, expanded: ExpandedMe
     return replace(
         part,
         forward=(*part.forward, *wait(part.forward)),
+        first_forward=(*part.first_forward, *wait(part.first_forward)) if part.first_forward else (),
         backward=(*wait(part.backward), *part.backward),
         last_backward=(*wait(part.last_backward), *part.last_backward),
     )

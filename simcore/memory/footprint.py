@@ -1,8 +1,10 @@
 """What fits: memory per NPU of each pipeline stage, and the fullest stage.
 
-Model states of P parameters per NPU of the tensor-pipeline shard, data parallel d (Rajbhandari et al. 2020, Figure 1),
+Model states of P parameters per NPU of the tensor-pipeline shard, sharded over d (Rajbhandari et al. 2020, Figure 1),
 fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
-Parameters of all but routed experts are sharded over data x context, those of experts over data x context / expert.
+Gradients that accumulate locally are whole in every stage, and so are parameters that stay gathered, beside their shard
+(`simcore.workload.data_parallel`). Parameters of all but routed experts are sharded over data x context, those of
+experts over data x context / expert, or over the part of either that is a shard group.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
 different amounts, the most at any time.
 """
@@ -33,11 +35,20 @@ class States:
     optimizer: float
 
 
-def model_states(parameters: float, data: int, zero: int, weight_bytes: int, gradient_bytes: int) -> States:
+def model_states(
+    parameters: float,
+    data: int,
+    zero: int,
+    weight_bytes: int,
+    gradient_bytes: int,
+    local_gradients: bool = False,
+    stays_gathered: bool = False,
+) -> States:
     """States of `parameters` (per tensor-pipeline shard) under ZeRO stage `zero` over `data` NPUs."""
+    gathered = 1.0 if stays_gathered and zero >= 3 and data > 1 else 0.0
     return States(
-        weights=parameters * weight_bytes / (data if zero >= 3 else 1),
-        gradients=parameters * gradient_bytes / (data if zero >= 2 else 1),
+        weights=parameters * weight_bytes * (gathered + 1 / (data if zero >= 3 else 1)),
+        gradients=parameters * gradient_bytes / (data if zero >= 2 and not local_gradients else 1),
         optimizer=parameters * MASTER_BYTES / (data if zero >= 1 else 1),
     )
 
@@ -57,8 +68,9 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     experts = sum(part.expert_parameters for part in parts)
     own = sum(part.parameters for part in parts) - experts
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
-    dense = model_states(own, design.copies, p.zero, weight, gradient)
-    routed = model_states(experts, design.copies // p.expert, p.zero, weight, gradient)
+    over, local, stays = design.sharded_over, not p.reduces_each, p.gathers in ("microbatch", "once")
+    dense = model_states(own, over, p.zero, weight, gradient, local, stays)
+    routed = model_states(experts, over // p.expert, p.zero, weight, gradient, local, stays)
     activations = _kept(program, stage, parts)
     working = max(part.working for part in parts)
     weights = dense.weights + routed.weights + sum(part.resident for part in parts)

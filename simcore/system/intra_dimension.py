@@ -22,8 +22,8 @@ class Policy:
     """Whether nothing but arrivals counts: then a phase never overtakes another."""
 
 
-_KNOWN_AS = {"data_context": "data", "expert_data": "data"}
-"""Groups over which gradients are reduced count as data parallel."""
+_KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard", "replica"), "data")
+"""Groups over which gradients are reduced, and parameters gathered, count as data parallel."""
 
 
 def _rank(system: System, group: str, size: int) -> int:

@@ -55,10 +55,10 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
             left //= members
             stride *= members
         slices[group] = tuple(taken)
-    if isinstance(design.workload, RecommenderWorkload):
-        slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
     if not problems and design.data:
         problems += _derived(design, slices)
+    if isinstance(design.workload, RecommenderWorkload):
+        slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
     return {group: _crossing(taken, sizes) for group, taken in slices.items()}, problems
 
 
@@ -81,12 +81,13 @@ def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[Gro
 
 
 def _derived(design: Design, slices: Placement) -> list[Problem]:
-    """Add the groups that reuse the ranks of data and context: `data_context`, `expert`, `expert_data`.
+    """Add the groups that reuse the ranks of data and context.
 
-    Expert parallelism takes the innermost NPUs of data x context.
+    Expert parallelism takes the innermost NPUs of data x context (`expert`, the rest is `expert_data`), and so does a
+    shard group (`shard`, of an expert's copies `expert_shard`; the rest is `replica`). All together are `data_context`.
     """
     p = design.parallelism
-    if p.context == 1 and p.expert == 1:
+    if p.context == 1 and p.expert == 1 and p.shard_group is None:
         return []
     order = [group for group in design.cluster.placement if group in ("context", "data")]
     joined = _joined([where for group in order for where in slices[group]])
@@ -102,21 +103,35 @@ def _derived(design: Design, slices: Placement) -> list[Problem]:
             )
         ]
     slices["data_context"] = joined
-    if design.copies % p.expert:
+    shards = p.shard_group or design.copies
+    if design.copies % p.expert or design.copies % shards or shards % p.expert:
         return []  # said by the check of the degrees themselves
-    inner, outer, left = [], [], p.expert
-    for where in joined:
+    problems: list[Problem] = []
+    slices["expert"], slices["expert_data"] = _halved("expert", p.expert, joined, problems)
+    if p.shard_group is not None:
+        slices["shard"], slices["replica"] = _halved("shard_group", shards, joined, problems)
+        slices["expert_shard"], _ = _halved("shard_group", shards // p.expert, slices["expert_data"], problems)
+    return problems[:1]
+
+
+Slices = tuple[GroupSlice, ...]
+
+
+def _halved(name: str, degree: int, slices: Slices, problems: list[Problem]) -> tuple[Slices, Slices]:
+    """The innermost `degree` NPUs of a group, and the rest of it; a problem where they do not fit its dimensions."""
+    inner, outer, left = [], [], degree
+    for where in slices:
         part = where.part
         taken = math.gcd(left, part.members)
         if left > 1 and taken < min(left, part.members):
-            return [_uneven("expert", p.expert, left, where.dimension, part.size, part.members)]
+            problems.append(_uneven(name, degree, left, where.dimension, part.size, part.members))
+            return (), ()
         left //= taken
         if taken > 1:
             inner.append(GroupSlice(where.dimension, Slice(part.size, taken, part.stride)))
         if taken < part.members:
             outer.append(GroupSlice(where.dimension, Slice(part.size, part.members // taken, part.stride * taken)))
-    slices["expert"], slices["expert_data"] = tuple(inner), tuple(outer)
-    return []
+    return tuple(inner), tuple(outer)
 
 
 def _joined(slices: list[GroupSlice]) -> tuple[GroupSlice, ...]:

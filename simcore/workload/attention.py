@@ -63,7 +63,7 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
         computed(*down, shapes=shapes),
         computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
         _gathered_latents(shapes, ranks + rotary),
-        computed(q_up, kv_up, shapes=shapes),
+        Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
         computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
     )
 
@@ -86,10 +86,13 @@ def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
     model, p = shapes.model, shapes.parallelism
     s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
     if p.flash_attention:
-        flops = float(heads * s * keys * (model.qk_head_dim + model.v_head_dim))
+        query, value = model.qk_head_dim, model.v_head_dim
+        flops = float(heads * s * keys * (query + value))
         kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
-        queries = heads * s * (model.qk_head_dim + model.v_head_dim)
-        return (Compute("flash-attention", "flash", flops, shapes.width * (queries + kv)),)
+        seen = keys / 2  # on average, under the causal mask
+        fused = (heads, s, seen, query), (heads, s, value, seen)
+        traffic = shapes.width * (heads * s * (query + value) + kv)
+        return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)
     scores = heads * s * keys
     kept = (2 + 1 / shapes.width) * scores  # a mask of one byte
     dropout = (shapes.moves("attention-dropout", kept, kept),) if model.bias else ()

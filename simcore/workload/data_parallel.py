@@ -1,20 +1,26 @@
 """What data parallelism adds to a stage: gradient buckets, ZeRO's gathers of parameters, the optimizer step.
 
 Gradients of all but the routed experts are reduced over data x context, those of an expert over the NPUs that have the
-same one, data x context / expert. ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) shards states over the same groups:
-from stage 1 gradients are reduce-scattered and the updated parameters gathered; stage 3 gathers each layer's parameters
-in every forward and backward, one layer ahead.
+same one, data x context / expert. ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) shards states over the same groups,
+or over `shard_group` neighbours of them (hybrid sharding: Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277, section
+3.2.2). What is kept in shards between two uses is moved between them:
+
+- whole gradients are reduced once, in the last microbatch; sharded ones in every microbatch, which ends with the wait
+  for them (`Parallelism.reduces_each`);
+- stages 1 and 2 gather the updated parameters after the optimizer step, stage 3 gathers each layer's before its use,
+  one layer ahead (`Parallelism.gathers`);
+- between shard groups the shards are all-reduced, once they are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from simcore.design import Design, TransformerWorkload
+from simcore.design import Design
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
 from simcore.spec import BYTES
 
@@ -34,13 +40,34 @@ class Amount(NamedTuple):
         return self.own + self.experts
 
 
+NONE = Amount(0.0)
+
+
 class Unit(NamedTuple):
-    """A run of `repeat` equal pieces of a part, each with `parameters` per NPU."""
+    """A run of `repeat` equal pieces of a part, each with `parameters` per NPU and its operators `times` in a row."""
 
     name: str
     operators: tuple[Operator, ...]
     parameters: Amount
     repeat: int = 1
+    times: int = 1
+
+
+class _Group(NamedTuple):
+    """Over whom some parameters are spread: the NPUs that share their states, and those that reduce with them."""
+
+    name: str
+    shards: int
+    """NPUs in it, over which ZeRO shards."""
+    replicas: int
+    """Groups like it that have the same parameters."""
+
+
+class _Buckets(NamedTuple):
+    """Gradients that are sent off at the start of a piece, and those sent off before, which are in shards by then."""
+
+    full: Amount
+    before: Amount
 
 
 @dataclass(frozen=True)
@@ -50,95 +77,146 @@ class DataParallel:
     design: Design
 
     @cached_property
-    def _groups(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Name and size of the groups over which parameters, and those of experts, are copies."""
+    def _groups(self) -> tuple[_Group, _Group]:
+        """The groups of all but routed experts, and of these."""
         p, size = self.design.parallelism, self.design.copies
-        own = "data" if p.context == 1 else "data_context"
-        return (own, size), (own if p.expert == 1 else "expert_data", size // p.expert)
+        if p.shard_group and p.shard_group < size:
+            replicas = size // p.shard_group
+            own = _Group("shard", p.shard_group, replicas)
+            return own, own if p.expert == 1 else _Group("expert_shard", p.shard_group // p.expert, replicas)
+        own = _Group("data" if p.context == 1 else "data_context", size, 1)
+        return own, own if p.expert == 1 else _Group("expert_data", size // p.expert, 1)
 
-    def _each(self, amount: Amount) -> list[tuple[str, int, float]]:
-        """Group, its size and the parameters of each share that several NPUs have."""
-        return [
-            (group, size, parameters)
-            for (group, size), parameters in zip(self._groups, amount, strict=True)
-            if size > 1 and parameters
-        ]
+    def _each(self, amount: Amount) -> list[tuple[_Group, float]]:
+        """The parameters of each kind that there are, with their group."""
+        return [(group, parameters) for group, parameters in zip(self._groups, amount, strict=True) if parameters]
 
-    def _gradient_bytes(self, parameters: float) -> float:
-        workload = self.design.workload
-        assert isinstance(workload, TransformerWorkload)
-        return parameters * BYTES[workload.gradient_precision]
+    @cached_property
+    def _precisions(self) -> tuple[int, int]:
+        """Bytes of a parameter and of its gradient."""
+        workload: Any = self.design.workload
+        return BYTES[workload.precision], BYTES[workload.gradient_precision]
 
-    def _reduce(self, amount: Amount) -> tuple[Operator, ...]:
+    def _reduce(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
+        """Start the reduction of gradients over their group; with ZeRO into shards."""
         kind = "reduce_scatter" if self.design.parallelism.zero else "all_reduce"
+        width = self._precisions[1]
         return tuple(
-            Start(kind, group, self._gradient_bytes(parameters), Waits.GRADIENTS)
-            for group, _, parameters in self._each(amount)
+            Start(kind, group.name, parameters * width, waits)
+            for group, parameters in self._each(amount)
+            if group.shards > 1
         )
+
+    def _replicate(self, amount: Amount) -> tuple[Operator, ...]:
+        """Start the all-reduce of shards of gradients between shard groups, once they are there."""
+        width = self._precisions[1]
+        starts = tuple(
+            Start("all_reduce", "replica", parameters / group.shards * width, Waits.GRADIENTS)
+            for group, parameters in self._each(amount)
+            if group.replicas > 1
+        )
+        return (Wait(Waits.SHARDS, Category.DATA), *starts) if starts else ()
+
+    def _sent(self, buckets: _Buckets) -> tuple[Operator, ...]:
+        """Send a bucket off; with shard groups, reduce the one before it between them first."""
+        if self._groups[0].replicas == 1:
+            return self._reduce(buckets.full, Waits.GRADIENTS)
+        return (*self._replicate(buckets.before), *self._reduce(buckets.full, Waits.SHARDS))
+
+    def _ended(self, buckets: _Buckets) -> tuple[Operator, ...]:
+        """Send the last bucket off, and what is left to do between shard groups."""
+        if self._groups[0].replicas == 1:
+            return self._sent(buckets)
+        return (*self._sent(buckets), *self._replicate(buckets.full))
 
     def _gather(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
         """The whole parameters, of which each NPU has updated (or keeps) its shard."""
-        workload = self.design.workload
-        assert isinstance(workload, TransformerWorkload)
-        width = BYTES[workload.precision]
+        width = self._precisions[0]
         return tuple(
-            Start("all_gather", group, parameters / size * width, waits)
-            for group, size, parameters in self._each(amount)
+            Start("all_gather", group.name, parameters / group.shards * width, waits)
+            for group, parameters in self._each(amount)
+            if group.shards > 1
         )
 
-    def reducing(self, units: Sequence[Unit]) -> list[Unit]:
-        """The last microbatch's backward: once a bucket is full, the next unit starts with its reduction.
+    def forward(self, units: Sequence[Unit]) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+        """The forward pass of a microbatch, and that of the first one where it differs (else empty)."""
+        gathers = self.design.parallelism.gathers
+        if gathers == "once":
+            first, usual = self._gathering(units), plain(units)
+            return usual, first if first != usual else ()
+        return (plain(units) if gathers == "never" else self._gathering(units)), ()
+
+    def backward(self, units: Sequence[Unit], reduces: bool = True) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+        """The backward pass of a microbatch, and of the last one; neither reduces gradients unless `reduces`."""
+        again = self.design.parallelism.gathers == "twice"
+        return self._passes(units, self._gathering if again else plain, reduces)
+
+    def reducing_weights(self, units: Sequence[Unit]) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+        """Weight gradients apart from their backward pass, which need no parameters: of a microbatch, and the last."""
+        return self._passes(units, plain)
+
+    def _passes(
+        self, units: Sequence[Unit], written: Callable[[Sequence[Unit]], tuple[Segment, ...]], reduces: bool = True
+    ) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+        usual = written(units)
+        if not reduces or self.design.copies == 1:
+            return usual, usual
+        last = written(self._reducing(units))
+        return (last, last) if self.design.parallelism.reduces_each else (usual, last)
+
+    def _reducing(self, units: Sequence[Unit]) -> list[Unit]:
+        """A backward pass that reduces: once a bucket is full, the next unit starts with its reduction.
 
         That a reduction stands at the start of the following unit, and not at the end of its own, changes nothing in
         time, and lets a run of equal layers meet an idle network again where the reduction is faster than the layer.
         """
-        if self.design.copies == 1 or not self.design.parallelism.data_overlap:
-            return list(units)
-        least = self.design.parallelism.bucket / self._gradient_bytes(1.0)
-        pieces: list[tuple[int, float, float]] = []
-        own = experts = 0.0
+        each = self.design.parallelism.reduces_each
+        arrived: tuple[Operator, ...] = (Wait(Waits.GRADIENTS, Category.DATA),) if each else ()
+        if not self.design.parallelism.data_overlap:
+            if not each:
+                return list(units)
+            held = [unit.parameters for unit in units for _ in range(unit.repeat)]
+            whole = Amount(sum(amount.own for amount in held), sum(amount.experts for amount in held))
+            return [*units, Unit("gradients", (*self._ended(_Buckets(whole, NONE)), *arrived), NONE)]
+        pieces, rest = self._bucketed(units)
+        out: list[Unit] = []
+        for (index, buckets), run in groupby(pieces):
+            out += _led(units[index], self._sent(buckets), len(list(run)))
+        return [*out, Unit("gradients", (*self._ended(rest), *arrived), NONE)]
+
+    def _bucketed(self, units: Sequence[Unit]) -> tuple[list[tuple[int, _Buckets]], _Buckets]:
+        """Each piece by the number of its unit, with what is sent off at its start; and what is left at the end."""
+        least = self.design.parallelism.bucket / self._precisions[1]
+        pieces: list[tuple[int, _Buckets]] = []
+        waiting = before = NONE
         for index, unit in enumerate(units):
             for _ in range(unit.repeat):
-                full = own if own >= least else 0.0, experts if experts >= least else 0.0
-                pieces.append((index, *full))
-                own = (0.0 if full[0] else own) + unit.parameters.own
-                experts = (0.0 if full[1] else experts) + unit.parameters.experts
-        out = []
-        for (index, *found), run in groupby(pieces):
-            unit = units[index]
-            bucket = self._reduce(Amount(*found))
-            out.append(Unit(unit.name, bucket + unit.operators, unit.parameters, len(list(run))))
-        return [*out, Unit("gradients", self._reduce(Amount(own, experts)), Amount(0.0))]
+                full = Amount(*(held if held >= least else 0.0 for held in waiting))
+                pieces.append((index, _Buckets(full, before if full.total else NONE)))
+                before = full if full.total else before
+                added = zip(waiting, full, unit.parameters, strict=True)
+                waiting = Amount(*((0.0 if sent else held) + more for held, sent, more in added))
+        return pieces, _Buckets(waiting, before)
 
-    def plain(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
-        """Segments of units that need no parameters."""
-        return tuple(Segment(unit.name, unit.operators, unit.repeat) for unit in units if unit.operators)
-
-    def gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
-        """Segments of the units; ZeRO-3 gathers each piece's parameters while the piece before it runs."""
-        p = self.design.parallelism
-        if p.zero < 3 or self.design.copies == 1:
-            return self.plain(units)
-        if not p.data_overlap:
-            return tuple(
-                Segment(unit.name, (*self._gathered_first(unit.parameters), *unit.operators), unit.repeat)
-                for unit in units
-                if unit.operators
-            )
+    def _gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
+        """Segments of the units; each piece's parameters are gathered while the piece before it runs."""
+        if self._groups[0].shards == 1:
+            return plain(units)
+        if not self.design.parallelism.data_overlap:
+            return plain([led for unit in units for led in _led(unit, self._gathered_first(unit.parameters))])
         pieces = [unit for unit in units if unit.parameters.total]
-        segments = [Segment("gather", self._gather(pieces[0].parameters, Waits.PREFETCH))] if pieces else []
+        out = [Unit("gather", self._gather(pieces[0].parameters, Waits.PREFETCH), NONE)] if pieces else []
         arrived = Wait(Waits.PREFETCH, Category.DATA)
         for i, unit in enumerate(units):
-            following = next((later.parameters for later in units[i + 1 :] if later.parameters.total), Amount(0.0))
+            following = next((later.parameters for later in units[i + 1 :] if later.parameters.total), NONE)
             if not unit.parameters.total:
-                segments.append(Segment(unit.name, unit.operators, unit.repeat))
+                out.append(unit)
                 continue
             if unit.repeat > 1:
-                ahead = (arrived, *self._gather(unit.parameters, Waits.PREFETCH), *unit.operators)
-                segments.append(Segment(unit.name, ahead, unit.repeat - 1))
-            ending = self._gather(following, Waits.PREFETCH)
-            segments.append(Segment(unit.name, (arrived, *ending, *unit.operators)))
-        return tuple(segments)
+                ahead = (arrived, *self._gather(unit.parameters, Waits.PREFETCH))
+                out += _led(unit, ahead, unit.repeat - 1)
+            out += _led(unit, (arrived, *self._gather(following, Waits.PREFETCH)), 1)
+        return plain(out)
 
     def _gathered_first(self, amount: Amount) -> tuple[Operator, ...]:
         starts = self._gather(amount, Waits.PREFETCH)
@@ -146,19 +224,47 @@ class DataParallel:
 
     def final(self, held: Amount) -> tuple[Segment, ...]:
         """Wait for the gradients, step the optimizer, gather the parameters that ZeRO-1 and 2 updated in shards."""
-        workload, p = self.design.workload, self.design.parallelism
-        assert isinstance(workload, TransformerWorkload)
-        operators: list[Operator] = [] if p.data_overlap else [*self._reduce(held)]
+        p, (weight, gradient) = self.design.parallelism, self._precisions
+        late = self.design.copies > 1 and not p.data_overlap and not p.reduces_each
+        operators: list[Operator] = [*self._ended(_Buckets(held, NONE))] if late else []
         operators.append(Wait(Waits.GRADIENTS, Category.DATA))
         own = self.sharded(held) if p.zero else held.total
-        traffic = own * (BYTES[workload.gradient_precision] + 2 * MASTER_BYTES + BYTES[workload.precision])
+        traffic = own * (gradient + 2 * MASTER_BYTES + weight)
         operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))
         if p.zero in (1, 2):
             for start in self._gather(held, Waits.NOW):
                 operators += [start, Wait(Waits.NOW, Category.DATA)]
         return (Segment("optimizer", tuple(operators)),)
 
+    def moving(self, largest: float) -> float:
+        """Bytes that sharding has whole for a while, where the largest piece of a part has `largest` parameters.
+
+        ZeRO-3 that gathers before each use has the parameters of two pieces, the one at work and the next (what is
+        gathered for longer counts as weights). Sharded gradients are whole in the piece that computes them and in the
+        bucket that is being reduced.
+        """
+        p, (weight, gradient) = self.design.parallelism, self._precisions
+        if self.design.copies == 1:
+            return 0.0
+        used = 2 * weight * largest if p.gathers == "twice" else 0.0
+        return used + (gradient * largest + max(gradient * largest, p.bucket) if p.reduces_each else 0.0)
+
     def sharded(self, held: Amount) -> float:
         """Parameters of an NPU's shard."""
-        (_, own), (_, experts) = self._groups
-        return held.own / own + held.experts / experts
+        return sum(parameters / group.shards for group, parameters in self._each(held))
+
+
+def plain(units: Sequence[Unit]) -> tuple[Segment, ...]:
+    """Segments of units that need no parameters."""
+    return tuple(Segment(unit.name, unit.operators, unit.repeat * unit.times) for unit in units if unit.operators)
+
+
+def _led(unit: Unit, before: tuple[Operator, ...], repeat: int | None = None) -> list[Unit]:
+    """The unit, or `repeat` pieces of it, each with operators `before` it."""
+    piece = unit if repeat is None else unit._replace(repeat=repeat)
+    if not before:
+        return [piece]
+    if unit.times == 1:
+        return [piece._replace(operators=(*before, *unit.operators))]
+    assert piece.repeat == 1
+    return [Unit(f"{unit.name}-communication", before, NONE), piece]

@@ -65,13 +65,14 @@ def decode_attention(shapes: Shapes, context: int, cache_width: int) -> Replacem
     each = 2.0 * rows * context
     queries, outputs, scores = (count * shapes.width * rows for count in (cached.key, cached.value, context))
     keys, values = (count * cache_width * products * context for count in (cached.key, cached.value))
+    wide, narrow = (products, cached.shared, context, cached.key), (products, cached.shared, cached.value, context)
     absorb, expand = _absorbed(shapes)
     found: Replacement = {"kv-up": absorb} if absorb else {}
     if shapes.parallelism.flash_attention:
         once = cached.width * cache_width * products * context
-        fused = Compute("flash-attention", "flash", each * (cached.key + cached.value), queries + once + outputs)
+        flops = each * (cached.key + cached.value)
+        fused = Compute("flash-attention", "flash", flops, queries + once + outputs, fused=(wide, narrow))
         return found | {"flash-attention": (fused, *expand)}
-    wide, narrow = (products, cached.shared, context, cached.key), (products, cached.shared, cached.value, context)
     weighted = Compute("attention", kind, each * cached.value, scores + values + outputs, shape=narrow)
     return found | {
         "scores": (Compute("scores", kind, each * cached.key, queries + keys + scores, shape=wide),),

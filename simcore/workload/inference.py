@@ -46,6 +46,9 @@ MOST_TOKENS = 1 << CHUNK_SHIFT
 _UNUSED = (
     "context",
     "zero",
+    "accumulate",
+    "gather",
+    "shard_group",
     "schedule",
     "interleave",
     "recompute",

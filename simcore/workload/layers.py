@@ -19,6 +19,8 @@ from simcore.spec import BYTES, Transformer
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
 
+AGAIN = "input-again"
+"""Name of the gather of a product's input for the gradient of its weights."""
 COPY = "-copy"
 """Ending of the name of what a collective does in memory."""
 COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
@@ -94,7 +96,7 @@ class Shapes:
         """A collective of `size` [B] over `members` that its stage waits for."""
         return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
 
-    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Compute, ...]:
         """What a collective reads and writes in the memory of an NPU of a group of `members`."""
         if not self.traced:
             return ()
@@ -120,6 +122,19 @@ class Shapes:
             return ()
         t = self.parallelism.tensor
         return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
+
+    def gather_beside(self, width: float | None = None) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's weights: its input is kept in shares.
+
+        `width` numbers a token (the hidden size). Megatron-LM gathers it again beside the gradient of the input
+        (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
+        """
+        if self.shared == 1:
+            return ()
+        t, share = self.shared, self.tokens * (width or self.model.hidden) * self.width / self.shared
+        starting = Start("all_gather", "tensor", share, Waits.OVERLAP)
+        copies = (operator._replace(name=AGAIN + COPY) for operator in self.copy("all_gather", "tensor", share, t))
+        return (*copies, starting)
 
     def reduce(self) -> tuple[Operator, ...]:
         """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
@@ -166,23 +181,30 @@ FLASH_BACKWARD = 2.5
 
 
 def backwards(
-    operators: Sequence[Operator], shapes: Shapes | None = None, beside: tuple[Operator, ...] = ()
+    operators: Sequence[Operator],
+    shapes: Shapes | None = None,
+    beside: tuple[Operator, ...] = (),
+    again: tuple[Operator, ...] = (),
 ) -> tuple[Operator, ...]:
     """The backward pass of `operators`, in reverse.
 
     A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
-    [k,m]x[m,n]. `beside` starts once the gradient of the input of the first of them, the column-parallel one, is there,
-    and runs beside that of its weights. With `shapes` the products have weights, whose gradients are added up over
-    microbatches. A flash kernel computes its scores once more.
+    [k,m]x[m,n]. Of the column-parallel ones, `again` starts the gather of X, which runs beside the first gradient of an
+    input; and `beside` starts the reduction of the last of these, beside that of its weights. With `shapes` the
+    products have weights, whose gradients are added up over microbatches. A flash kernel computes its scores once more.
     """
-    first = next((i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape), -1)
+    products = [i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape]
+    arrived = Wait(Waits.OVERLAP, Category.TENSOR)
     back: list[Operator] = []
     for i in range(len(operators) - 1, -1, -1):
         op = operators[i]
         if isinstance(op, Compute) and not op.name.endswith(COPY):
             own = _twice(op) if op.shape is None else _products(op, shapes)
-            if i == first and beside:
-                own = (own[0], *beside, *own[1:], Wait(Waits.OVERLAP, Category.TENSOR))
+            if again and i == products[-1]:
+                own = (*again, own[0], arrived, *own[1:])
+            if beside and i == products[0]:
+                at = own.index(arrived) if arrived in own else 0
+                own = (*own[: at + 1], *beside, *own[at + 1 :], arrived)
             back += own
     return tuple(back)
 
@@ -190,7 +212,18 @@ def backwards(
 def _twice(op: Compute) -> tuple[Operator, ...]:
     flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
     moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
-    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes),)
+    fused = _flash_backward(*op.fused) if op.fused else ()
+    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes, fused),)
+
+
+Product = tuple[float, float, float, float]
+
+
+def _flash_backward(scores: Product, weighted: Product) -> tuple[Product, ...]:
+    """The five products of a flash kernel's backward pass: the scores again, and two for each of its products."""
+    (batch, m, n, k), (_, _, value, _) = scores, weighted
+    of_weighted = (batch, m, n, value), (batch, n, value, m)
+    return (scores, *of_weighted, (batch, m, k, n), (batch, n, k, m))
 
 
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
@@ -231,16 +264,26 @@ def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...]
     """A backward pass as input gradients (with all that is sent and recomputed) and weight gradients.
 
     The second product of attention's own ones is the gradient of another input. What would run beside a weight gradient
-    is waited for.
+    is waited for; the inputs that are gathered for weight gradients are gathered with these.
     """
-    weights = tuple(op for op in backward if isinstance(op, Compute) and _of_weights(op.name))
-    inputs = tuple(op for op in backward if not (isinstance(op, Compute) and _of_weights(op.name)))
-    return inputs, weights
+    inputs: list[Operator] = []
+    weights: list[Operator] = []
+    gathers = False  # for weights: the next wait is theirs too
+    for operator in backward:
+        own = _of_weights(operator) or (gathers and isinstance(operator, Wait))
+        gathers = own and not isinstance(operator, Wait) if isinstance(operator, Start | Wait) else gathers
+        (weights if own else inputs).append(operator)
+    return tuple(inputs), tuple(weights)
 
 
-def _of_weights(name: str) -> bool:
-    product = name.removesuffix("-accumulate").removesuffix("-weight-gradient")
-    return product != name and product not in CORE_PRODUCTS
+def _of_weights(operator: Operator) -> bool:
+    """Whether only the gradient of weights needs an operator: itself, or its input gathered again."""
+    if isinstance(operator, Start):
+        return operator.kind == "all_gather" and operator.waits == Waits.OVERLAP
+    if not isinstance(operator, Compute):
+        return False
+    product = operator.name.removesuffix("-accumulate").removesuffix("-weight-gradient")
+    return operator.name == AGAIN + COPY or (product != operator.name and product not in CORE_PRODUCTS)
 
 
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
@@ -272,7 +315,7 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
 
 def head_backward(shapes: Shapes, forward: Sequence[Operator]) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return backwards(forward, shapes, shapes.reduce_beside())
+    return backwards(forward, shapes, shapes.reduce_beside(), shapes.gather_beside())
 
 
 def embedding_parameters(shapes: Shapes) -> float:

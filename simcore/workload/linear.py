@@ -1,8 +1,9 @@
 """Linear layers split over the tensor group (Shoeybi et al. 2019, arXiv 1909.08053), with what they send.
 
-A column-parallel product gathers the tokens before it (with sequence parallelism), and backward reduces the gradient of
-its input beside the product of its weights' gradient, as Megatron-LM does; a row-parallel one the other way round. With
-`tensor_overlap` the product is cut into as many pieces as the group has members, each beside one exchange of a ring
+A column-parallel product gathers the tokens before it (with sequence parallelism). Backward, as in Megatron-LM, it
+gathers them again beside the product of its input's gradient, and reduces that beside the product of its weights'
+gradient; a row-parallel product does it the other way round. With `tensor_overlap` what is not
+beside another product already is cut into as many pieces as the group has members, each beside one exchange of a ring
 (see `simcore.workload.overlap`).
 """
 
@@ -15,13 +16,12 @@ from simcore.workload.overlap import gathering, scattering
 
 def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Piece:
     """[tokens, k] x [k, n], n an NPU's part, then `after`."""
+    whole = (shapes.gemm(name, shapes.tokens, n, k), *after)
+    forward = (*shapes.gather(), *whole)
     if shapes.splits:
         part = (shapes.gemm(name, shapes.tokens // shapes.parallelism.tensor, n, k),)
-        forward = gathering("tensor", shapes.exchanged, [part] * shapes.parallelism.tensor)
-        backward = scattering("tensor", shapes.exchanged, [backwards(part, shapes)] * shapes.parallelism.tensor)
-        return Piece((*forward, *after), (*backwards(after), *backward))
-    whole = (shapes.gemm(name, shapes.tokens, n, k), *after)
-    return Piece((*shapes.gather(), *whole), backwards(whole, shapes, shapes.reduce_beside()))
+        forward = (*gathering("tensor", shapes.exchanged, [part] * shapes.parallelism.tensor), *after)
+    return Piece(forward, backwards(whole, shapes, shapes.reduce_beside(), shapes.gather_beside()))
 
 
 def row(shapes: Shapes, name: str, k: float, n: float) -> Piece:

@@ -103,6 +103,9 @@ _LAYERS_ASIDE = {
     "pipeline": 1,
     "data": None,
     "zero": 0,
+    "accumulate": None,
+    "gather": None,
+    "shard_group": None,
     "schedule": "1f1b",
     "interleave": 1,
     "first_stage_layers": None,
@@ -203,13 +206,15 @@ class _Builder:
             forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
             backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
-        usual, last_one, weights, last_weights = self._backward(backward)
+        usual, first_one = self.data.forward(forward)
+        passes = self._backward(backward)
         return Part(
-            forward=self.data.gathering(forward),
-            backward=usual,
-            last_backward=last_one,
-            weights=weights,
-            last_weights=last_weights,
+            forward=usual,
+            first_forward=first_one,
+            backward=passes[0],
+            last_backward=passes[1],
+            weights=passes[2],
+            last_weights=passes[3],
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
             activations=self._kept(runs) + self._edges(last),
             working=self._working(runs, first, last),
@@ -218,13 +223,13 @@ class _Builder:
 
     def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
         """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
-        data = self.data
         if not SCHEDULES[self.design.parallelism.schedule].splits:
-            return data.gathering(units), data.gathering(data.reducing(units)), (), ()
+            return (*self.data.backward(units), (), ())
         halves = [layers.split_backward(unit.operators) for unit in units]
-        inputs = data.gathering([unit._replace(operators=half[0]) for unit, half in zip(units, halves, strict=True)])
+        inputs = [unit._replace(operators=half[0]) for unit, half in zip(units, halves, strict=True)]
         weights = [unit._replace(operators=half[1]) for unit, half in zip(units, halves, strict=True)]
-        return inputs, inputs, data.plain(weights), data.plain(data.reducing(weights))
+        passed, _ = self.data.backward(inputs, reduces=False)
+        return (passed, passed, *self.data.reducing_weights(weights))
 
     def _kept(self, runs: Runs) -> float:
         return sum(count * self._layers.kept(kind) for kind, count in runs)
@@ -255,7 +260,7 @@ class _Builder:
         return (
             max(moments, default=0.0)
             + self._placeholders(runs)
-            + self._gathered(runs)
+            + self.data.moving(max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0))
             + self._sent()
             + self._workspaces
         )
@@ -293,13 +298,6 @@ class _Builder:
             *(activations.weight_shapes(self.shapes, kind) for kind, _ in runs)
         )
         return sum(rows * columns for rows, columns in found) * self.shapes.width
-
-    def _gathered(self, runs: Runs) -> float:
-        """Whole parameters of two layers under ZeRO-3: the one at work and the next."""
-        if self.design.parallelism.zero < 3:
-            return 0.0
-        largest = max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0)
-        return 2 * self.shapes.operand * largest
 
     @property
     def _workspaces(self) -> int:

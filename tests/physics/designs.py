@@ -21,6 +21,9 @@ from simcore.system.placement import place
 
 Document = dict[str, Any]
 
+UNFUSED = {"flash_attention": False, "cross_entropy_fusion": False}
+"""Attention product by product and the loss on fp32 logits, as the published closed forms have them."""
+
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
 TOPOLOGIES = ("ring", "fully_connected", "switch")
 BY_SIZE = {"1 KB": 0.1, "64 KB": 0.5, "4 MB": 0.9}
@@ -50,13 +53,14 @@ def dimension(
 
 
 def npu(**more: Any) -> Document:
-    """An NPU in round numbers: 100 TFLOP/s at any size of product, 1 TB/s, no overhead."""
+    """An NPU in round numbers: 100 TFLOP/s at any size of product, 1 TB/s, no overhead in time or memory."""
     return {
         "name": "round",
         "peak": {"fp16": "100 TFLOP/s"},
         "memory": {"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0},
         "gemm": {"limit": 1.0, "half": "0 FLOP"},
         "overhead": "0 s",
+        "software": {"memory": {"slack": 1.0, "context": "0 B", "communicator": "0 B"}},
         "power": {"max": "400 W", "idle": "100 W"},
         "price": "1000 $",
         **more,
@@ -179,6 +183,19 @@ def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] 
     )
 
 
+def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int) -> Document:
+    """ZeRO's stage with what it leaves to choose."""
+    found: Document = {"zero": zero}
+    if zero >= 2 and pipeline == 1:
+        found["accumulate"] = draw(st.sampled_from(["sharded", "sharded", "local"]))
+    if zero == 3 and pipeline == 1:
+        found["gather"] = draw(st.sampled_from(["twice", "twice", "microbatch", "once"]))
+    groups = [n for n in (2, 4, 8) if n < copies and copies % n == 0 == n % expert]
+    if zero and groups and draw(st.booleans()):
+        found["shard_group"] = draw(st.sampled_from(groups))
+    return found
+
+
 @st.composite
 def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
     """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
@@ -202,6 +219,8 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
     placement.insert(placement.index("data"), "context")
+    degrees = [e for e in (1, 2, 4, 8) if data * context % e == 0] if experts else [1]
+    expert = draw(st.sampled_from(degrees))
     moe = {"experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 128, "dense_layers": 1}
     return design_from(
         {
@@ -223,12 +242,12 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "pipeline": pipeline,
                 "data": data,
                 "context": context,
-                "expert": draw(st.sampled_from([e for e in (1, 2, 4, 8) if data * context % e == 0])) if experts else 1,
+                "expert": expert,
                 "flash_attention": draw(st.booleans()),
                 "context_overlap": draw(st.booleans()),
                 "tensor_overlap": sequence_parallel and draw(st.booleans()),
                 "data_overlap": draw(st.sampled_from([True, True, False])),
-                "zero": draw(st.sampled_from(zero)),
+                **sharding(draw, draw(st.sampled_from(zero)), pipeline, data * context, expert),
                 "microbatch": microbatch,
                 "schedule": schedule,
                 "interleave": interleave,

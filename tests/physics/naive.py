@@ -39,7 +39,8 @@ class Task:
         """Who is served first: by the policy, then arrival, issue, chunk, phase."""
         system = design.system
         listed: tuple[str, ...] = system.priority
-        group = "data" if self.group in ("data_context", "expert_data") else self.group  # gradients all
+        gradients = ("data_context", "expert_data", "shard", "expert_shard", "replica")
+        group = "data" if self.group in gradients else self.group
         rank = listed.index(group) if group in listed else len(listed)
         policy = {"fifo": 0, "lifo": -self.issue, "scf": int(self.phase.size), "priority": rank}
         return policy[system.intra_dimension], self.arrival, self.issue, self.chunk, self.at
@@ -182,7 +183,7 @@ def play(design: Design) -> Played:
                 stage.advance(ready[direction, k, mb])
                 part = program.parts[program.part_of[k]]
                 backward = part.last_backward if mb == m - 1 else part.backward
-                run(stage, backward if direction else part.forward)
+                run(stage, backward if direction else part.forward if mb else part.first)
                 following = k - 1 if direction else k + 1
                 if 0 <= following < p * v:
                     if p > 1:

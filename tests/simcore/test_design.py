@@ -27,7 +27,7 @@ cluster:
     - {topology: switch, size: 8,   bandwidth: 300 GB/s, latency: 700 ns, tier: node}
     - {topology: switch, size: 128, bandwidth: 25 GB/s,  latency: 1.7 us, tier: pod}
   placement: [tensor, context, data, pipeline]
-system: {collective: [halving_doubling, halving_doubling], chunks: 64, intra_dimension: fifo, inter_dimension: baseline,
+system: {collective: [halving_doubling, halving_doubling], chunks: 64, intra_dimension: priority, inter_dimension: baseline,
          active_chunks: overlap}
 cost: libra
 """
@@ -72,7 +72,7 @@ def test_every_key_of_the_contract_loads(contract: Design) -> None:
     )
     assert contract.cluster.placement == ("tensor", "context", "data", "pipeline")
     assert system.collective == ("halving_doubling", "halving_doubling")
-    assert (system.chunks, system.intra_dimension, system.inter_dimension) == (64, "fifo", "baseline")
+    assert (system.chunks, system.intra_dimension, system.inter_dimension) == (64, "priority", "baseline")
     assert system.active_chunks == "overlap"
     assert contract.cost.name == "libra"
     assert contract.microbatches == 128

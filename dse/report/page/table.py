@@ -16,7 +16,7 @@ from simcore.result import METRICS
 
 _MOST_TIES = 2
 """Ties that a cell lists; more are counted."""
-_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.peak")
+_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.reserved")
 
 
 def front_table(record: StudyRecord, summary: Summary, compared: Comparison) -> str:
@@ -68,7 +68,7 @@ def _numbers(record: StudyRecord, front: Sequence[TrialRecord]) -> list[_Column]
         unit = scale(units.get(name, unit_of(METRICS[name].unit, samples) if name in METRICS else ""), values, name)
         texts = [esc(unit.number(value)) for value in values]
         columns.append(_Column(label(name), unit.unit, texts, values, "n"))
-        if name == "memory.peak":
+        if name == "memory.reserved":
             columns.append(_headroom(measured))
     return columns
 
@@ -93,8 +93,8 @@ def _tied(others: Sequence[int]) -> str:
 def _headroom(measured: Sequence[dict[str, float | None]]) -> _Column:
     free = []
     for metrics in measured:
-        peak, capacity = metrics["memory.peak"], metrics["memory.capacity"]
-        free.append(None if peak is None or not capacity else 1 - peak / capacity)
+        reserved, capacity = metrics["memory.reserved"], metrics["memory.capacity"]
+        free.append(None if reserved is None or not capacity else 1 - reserved / capacity)
     texts = [MISSING if share is None else f"{100 * share:.0f}" for share in free]
     return _Column("memory free", "%", texts, free, "n")
 

@@ -127,7 +127,8 @@ def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
     for chunk in range(program.chunks):
         part = program.parts[program.part_of[chunk * program.stages + stage]]
         for segments, times in (
-            (part.forward, program.microbatches),
+            (part.first, 1),
+            (part.forward, program.microbatches - 1),
             (part.backward, program.microbatches - 1),
             (part.last_backward, 1),
             (part.weights, program.microbatches - 1),

@@ -67,7 +67,7 @@ class Npu:
             coded, direction = divmod(rest, 2)
             chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
-            segments = part.forward
+            segments = part.forward if microbatch else part.first
             if direction:
                 segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
             if direction and position == len(self.order) - 1:

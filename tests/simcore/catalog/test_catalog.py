@@ -21,6 +21,8 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
         numbers = set(entry) - {"name", "sources", "free_npus", "calibrated_on"}
         assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
         assert all(entry["sources"].values())
+    elif section == "software":
+        assert set(entry["memory"]) == set(entry["sources"])
     else:
         assert entry["source"]
 

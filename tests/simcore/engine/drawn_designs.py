@@ -149,6 +149,19 @@ def switches(draw: st.DrawFn, sequence_parallel: bool, recompute: str) -> Docume
     }
 
 
+def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int) -> Document:
+    """ZeRO's stage with what it leaves to choose."""
+    found: Document = {"zero": zero}
+    if zero >= 2 and pipeline == 1:
+        found["accumulate"] = draw(st.sampled_from(["sharded", "sharded", "local"]))
+    if zero == 3 and pipeline == 1:
+        found["gather"] = draw(st.sampled_from(["twice", "twice", "microbatch", "once"]))
+    groups = [n for n in range(2, copies) if copies % n == 0]
+    if zero and groups and draw(st.booleans()):
+        found["shard_group"] = draw(st.sampled_from(groups))
+    return found
+
+
 def uneven_stages(draw: st.DrawFn, pipeline: int, interleave: int) -> Document:
     """Numbers of layers of the first and the last stage."""
     if pipeline == 1 or draw(st.integers(0, 2)):
@@ -192,7 +205,7 @@ def trainings(
         "data": d,
         "context": c,
         "expert": draw(st.sampled_from(experts)),
-        "zero": draw(st.integers(0, zero)),
+        **sharding(draw, draw(st.integers(0, zero)), p, c * d),
         "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])),
         "interleave": interleave,
         "recompute": recompute,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawn_designs import Document, design, dimensions, npu, shapes_of_models, systems
+from drawn_designs import Document, design, dimensions, npu, shapes_of_models, sharding, systems
 from hypothesis import strategies as st
 
 from simcore.design import Design
@@ -48,7 +48,7 @@ def tables(draw: st.DrawFn) -> Design:
                 "pipeline": p,
                 "data": d,
                 "microbatch": microbatch,
-                "zero": draw(st.integers(0, 3)),
+                **sharding(draw, draw(st.integers(0, 3)), p, d),
                 "schedule": draw(st.sampled_from(["1f1b", "gpipe"])),
                 "bucket": draw(st.sampled_from(["1 B", "5 KB", "25 MB"])),
             },
@@ -83,7 +83,7 @@ def recommenders(draw: st.DrawFn) -> Design:
             "workload": {"model": model, "global_batch": d * microbatch * microbatches},
             "parallelism": {
                 "microbatch": microbatch,
-                "zero": draw(st.integers(0, 3)),
+                **sharding(draw, draw(st.integers(0, 3)), 1, d),
                 "bucket": draw(st.sampled_from(["1 B", "5 KB", "25 MB"])),
             },
             "cluster": {

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from designs import dimension, model, training, trainings
+from designs import UNFUSED, dimension, model, training, trainings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,7 +77,8 @@ def published() -> list[Any]:
 def megatron(case: str, **more: Any) -> tuple[Design, Program]:
     name, tensor, pipeline, interleave, microbatch, batch = PUBLISHED[case]
     parallelism = {
-        "tensor": tensor, "pipeline": pipeline, "interleave": interleave, "microbatch": microbatch, "data": 1, **more
+        "tensor": tensor, "pipeline": pipeline, "interleave": interleave, "microbatch": microbatch, "data": 1,
+        **UNFUSED, **more
     }  # fmt: skip
     network = [dimension(size=tensor)] + ([dimension(size=pipeline, collective="ring")] if pipeline > 1 else [])
     document = training(
@@ -132,16 +133,18 @@ def test_memory_falls_with_the_zero_stage(design: Design) -> None:
     def memory(zero: int) -> tuple[float, float]:
         parallelism = design.parallelism.model_copy(update={"zero": zero})
         other = design.model_copy(update={"parallelism": parallelism})
-        found = footprint(other, transformer_program(other))
+        found = stage_memory(other, transformer_program(other), 0)
         return found.weights + found.gradients + found.optimizer, found.peak
 
     by_stage = [memory(zero) for zero in range(4)]
     totals = [total for total, _ in by_stage]
     peaks = [peak for _, peak in by_stage]
-    assert totals == sorted(totals, reverse=True)
-    assert peaks[:3] == sorted(peaks[:3], reverse=True)  # stage 3 holds two gathered layers beside its shards
-    if design.data > 1:
+    if design.copies == 1:
+        assert len(set(totals)) == len(set(peaks)) == 1
+    elif design.parallelism.pipeline == 1:
         assert totals[0] > totals[1] > totals[2] > totals[3]
+    else:  # gradients accumulate locally, parameters stay gathered beside their shards
+        assert totals[0] > totals[1] == totals[2] < totals[3]
 
 
 @given(trainings())
@@ -156,7 +159,8 @@ def test_the_peak_is_that_of_the_fullest_stage(design: Design) -> None:
 
 def activations(parallelism: dict[str, Any], stage: int = 0, batch: int = 32) -> float:
     network = [dimension(size=4)]
-    design = design_from(training(parallelism, network, workload={"model": model(layers=16), "global_batch": batch}))
+    workload = {"model": model(layers=16), "global_batch": batch}
+    design = design_from(training({**UNFUSED, **parallelism}, network, workload=workload))
     return stage_memory(design, transformer_program(design), stage).activations
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import dimension, model, training
+from designs import UNFUSED, dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def kept(h: int, a: int, s: int, b: int, parallelism: dict[str, Any]) -> float:
     sizes = model(hidden=h, heads=a, sequence_length=s)
     t = parallelism.get("tensor", 1)
     document = training(
-        {**parallelism, "microbatch": b}, [dimension(size=t)], workload={"model": sizes, "global_batch": b}
+        {**UNFUSED, **parallelism, "microbatch": b}, [dimension(size=t)], workload={"model": sizes, "global_batch": b}
     )
     design = design_from(document)
     assert isinstance(design.workload, TransformerWorkload)

@@ -16,7 +16,7 @@ MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
 def shapes(traced: bool = True, **parallelism: object) -> Shapes:
     document = {
         "workload": {"model": {"base": "gpt3-175b", "layers": 8}, "global_batch": 8},
-        "parallelism": {"tensor": 4, **parallelism},
+        "parallelism": {"tensor": 4, "flash_attention": False, **parallelism},
         "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
     }
     design: Design = design_from(document)
@@ -50,10 +50,17 @@ def test_a_split_takes_the_weight_gradients_and_their_sums_and_nothing_else() ->
 @pytest.mark.parametrize("sequence_parallel", [False, True])
 def test_the_input_gradient_is_reduced_beside_the_weight_gradient(sequence_parallel: bool) -> None:
     backward = layer_backward(shapes(traced=False, sequence_parallel=sequence_parallel))
-    starts = [i for i, op in enumerate(backward) if isinstance(op, Start) and op.waits == Waits.OVERLAP]
+    starts = [
+        i
+        for i, op in enumerate(backward)
+        if isinstance(op, Start) and op.waits == Waits.OVERLAP and op.kind != "all_gather"
+    ]
     assert len(starts) == 2
     for start in starts:
         before, beside, after = backward[start - 1], backward[start + 1], backward[start + 2]
+        if sequence_parallel:  # the gather of the input has to have arrived as well
+            assert isinstance(before, Wait)
+            before = backward[start - 2]
         assert isinstance(before, Compute)
         assert isinstance(beside, Compute)
         assert isinstance(after, Wait)
@@ -66,3 +73,19 @@ def test_collectives_pass_over_memory_only_where_a_curve_prices_it() -> None:
     one = shapes()
     assert [op.bytes for op in copies] == [2.5 * one.hidden_bytes] * 2
     assert not any(isinstance(op, Compute) and "copy" in op.name for op in layer_forward(shapes(traced=False)))
+
+
+def test_the_input_is_gathered_again_beside_its_gradient_and_with_a_split_beside_the_weights() -> None:
+    one = shapes(sequence_parallel=True)
+    backward = layer_backward(one)
+    for i, operator in enumerate(backward):
+        if isinstance(operator, Start) and operator.kind == "all_gather" and operator.waits == Waits.OVERLAP:
+            assert operator.size * 4 == one.hidden_bytes
+            beside, arrived = backward[i + 1], backward[i + 2]
+            assert isinstance(beside, Compute)
+            assert beside.name.endswith("-input-gradient")
+            assert isinstance(arrived, Wait)
+    inputs, weights = split_backward(backward)
+    assert [op.kind for op in weights if isinstance(op, Start)] == ["all_gather"] * 2
+    assert sum(isinstance(op, Wait) for op in weights) == 2
+    assert "all_gather" not in [op.kind for op in inputs if isinstance(op, Start) and op.waits == Waits.OVERLAP]

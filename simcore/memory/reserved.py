@@ -1,0 +1,49 @@
+"""What must be reserved for a design: its tensors, what the allocator loses around them, and what is no tensor.
+
+Model states are allocated once and whole. Activations and transients come and go in sizes that differ, so the
+allocator reserves `slack` times what is allocated of them at the peak. Beside them lie the context of the process and
+the buffers of each communicator, one for each parallel group of more than one NPU. The numbers are those of the NPU's
+software stack (`simcore/catalog/software.yaml`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simcore.design import CollectiveWorkload, Design
+from simcore.result import Memory
+from simcore.workload_spec import RecommenderWorkload
+
+
+def with_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memory:
+    """The memory of a stage with what must be reserved for it; `elsewhere` [B] of it no allocator of the NPU places."""
+    allocated = memory.weights + memory.gradients + memory.optimizer + (memory.kv_cache or 0.0)
+    loose = max(0.0, memory.peak - allocated - elsewhere)
+    return replace(memory, reserved=memory.peak + (_slack(design) - 1.0) * loose + beside_tensors(design))
+
+
+def _slack(design: Design) -> float:
+    """Reserved over allocated; 1 where the design says itself which share of the memory is lost."""
+    memory = design.cluster.memory
+    given = memory is not None and memory.fragmentation is not None
+    return 1.0 if given else design.cluster.npu.software.memory.slack
+
+
+def beside_tensors(design: Design) -> float:
+    """Bytes of the process's context and of the buffers of its communicators."""
+    stack = design.cluster.npu.software.memory
+    return stack.context + stack.communicator * communicators(design)
+
+
+def communicators(design: Design) -> int:
+    """Parallel groups of more than one NPU that communicate, and so have buffers of their own."""
+    if isinstance(design.workload, CollectiveWorkload):
+        return 1
+    p = design.parallelism
+    groups = [p.tensor, p.context, p.pipeline, p.expert]
+    if isinstance(design.workload, RecommenderWorkload):
+        groups.append(design.data)
+    groups += [design.sharded_over, design.copies // design.sharded_over]
+    if p.expert > 1:
+        groups.append(design.copies // p.expert)
+    return sum(size > 1 for size in groups)

@@ -1,0 +1,93 @@
+"""What must be reserved beside what is allocated, and what of a card is usable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import dimension, npu, training
+
+from simcore import catalog
+from simcore.bound import bound
+from simcore.design import Design
+from simcore.load import design_from
+from simcore.memory.reserved import communicators
+from simcore.result import Memory, metrics
+from simcore.simulate import simulate
+from simcore.spec import npu_from
+
+STACK = {"memory": {"slack": 1.25, "context": "500 MB", "communicator": "100 MB"}}
+
+
+def design(parallelism: dict[str, Any] | None = None, memory: Any = None, card: Any = None) -> Design:
+    network = [dimension(size=4), dimension(size=4)]
+    its = {} if card is None else {"memory": card}
+    document = training(parallelism or {}, network, accelerator=npu(software=STACK, **its))
+    if memory is not None:
+        document["cluster"]["memory"] = memory
+    return design_from(document)
+
+
+def memory_of(its: Design) -> Memory:
+    found = simulate(its).memory_bytes
+    assert found is not None
+    return found
+
+
+def test_states_are_reserved_whole_and_the_rest_with_slack() -> None:
+    memory = memory_of(design({"tensor": 4}))
+    states = memory.weights + memory.gradients + memory.optimizer
+    assert memory.reserved == pytest.approx(states + 1.25 * (memory.peak - states) + 500e6 + 2 * 100e6)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "groups"),
+    [
+        ({}, 1),
+        ({"tensor": 4}, 2),
+        ({"tensor": 4, "pipeline": 2}, 3),
+        ({"tensor": 2, "pipeline": 2, "context": 2}, 4),
+        ({"zero": 1, "shard_group": 4}, 2),
+    ],
+)
+def test_every_group_of_more_than_one_npu_has_buffers(parallelism: dict[str, Any], groups: int) -> None:
+    assert communicators(design(parallelism)) == groups
+
+
+def test_a_fragmentation_that_is_given_takes_the_place_of_the_slack() -> None:
+    memory = memory_of(design(memory={"fragmentation": 0.1}))
+    assert memory.reserved == memory.peak + 500e6 + 100e6
+    assert simulate(design(memory={"fragmentation": 0.1})).memory_capacity_bytes == pytest.approx(72e9)
+
+
+def test_what_is_allocated_may_fit_and_what_must_be_reserved_not() -> None:
+    allocated = memory_of(design()).peak
+    card = {"capacity": f"{allocated / 0.99!r} B", "bandwidth": "1 TB/s"}
+    assert simulate(design()).fits
+    assert not simulate(design(card=card)).fits
+
+
+def test_only_the_usable_part_of_a_card_counts() -> None:
+    card = {"capacity": "80 GB", "bandwidth": "1 TB/s", "usable": "79 GB"}
+    its = design_from(training({}, [dimension(size=4)], accelerator=npu(memory=card)))
+    assert simulate(its).memory_capacity_bytes == 79e9
+    more = training({}, [dimension(size=4)], accelerator=npu(memory=card))
+    more["cluster"]["memory"] = {"capacity": "160 GB"}
+    assert simulate(design_from(more)).memory_capacity_bytes == pytest.approx(158e9)
+
+
+@pytest.mark.parametrize("name", catalog.section("npus"))
+def test_every_npu_of_the_catalogue_keeps_a_little_for_itself(name: str) -> None:
+    memory = npu_from(name).memory
+    assert memory.usable is not None
+    assert 0.95 * memory.capacity < memory.usable < memory.capacity
+
+
+def test_reserved_memory_is_known_before_simulation() -> None:
+    its = design({"tensor": 2, "pipeline": 2})
+    assert bound(its)["memory.reserved"] == metrics(simulate(its))["memory.reserved"]
+
+
+def test_the_stack_is_part_of_the_document() -> None:
+    assert design_from(design().document()).key == design().key
+    assert design().document()["cluster"]["npu"]["software"]["memory"]["slack"] == 1.25
