@@ -18,7 +18,6 @@ from dse.constraint import KNOWN_BEFORE
 from dse.fill import Filled
 from dse.screen import Screened
 from dse.search.base import Proposal
-from dse.search.branch import of_job
 from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moved, moves
 from dse.search.surrogate import Encoder
 from dse.space import Space
@@ -103,9 +102,7 @@ class Candidates:
         if design.key in self.seen:
             return None
         self.seen.add(design.key)
-        # What a network costs depends on shares that are not solved yet: the evaluator asks for that.
-        asked = [c for c in self.space.constraints if of_job(c)] if filled.solved else self.space.constraints
-        screened = Screened(design, asked)
+        screened = Screened(design, self.space.constraints)
         violation = screened.violation
         known: dict[str, float | None] = {}
         if violation > 0:

@@ -22,6 +22,8 @@ from simcore.problem import Problem
 
 RING = [{"topology": "ring", "size": 2, "bandwidth": "100 GB/s", "latency": "1 us"}]
 SETTINGS = Settings("random", 2, 0, jobs=1)
+PARTS = {"curves": "curve", "software": "software"}
+"""Sections whose entries are a part of an NPU."""
 NAMED = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
 
 
@@ -47,8 +49,8 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         npus = 20 if entry == "wafer-5x4" else 64
         workload = {**document()["workload"], "global_batch": npus}
         return document(workload=workload, cluster={"npu": "a100-80gb", "fabric": entry, "npus": npus})
-    known = catalog.entry("npus", "a100-80gb")
-    npu = {**known, "name": "own", "price": "1 $", "curve": entry} if section == "curves" else entry
+    own = {**catalog.entry("npus", "a100-80gb"), "name": "own", "price": "1 $"}
+    npu = {**own, PARTS[section]: entry} if section in PARTS else entry
     precision = "bf16" if npu == "tpu-v4" else "fp16"
     workload = {**document()["workload"], "precision": precision}
     return document(workload=workload, cluster={"npu": npu, "dimensions": RING})
@@ -88,7 +90,7 @@ def test_a_run_with_an_entry_by_its_name_is_repeated_from_its_study(tmp_path: Pa
     [
         ("models", {"base": "llama2-7b", "layers": {"choice": [2, 4]}}),
         ("models", {"base": "llama2-7b", "layers": 2, "hidden": {"expr": "512 * workload.global_batch"}, "heads": 8}),
-        ("npus", {"base": "a100-80gb", "memory": {"capacity": {"range": ["80 GB", "100 GB"], "step": "10 GB"}}}),
+        ("npus", {"base": "a100-80gb", "memory": {"capacity": {"range": ["90 GB", "100 GB"], "step": "10 GB"}}}),
         ("prices", {"base": "libra", "npu": {"a100-80gb": {"choice": ["1 $", "2 $"]}}}),
         ("networks", {"layers": [{"kind": "gemm", "m": 4, "n": {"choice": [8, 16]}, "k": 8}]}),
         ("fabrics", {"dimensions": [{**RING[0], "size": {"choice": [2, 4]}}, {**RING[0], "size": 16}, *RING]}),

@@ -19,11 +19,9 @@ from dse.record import StudyRecord
 from dse.report import words
 from dse.report.summary import summarize
 from dse.run import Settings, load_record, optimize
-from dse.search.candidates import Candidates
 from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
 from dse.space import Space, space_from
 from dse.whatif.record import NOTHING
-from simcore.cost.price import cluster_cost
 from simcore.document import Document
 from simcore.load import parse_design
 from simcore.problem import InputError
@@ -357,21 +355,6 @@ def test_a_flat_ring_has_the_shares_that_simulate_best() -> None:
     assert design is not None
     equal = simulate(with_bandwidths(design, (0, 1), (15e9, 15e9)))
     assert simulate(design).perf_per_cost >= equal.perf_per_cost
-
-
-def test_guided_does_not_rule_out_by_what_equal_shares_cost(tmp_path: Path) -> None:
-    wanted = {"objectives": {"maximize": ["perf_per_cost"]}, "parallelism": {"tensor": 8}}
-    filled = next(too_large(**wanted).enumerate())
-    design, _ = parse_design(filled.document)
-    assert design is not None
-    own, equal = cluster_cost(design).total, cluster_cost(with_bandwidths(design, (0, 1), (15e9, 15e9))).total
-    assert own < equal
-    asked = too_large(**wanted, constraints=[f"cost.total <= {(own + equal) / 2}"])
-    candidate = Candidates(asked, np.random.default_rng(0)).random()
-    assert candidate is not None
-    assert candidate.violation == 0
-    (outcome,) = search(asked, tmp_path, "guided", 4, engine=simulate)[1]
-    assert outcome.state == "feasible"
 
 
 def test_a_summary_of_a_space_says_what_is_solved_and_solves_nothing(
