@@ -159,7 +159,7 @@ class Planner:
         if chunk == 0:
             raise AstraInputError(
                 f"{request.kind.value} of {size} B: expected at least preferred-dataset-splits = {splits} B; "
-                "ASTRA-sim never finishes chunks of 0 B"
+                "ASTRA-sim never finishes chunks of 0 B; lower the splits or raise the size"
             )
         count = -(-size // chunk)
         if count > MAX_CHUNKS:
@@ -200,11 +200,13 @@ class Planner:
             return
         repeatable = self._is_repeatable(request.kind)
         chunk: Chunk = ()
-        for size in self.chunk_sizes(request):
+        sizes = self.chunk_sizes(request)
+        for size in sizes:
             if repeatable and chunk and chunk[0].size == size:
                 yield chunk
                 continue
-            order = self._order(request.kind, size, involved, len(levels))
+            # Themis books a remainder like the whole chunks before it.
+            order = self._order(request.kind, sizes[0], involved, len(levels))
             active = [dim for dim in order if involved[dim] and levels[dim].size > 1]
             stops = self._stops(request.kind, active)
             chunk = self._chunk(request.kind, size, stops, algorithms, levels)

@@ -65,6 +65,11 @@ class Dimension:
     memory_bandwidth: float = 1.0
     memory_scale: float = 0.0
 
+    @property
+    def total_bandwidth(self) -> float:
+        """Bandwidth of all links of an NPU in this dimension, by the rule of 1.0 [B/ns]."""
+        return self.bandwidth * (self.size - 1 if self.block is Block.FULLY_CONNECTED else 1)
+
     def message_ns(self, hops: int, size: int) -> int:
         """Return the time of a message of `size` bytes over `hops` links, 2.x rule [ns]."""
         return int(hops * self.latency + size / self.bandwidth)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from simcore.astra.collective import Level, Phase
 from simcore.astra.direct import plan_direct
-from simcore.astra.errors import AstraInputError
 from simcore.astra.halving_doubling import plan_halving_doubling
 from simcore.astra.network import Block, Network
 from simcore.astra.packets import PacketPlan, PhaseTime, lone_phase
@@ -25,20 +24,16 @@ GROUP_ENDPOINT_DELAY = 10
 
 
 def packet_plan(phase: Phase) -> PacketPlan:
-    """Return the packets of a phase (any family but the double binary tree)."""
+    """Return the packets of a phase (any family but the double binary tree).
+
+    A chunk of fewer bytes than NPUs makes messages of 0 B (1.0 only): they cost their latency like any other.
+    """
     family, nodes = phase.algorithm.family, phase.level.size
     if family is Family.DIRECT:
-        local = bool(phase.level.members)
-        plan = plan_direct(phase.kind, nodes, phase.size, phase.algorithm.window, local)
-    elif family is Family.HALVING_DOUBLING:
-        plan = plan_halving_doubling(phase.kind, nodes, phase.size)
-    else:
-        plan = plan_ring(phase.kind, nodes, phase.size)
-    if min(plan.sizes) == 0:
-        raise AstraInputError(
-            f"{phase.kind.value} of {phase.size} B on {nodes} NPUs: expected messages of at least 1 B, got 0 B"
-        )
-    return plan
+        return plan_direct(phase.kind, nodes, phase.size, phase.algorithm.window, local=bool(phase.level.members))
+    if family is Family.HALVING_DOUBLING:
+        return plan_halving_doubling(phase.kind, nodes, phase.size)
+    return plan_ring(phase.kind, nodes, phase.size)
 
 
 class PhaseTimer:

@@ -64,6 +64,7 @@ class System:
     replay_only: bool = False
     track_local_memory: bool = False
     one: bool = False  # rules of ASTRA-sim 1.0
+    boost: bool = False  # 1.0: simulates only the NPUs that stand for all
     chunk_order: str = "ascending"  # 1.0: ascending, roundRobin, themis
     queue_order: str = "FIFO"  # 1.0: FIFO, RG, SCF, lessRemainingPhaseFirst
     gap_denominator: int = 16  # 1.0, Themis: smallest load gap worth reordering, in chunks
@@ -121,6 +122,7 @@ def load_system(path: Path, injection_scale: float = 1.0) -> System:
         replay_only=document.flag("replay-only"),
         track_local_memory=document.flag("track-local-mem"),
         one=one,
+        boost=one and document.flag("boost-mode"),
         chunk_order=_one_choice(document, one, "inter-dimension-scheduling", _CHUNK_ORDERS, "ascending"),
         queue_order=_one_choice(document, one, "intra-dimension-scheduling", _QUEUE_ORDERS, "FIFO"),
         gap_denominator=document.whole("gap-denominator", 16, minimum=1),

@@ -20,7 +20,7 @@ class LoadBalancer:
     """The estimated loads of one run; `sizes` are the logical dimensions."""
 
     def __init__(self, network: Network, sizes: tuple[int, ...], gap_denominator: int) -> None:
-        bandwidths = [dimension.bandwidth for dimension in network.dimensions]
+        bandwidths = [dimension.total_bandwidth for dimension in network.dimensions]
         broken = len(sizes) - len(bandwidths)
         if broken:  # a training loop broke one dimension in two
             same = next(i for i, size in enumerate(network.sizes) if sizes[i] != size)
@@ -44,13 +44,15 @@ class LoadBalancer:
         if gather:
             self._loads.reverse()
         order = [dim for _, dim in self._loads]
+        places = {dim: place for place, dim in enumerate(order)}
         active = [dim for dim in order if involved[dim] and self._sizes[dim] > 1]
         if active and self._gap_bytes(gather, active) < size // self._gap_denominator:
             order = list(range(len(order)))
+            places = dict(enumerate(order))  # a gather's loads are reversed, but ASTRA-sim books by place
             self._loads.sort(key=lambda entry: entry[1])
             if gather:
                 self._loads.reverse()
-        self._add(gather, size, order, involved)
+        self._add(gather, size, places, involved)
         return order
 
     def _gap_bytes(self, gather: bool, active: list[int]) -> int:
@@ -67,13 +69,12 @@ class LoadBalancer:
                 found //= self._sizes[other]
         return found
 
-    def _add(self, gather: bool, size: int, order: list[int], involved: tuple[bool, ...]) -> None:
-        places = {dim: place for place, (_, dim) in enumerate(self._loads)}
-        for dim in order:
+    def _add(self, gather: bool, size: int, places: dict[int, int], involved: tuple[bool, ...]) -> None:
+        for dim, place in places.items():
             nodes = self._sizes[dim]
             if not involved[dim] or nodes == 1:
                 continue
             share = float(nodes - 1) if gather else (nodes - 1) / nodes
-            load, _ = self._loads[places[dim]]
-            self._loads[places[dim]] = (load + size / _MEBI * share / self._relative[dim], dim)
+            load, booked = self._loads[place]
+            self._loads[place] = (load + size / _MEBI * share / self._relative[dim], booked)
             size = size * nodes if gather else size // nodes

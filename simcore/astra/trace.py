@@ -224,7 +224,7 @@ class _Builder:
     def _message(self, node: Node, resource: Resource) -> Operation:
         size = self._int(node, "comm_size")
         if size == 0:
-            raise self._fail(node, "comm_size: expected at least 1 B, got 0")
+            raise self._fail(node, "comm_size: expected at least 1 B, got 0 B; ASTRA-sim aborts on empty messages")
         sends = node.type is NodeType.COMM_SEND
         return Operation(
             node.id,

@@ -49,7 +49,7 @@ class _LayerPlanner:
 
     def __init__(self, network: Network, system: System, workload: TextWorkload, queues: int) -> None:
         self.newest_first = system.lifo
-        self.sizes, self._model = logical_sizes(workload, network.sizes)
+        self.sizes, self._model = logical_sizes(workload, network.sizes, system.boost)
         self._system = _with_broken_dimension(system, network.sizes, self.sizes)
         self._workload = workload
         self._planner = Planner(network, self._system, queues, self.sizes)
@@ -66,15 +66,11 @@ class _LayerPlanner:
         """
         found = self._workload.layers[layer]
         wanted = _part(found, part)
-        if wanted.kind is None:
-            return ()
+        assert wanted.kind is not None
         if self._planner.balancer is not None:
             self._planner.balancer.reset(now)
         involved = involved_dimensions(found, part, len(self.sizes), self._model)
-        try:
-            return self._planner.plan(Request(wanted.kind, wanted.size, involved))
-        except AstraInputError as error:
-            raise AstraInputError(f"{self._workload.path}: layer {found.name}: {error}") from None
+        return self._planner.plan(Request(wanted.kind, wanted.size, involved))
 
 
 def _with_broken_dimension(system: System, sizes: tuple[int, ...], logical: tuple[int, ...]) -> System:
@@ -106,6 +102,7 @@ class LoopTrainer:
         self._next_priority = 0
         self._under_way = 0
         self._is_over = False
+        self._awaited = (0, WEIGHT_GRAD)
         self._loop = TRAINING_LOOPS[workload.loop](self)
 
     def step(self) -> None:
@@ -135,6 +132,7 @@ class LoopTrainer:
     def issue_and_wait(self, layer: int, part: PartKind, preference: Preference) -> Loop:
         """Start a part's collective and wait for it."""
         if self._issue(layer, part, preference, blocking=True):
+            self._awaited = layer, part
             yield -1
 
     def wait_for(self, layer: int, part: PartKind) -> Loop:
@@ -143,28 +141,36 @@ class LoopTrainer:
         while book.under_way:
             if not book.waiting_since:
                 book.waiting_since.append(self._npus.now)
+            self._awaited = layer, part
             yield -1
 
     def _issue(self, layer: int, part: PartKind, preference: Preference, blocking: bool) -> bool:
         """Start a part's collective; return whether there is one."""
-        book, start = self.books[layer][part], self._npus.now
+        found, book, start = self.workload.layers[layer], self.books[layer][part], self._npus.now
+        wanted = _part(found, part)
         book.blocking = blocking
-        chunks = self._planner.plan(layer, part, start)
-        if _part(self.workload.layers[layer], part).kind is None:
+        if wanted.kind is None:
             return False
         priority = self._take_priority(preference)
-        if not chunks:
-            return False
-        book.under_way += 1
-        self._under_way += 1
+        if wanted.size == 0:  # ASTRA-sim starts it without a chunk that could end it
+            book.under_way += 1
+            return True
 
         def updated() -> None:
             self._account(book, start)
 
         def done() -> None:
-            self._npus.wait(self.workload.layers[layer].update, updated)
+            self._npus.wait(found.update, updated)
 
-        self._npus.collective(chunks, priority, done)
+        try:
+            chunks = self._planner.plan(layer, part, start)
+            if not chunks:
+                return False
+            self._npus.collective(chunks, priority, done)
+        except AstraInputError as error:
+            raise AstraInputError(f"{self.workload.path}: layer {found.name}: {error}") from None
+        book.under_way += 1
+        self._under_way += 1
         return True
 
     def _take_priority(self, preference: Preference) -> int:
@@ -195,6 +201,18 @@ class LoopTrainer:
             self.step()
         self._finish_if_done()
 
+    def endless(self) -> AstraInputError:
+        """Return what to say of a loop that nothing wakes any more: only an empty collective does that."""
+        layer, part = self._awaited
+        found = self.workload.layers[layer]
+        wanted = _part(found, part)
+        assert wanted.kind is not None
+        assert wanted.size == 0
+        return AstraInputError(
+            f"{self.workload.path}: layer {found.name}: {wanted.kind.value} of 0 B in {part.value}: expected at least "
+            "1 B, as the loop waits for it and ASTRA-sim never ends it; write NONE, or check comm-scale"
+        )
+
     def _finish_if_done(self) -> None:
         if self._is_over and self._under_way == 0:
             self.finish_ns = self._npus.now
@@ -218,7 +236,7 @@ def run_training(
     trainer.step()
     lock_step.run()
     if trainer.finish_ns < 0:
-        raise AstraInputError(f"{workload.path}: the training loop never ends; a collective does not complete")
+        raise trainer.endless()
     return _summary(trainer, network.npus)
 
 

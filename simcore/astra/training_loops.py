@@ -200,11 +200,17 @@ TRAINING_LOOPS: dict[str, Callable[[Trainer], Loop]] = {
 }
 
 
-def logical_sizes(workload: TextWorkload, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def logical_sizes(workload: TextWorkload, sizes: tuple[int, ...], boost: bool) -> tuple[tuple[int, ...], int]:
     """Return the logical dimensions, and how many of the lowest are model-parallel (transformer loops).
 
     A model-parallel group takes the lowest dimensions until their product reaches it; the last of them is
-    broken in two where it is too large.
+    broken in two where it is too large, rounding down. NPUs that then are in no whole group make ASTRA-sim abort,
+    but for its `boost` mode, which plays only the NPUs that stand for all.
+
+    Raises
+    ------
+    AstraInputError
+        If NPUs are left over without `boost`.
     """
     if not workload.loop.startswith("HYBRID_TRANSFORMER") or workload.group == 1:
         return sizes, 0
@@ -212,9 +218,11 @@ def logical_sizes(workload: TextWorkload, sizes: tuple[int, ...]) -> tuple[tuple
     for index, size in enumerate(sizes):
         if product * size >= workload.group:
             inner = workload.group // product
-            if product * inner != workload.group or size % inner:
+            if size % inner and not boost:
                 raise AstraInputError(
-                    f"{workload.path}: model_parallel_NPU_group: {workload.group} does not divide dimensions {sizes}"
+                    f"{workload.path}: model_parallel_NPU_group: expected a group that breaks dimension {index} "
+                    f"evenly, got {workload.group}, parts of {inner} of its {size} NPUs; "
+                    "ASTRA-sim aborts, but not with boost-mode: 1"
                 )
             broken = (inner,) if inner == size else (inner, size // inner)
             return sizes[:index] + broken + sizes[index + 1 :], index + 1
