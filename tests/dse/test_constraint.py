@@ -14,7 +14,13 @@ DOCUMENT: dict[str, Any] = {
     "cluster": {"dimensions": [{"bandwidth": "25 GB/s", "latency": "1.7 us"}]},
     "system": {"inter_dimension": "themis"},
 }
-METRICS: dict[str, float | None] = {"memory.peak": 60.0, "memory.capacity": 80.0, "cost.total": 100.0, "mfu": None}
+METRICS: dict[str, float | None] = {
+    "memory.peak": 60.0,
+    "memory.reserved": 60.0,
+    "memory.capacity": 80.0,
+    "cost.total": 100.0,
+    "mfu": None,
+}
 
 
 def constraint(text: str) -> Constraint:
@@ -54,7 +60,7 @@ def test_a_constraint_reads_metrics_and_the_document_in_si_units(text: str, viol
 
 
 def test_what_has_no_memory_fits() -> None:
-    assert constraint("fits").violation({"memory.peak": None, "memory.capacity": 1.0}, {}) < 0
+    assert constraint("fits").violation({"memory.reserved": None, "memory.capacity": 1.0}, {}) < 0
 
 
 def test_a_metric_that_the_workload_lacks_is_named() -> None:

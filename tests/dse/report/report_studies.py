@@ -88,7 +88,7 @@ def outcome(time: float, cost: float, peak: float = 61.2 * 2**30) -> Result:
         bubble_s=0.12 * time,
         optimizer_s=0.03 * time,
         other_s=0.01 * time,
-        memory_bytes=Memory(0.2 * peak, 0.2 * peak, 0.4 * peak, 0.2 * peak, peak),
+        memory_bytes=Memory(0.2 * peak, 0.2 * peak, 0.4 * peak, 0.2 * peak, peak, peak),
         memory_capacity_bytes=80 * 2**30,
         fits=peak <= 80 * 2**30,
         network=(

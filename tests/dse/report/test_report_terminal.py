@@ -107,7 +107,7 @@ def test_a_memory_overflow_is_told_in_bytes() -> None:
     values = {"iteration_time": 2.0, "cost.total": 2e7}
     trial = TrialRecord(4, "infeasible", values, {}, {"fits": 0.25}, studies.design(), result.document())
     assert explain_infeasible(studies.record([trial])).endswith(
-        "it misses 'fits' by 0.25; its memory peaks at 100 GiB of 80 GiB."
+        "it misses 'fits' by 0.25; it needs 100 GiB of the 80 GiB of memory."
     )
 
 
