@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dse.hole import Split
+from dse.fill import solves
 from dse.record import StudyRecord
 from dse.space import Space
 
@@ -16,10 +14,13 @@ def best_of_all(space: Space, record: StudyRecord) -> dict[str, float] | None:
     """The best value of each objective, where every design of the space was evaluated and none failed; else None.
 
     Not of clusters that are bought for several workloads: what is best for a cluster hangs on how well it was tuned.
+    Nor where shares are solved: others could be better yet.
     """
     trials = record.trials
     failed = any(trial.state == "failed" for trial in trials)
-    if space.jobs or failed or not record.feasible or not _covered(space, len(trials), record.sampler):
+    if space.jobs or solves(space.template) or failed or not record.feasible:
+        return None
+    if not _covered(space, len(trials), record.sampler):
         return None
     losses = record.losses(record.feasible).min(axis=0)
     return {o.name: o.sign * float(loss) for o, loss in zip(record.objectives, losses, strict=True)}
@@ -31,11 +32,6 @@ def _covered(space: Space, designs: int, sampler: str) -> bool:
     if designs >= combinations:
         return True
     # Several combinations can be one design. Whoever did not mean to try them all has hardly done so.
-    if sampler != "exhaustive" or combinations > MOST_ENUMERATED or _solves(space.template.get("cluster")):
+    if sampler != "exhaustive" or combinations > MOST_ENUMERATED:
         return False
     return designs == len({space.key(filled) for filled in space.enumerate()})
-
-
-def _solves(cluster: Any) -> bool:
-    split = cluster.get("bandwidth") if isinstance(cluster, dict) else None
-    return isinstance(split, Split) and bool(split.solve)

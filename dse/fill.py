@@ -55,10 +55,10 @@ class _Late:
     hole: Expr
 
 
-def fill_template(template: Any, draw: Draw, keep: Keep | None = None, solve: bool = True) -> Filled:
+def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled:
     """Fill every live hole of a template; what `keep` holds back stays a hole of the document, as do expressions then.
 
-    Splits that are to be solved stay equal shares where something is held back, or `solve` is false.
+    Splits that are to be solved are equal shares, and listed: `dse.solve` solves them, as `Space.fill` does.
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
@@ -75,19 +75,7 @@ def fill_template(template: Any, draw: Draw, keep: Keep | None = None, solve: bo
         if len(waiting) == len(late):
             raise FillError(late[0].path, f"expected expressions that end, got a cycle in '{late[0].hole.text}'")
         late = waiting
-    if solve and filled.solved:
-        _solve(filled)
     return filled
-
-
-def _solve(filled: Filled) -> None:
-    """Give solved splits their shares: what a document knows when all else is filled."""
-    from dse.solve import solved_shares  # it simulates: only spaces that ask for it pay for that
-
-    for split in filled.solved:
-        for i, share in zip(split.dimensions, solved_shares(split, filled.document), strict=True):
-            filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
-            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
 
 
 class FillError(ValueError):
@@ -259,6 +247,16 @@ def label(alternative: Any, index: int) -> Any:
         return alternative["name"]
     simple = alternative is None or isinstance(alternative, str | int | float | bool)
     return alternative if simple else f"#{index}"
+
+
+def solves(template: Any) -> bool:
+    """Whether a split anywhere in a template is to be solved: then bandwidths follow from the rest of a design."""
+    if isinstance(template, Split):
+        return bool(template.solve)
+    if isinstance(template, Choice):
+        return any(map(solves, template.alternatives))
+    inside = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()
+    return any(map(solves, inside))
 
 
 def template_count(template: Any) -> float:

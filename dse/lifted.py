@@ -15,7 +15,6 @@ from dse.search.branch import joined
 from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed
 from dse.solve import least_share
 from simcore.design import Design
-from simcore.once import changed
 from simcore.quantity import parse, write
 
 MOST_NETWORKS = 2_000
@@ -44,15 +43,14 @@ def neutral(design: Design) -> Networks:
     """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
     (first, *_) = design.cluster.dimensions
     switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
-    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node"}
+    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node", "nics": None, "nic_bandwidth": None}
     dimension = first.model_copy(update=switch | plain)
     cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
     cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
     document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
     # The NPU is the very one of the space: written and read again, the order of its keys may change.
     parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
-    whole = joined(design, parsed(document))
-    whole = changed(whole, cluster=design.cluster.model_copy(update=parts))
+    whole = joined(design, parsed(document)).model_copy(update={"cluster": design.cluster.model_copy(update=parts)})
     return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 

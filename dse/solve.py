@@ -2,14 +2,15 @@
 
 The bound of the design's iteration is the largest of several sums of compute and of collectives that each take the
 longest of their dimensions' bytes over bandwidth. `dse.bandwidth` solves each; where several count alike, shares are
-moved on by the bound. That is proposed, and the simulator, which knows chunks, order and overlap, has the last word:
-from there shares move between two dimensions at a time as long as a simulation is better, for at most
-`MOST_SIMULATIONS`.
+moved on by the bound. That is proposed, and the simulator, which knows chunks, order and overlap, has the last word: it
+compares the proposed shares, equal ones and some between the two, and from the best of them shares move between two
+dimensions at a time as long as a simulation is better, for at most `MOST_SIMULATIONS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -17,18 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.bandwidth import even_split, optimal_split, split_time
+from dse.constraint import Constraint
+from dse.fill import Filled
 from dse.hole import SolvedSplit, Split
+from dse.screen import Screened, known_before
+from dse.search.branch import of_job
 from simcore.bound_many import Family, Iteration, collective_problem
 from simcore.check import check
 from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
 from simcore.design import CollectiveWorkload, Design
 from simcore.load import parse_design
-from simcore.memory.expanded import fits, memory_of
-from simcore.once import changed
 from simcore.plan import program_of
+from simcore.problem import InputError, Path, Problem, dotted
 from simcore.quantity import parse, write
-from simcore.simulate import simulate
+from simcore.simulate import simulate, unplayable
 from simcore.system.chunks import Chunker
 
 Vector = NDArray[np.float64]
@@ -37,6 +41,8 @@ Limits = tuple[Vector, Vector]
 
 MOST_SIMULATIONS = 16
 """Simulations that refine the shares of one design."""
+BETWEEN = (0.0, 0.05, 0.2, 0.5)
+"""How far on the way from the proposed to equal shares the simulator looks: to the bound, what may overlap is free."""
 MOVES = (0.2, 0.05)
 """Parts of a dimension's share that are moved to another."""
 FORMS = 4
@@ -44,6 +50,8 @@ FORMS = 4
 FINE_MOVES = (0.3, 0.1, 0.03, 0.01)
 MOST_BOUNDED = 400
 """Moves, and their number, by which the bound of all forms together improves on that."""
+_PLACE: Path = ("cluster", "bandwidth", "solve")
+_DRAWN = "leave 'solve' out: the shares are then drawn"
 GRAIN = 1e6
 """Shares are multiples of this [B/s], the last one excepted."""
 
@@ -53,12 +61,41 @@ def least_share(split: Split) -> float:
     return max(split.step - 8 * GRAIN, 1.0) if split.solve else split.step
 
 
-def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
-    """The shares for a document whose dimensions have equal ones; those, where it is no design that fits."""
+def solve_splits(filled: Filled, constraints: Sequence[Constraint]) -> None:
+    """Give solved splits their shares: what a document knows when all else is filled.
+
+    Raises `InputError` where the shares of a design cannot be solved.
+    """
+    for split in filled.solved:
+        try:
+            shares = solved_shares(split, filled.document, constraints)
+        except InputError:
+            raise
+        except Exception as error:  # else a design would be evaluated with shares that nobody chose
+            drawn = ", ".join(f"{path} {value}" for path, value in filled.params.items())
+            found = f"{type(error).__name__}: {error} (with {drawn or 'no holes'})"
+            raise InputError([Problem(_PLACE, "designs whose shares can be solved", found, _DRAWN)]) from error
+        for i, share in zip(split.dimensions, shares, strict=True):
+            filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
+            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
+
+
+def solved_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: Sequence[Constraint] = ()) -> list[str]:
+    """The shares for a document whose dimensions have equal ones.
+
+    They stay equal in what is never simulated whatever its shares are: in what is no valid design, or breaks one of the
+    `constraints` on the job, its memory and its NPUs alone.
+
+    Raises `ValueError` for a document of unsound form, `InputError` for a design that the fast engine does not play.
+    """
     equal = [document["cluster"]["dimensions"][i]["bandwidth"] for i in split.dimensions]
-    design, _ = parse_design(dict(document))
-    if design is None or len(equal) == 1 or FLAT_RING in design.algorithms or check(design) or not _fits(design):
+    design, unsound = parse_design(dict(document))
+    if design is None:
+        raise ValueError(f"shares of a document of unsound form: {unsound[0]}")
+    if len(equal) == 1 or check(design) or _cut(design, constraints):
         return equal
+    if problems := unsolvable(design):
+        raise InputError(problems)
     total = parse(split.budget, "bandwidth")
     limits = split.limits
 
@@ -66,20 +103,26 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any]) -> list[str]:
         result = simulate(with_bandwidths(design, split.dimensions, shares))
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
-    start = [even_split(total, *limits)]
-    if _bounded(design):
-        start.append(_rounded(_proposed(split, design, total), total, limits))
-    left = MOST_SIMULATIONS - len(start)
-    found = min((simulated(shares), number, shares) for number, shares in enumerate(start))[2]
-    best = _moved(found, simulated, MOVES, left, limits, total)
+    even = even_split(total, *limits)
+    start = [even]
+    if _bounded(design):  # the simulator alone moves the shares of others
+        proposed = _proposed(split, design, total)
+        start += [_rounded(proposed + part * (even - proposed), total, limits) for part in BETWEEN]
+    now, _, found = min((simulated(shares), number, shares) for number, shares in enumerate(start))
+    best = _moved(found, now, simulated, MOVES, MOST_SIMULATIONS - len(start), limits, total)
     return [write(float(share), "bandwidth") for share in best]
 
 
 def _moved(
-    start: Vector, value: Callable[[Vector], float], moves: Sequence[float], most: int, limits: Limits, total: float
+    best: Vector,
+    now: float,
+    value: Callable[[Vector], float],
+    moves: Sequence[float],
+    most: int,
+    limits: Limits,
+    total: float,
 ) -> Vector:
     """The best shares that moving parts of one dimension's to another's leads to, in at most `most` evaluations."""
-    best, now = start, value(start)
     for part in moves:
         improved = True
         while improved:
@@ -131,7 +174,7 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
         bandwidths[own] = shares
         return bounded(bandwidths)
 
-    return _moved(found[own], of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
+    return _moved(found[own], bounded(found), of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
 
 
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
@@ -148,7 +191,7 @@ def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Seque
     for i, bandwidth in zip(dimensions, bandwidths, strict=True):
         listed[i] = listed[i].model_copy(update={"bandwidth": float(bandwidth)})
     cluster = design.cluster.model_copy(update={"dimensions": tuple(listed)})
-    return changed(design, cluster=cluster)
+    return design.model_copy(update={"cluster": cluster})
 
 
 def _rounded(shares: Vector, total: float, limits: Limits) -> Vector:
@@ -162,12 +205,18 @@ def _within(shares: Vector, limits: Limits) -> bool:
     return bool((shares >= limits[0]).all() and (shares <= limits[1]).all())
 
 
-def _fits(design: Design) -> bool:
-    if isinstance(design.workload, CollectiveWorkload):
-        return True
-    return fits(design, memory_of(design, program_of(design)))
+def unsolvable(design: Design) -> list[Problem]:
+    """Why shares of a design cannot be solved: what the fast engine, which compares them, does not play."""
+    return [replace(problem, fix=_DRAWN) for problem in unplayable(design, "fast")]
+
+
+def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
+    """Whether a valid design breaks a constraint that looks at nothing that its shares change."""
+    own = [constraint for constraint in constraints if of_job(constraint) and known_before(constraint, design)]
+    return bool(own) and bool(Screened(design, own).broken)
 
 
 def _bounded(design: Design) -> bool:
-    """Whether the bounds of many networks hold for the design: not where nothing is trained."""
-    return isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
+    """Whether the bounds of many networks hold for the design: not where nothing is trained, nor for flat rings."""
+    trained = isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
+    return trained and FLAT_RING not in design.algorithms

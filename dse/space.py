@@ -21,8 +21,8 @@ from dse.buy.jobs import SECTIONS, Job, decided_sections, hardware, is_software,
 from dse.constraint import Constraint, parse_constraints
 from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.expression import Expression
-from dse.fill import Filled, FillError, fill_template, template_count
-from dse.hole import Split
+from dse.fill import Filled, FillError, fill_template, solves, template_count
+from dse.hole import Choice, Split
 from dse.naming import unknown_names
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
@@ -66,8 +66,15 @@ class Space:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
 
         Splits that are to be solved have equal shares where `solve` is false: solving one takes simulations.
+
+        Raises `InputError` where shares cannot be solved.
         """
-        return fill_template(self.template, draw, is_software if self.jobs else None, solve)
+        filled = fill_template(self.template, draw, is_software if self.jobs else None)
+        if solve and filled.solved:
+            from dse.solve import solve_splits  # it simulates: only spaces that ask for it pay for that
+
+            solve_splits(filled, self.constraints)
+        return filled
 
     def key(self, filled: Filled) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""
@@ -146,11 +153,7 @@ def _set_goals(
     template: dict[str, Any], objectives: Sequence[Objective], shared: bool, problems: list[Problem]
 ) -> None:
     """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
-    cluster = template.get("cluster")
-    if not isinstance(cluster, dict):
-        return
-    split = cluster.get("bandwidth")
-    if not isinstance(split, Split) or not split.solve:
+    if not solves(template.get("cluster")):
         return
     if shared:
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
@@ -159,7 +162,16 @@ def _set_goals(
     priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
     timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
     goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
-    template["cluster"] = {**cluster, "bandwidth": replace(split, solve=goals)}
+    template["cluster"] = _with_goals(template["cluster"], goals)
+
+
+def _with_goals(cluster: Any, goals: tuple[Goal, ...]) -> Any:
+    if isinstance(cluster, Choice):
+        return Choice(tuple(_with_goals(alternative, goals) for alternative in cluster.alternatives))
+    split = cluster.get("bandwidth") if isinstance(cluster, dict) else None
+    return (
+        {**cluster, "bandwidth": replace(split, solve=goals)} if isinstance(split, Split) and split.solve else cluster
+    )
 
 
 def _has_holes(problems: list[Problem]) -> bool:
@@ -241,6 +253,11 @@ def _design_problems(
                 problems[replace(problem, path=filled.source(problem.path))] = None
             kept[text] = replace(problem, path=filled.source(problem.path))
         meaning.append({problem.rule for problem in found.values()})
+        if filled.solved and not found:
+            from dse.solve import unsolvable
+
+            for problem in unsolvable(design):
+                problems[replace(problem, path=filled.source(problem.path))] = None
     common = set.intersection(*meaning) if meaning else set()
     fatal = common.intersection(_FATAL_RULES)
     for rule in sorted(fatal):
@@ -314,7 +331,7 @@ def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled
 
 def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
     try:
-        return fill_template(template, draw, solve=False)
+        return fill_template(template, draw)
     except ValueError as error:
         expected, _, found = str(error).partition("expected ")[2].partition(", got ")
         place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")

@@ -243,7 +243,8 @@ def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any
         bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
         numbers["failed"] = _number(found.get("failed", 0))
         cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
-        return {**numbers, "cut": cut, "complete": bool(found["complete"]), "bounds": bounds}
+        said = {"complete": bool(found["complete"]), "solved_shares": bool(found.get("solved_shares"))}
+        return {**numbers, "cut": cut, **said, "bounds": bounds}
 
     return _read_values(folder / PROOF, known)
 

@@ -23,7 +23,6 @@ from simcore.cost.running import electricity, per_token, racks
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, fits
-from simcore.once import changed
 from simcore.program import Compute, Operator, Program, Segment
 from simcore.result import Memory
 from simcore.schedule import ORDERS
@@ -78,10 +77,11 @@ def linear(design: Design) -> bool:
 def _measured(design: Design) -> Design:
     def unit(dimension: Any) -> Any:
         slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
-        return dimension.model_copy(update={"bandwidth": _RATE * slowed, "efficiency": 1.0, "latency": _LATENCY})
+        same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
+        return dimension.model_copy(update={"bandwidth": _RATE * slowed, **same})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
-    return changed(design, cluster=cluster)
+    return design.model_copy(update={"cluster": cluster})
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Iteration:
         assert not isinstance(workload, CollectiveWorkload)
         assert program.trained
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
-        simple = changed(_measured(design), system=system)
+        simple = _measured(design).model_copy(update={"system": system})
         placement = place(simple)[0]
         lowering = Lowering(simple, placement, operator_times(design.cluster.npu, workload.precision))
         programs = lower_schedule(lowering, program).tolist()

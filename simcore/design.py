@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import zip_longest
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, overload
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -211,6 +212,12 @@ class Cluster(Frozen):
         rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
         return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """See `Frozen.model_copy`; of other dimensions, those with NICs have the bandwidth that follows from them."""
+        if update and "dimensions" in update:
+            update = {**update, "dimensions": tuple(shared_nics(update["dimensions"]))}
+        return super().model_copy(update=update, deep=deep)
+
     @property
     def npus(self) -> int:
         """Number of NPUs."""
@@ -218,7 +225,7 @@ class Cluster(Frozen):
 
 
 def shared_nics(dimensions: Any) -> Any:
-    """The dimensions with a bandwidth where NICs are given: theirs, shared by the NPUs of a node.
+    """The dimensions, written or read, with a bandwidth where NICs are given: theirs, shared by the NPUs of a node.
 
     Raises `ValueError` for NICs that are no whole number, have no bandwidth, or contradict the bandwidth given.
     """
@@ -228,10 +235,15 @@ def shared_nics(dimensions: Any) -> Any:
     inside = 1
     for index, dimension in enumerate(dimensions):
         given = dimension if isinstance(dimension, dict) else {}
-        if "nics" in given:
-            each = _nic_share(given, index, inside)
-            dimension = {**given, "bandwidth": each}
-        inside *= size if isinstance(size := given.get("size"), int) else 1
+        size = given.get("size")
+        if isinstance(dimension, Dimension):
+            size = dimension.size
+            if dimension.nics is not None:
+                own = {"nics": dimension.nics, "nic_bandwidth": dimension.nic_bandwidth}
+                dimension = dimension.model_copy(update={"bandwidth": float(_nic_share(own, index, inside))})
+        elif given.get("nics") is not None:
+            dimension = {**given, "bandwidth": _nic_share(given, index, inside)}
+        inside *= size if isinstance(size, int) else 1
         out.append(dimension)
     return out
 
@@ -260,7 +272,7 @@ def _bandwidth(value: Any) -> float:
 def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
-    With `split: even` all sizes are open, and as near to each other as they can be.
+    With `sizes: even` all sizes are open, and as near to each other as they can be.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
     """
@@ -271,7 +283,9 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
     left = npus
     dimensions: list[dict[str, Any]] = []
-    even = iter(even_factors(npus, len(spec["dimensions"]))) if spec.get("split") == "even" else None
+    if spec.get("sizes", "even") != "even":
+        raise ValueError(f"expected 'sizes: even', or sizes in the dimensions of the fabric, got {spec['sizes']!r}")
+    even = iter(even_factors(npus, len(spec["dimensions"]))) if "sizes" in spec else None
     for index, dimension in enumerate(spec["dimensions"]):
         if not isinstance(dimension, dict):
             raise ValueError(f"expected dimensions that are mappings, got {dimension!r}")
@@ -364,6 +378,28 @@ class Design(Frozen):
         if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
             return p.microbatch
         return max(1, self.workload.global_batch // max(1, self.data))
+
+    @overload
+    def with_(self, path: str, value: Any, /) -> Design: ...
+
+    @overload
+    def with_(self, changes: Mapping[str, Any], /) -> Design: ...
+
+    def with_(self, changes: str | Mapping[str, Any], /, *value: Any) -> Design:
+        """The design with other values: `with_("workload.global_batch", 128)`, `with_({path: value, ...})`.
+
+        Paths and values are those of the document: `cluster.dimensions[1].bandwidth`, `"25 GB/s"` (or `SI(25e9)`, or
+        a section of another design). What was not given follows from the new values: `data` where it was left open,
+        default algorithms and microbatches, the bandwidth of NICs.
+
+        Raises `InputError` with every problem, as `load_design` does.
+        """
+        from simcore.change import changed_design  # a change comes in by the door, which is above the design
+
+        if isinstance(changes, str) != (len(value) == 1):
+            raise TypeError(f"with_: expected a path and its value, or a mapping of paths to values, got {changes!r}")
+        design: Design = changed_design(self, {changes: value[0]} if isinstance(changes, str) else changes)
+        return design
 
     def document(self) -> dict[str, Any]:
         """The complete canonical document: every key, quantities with units; loads back to an equal design."""

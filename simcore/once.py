@@ -1,15 +1,15 @@
 """What follows from a design and nothing else, computed once for each design object.
 
 `functools.cached_property` for functions that live in layers above `Design`: the design is frozen, so what follows from
-it cannot change, and it goes when the design goes. The check, the memory footprint, the bounds and the engine of one
-trial so share one program and one price.
+it cannot change, and it goes when the design goes (a copy has none of it). The check, the memory footprint, the bounds
+and the engine of one trial so share one program and one price.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from simcore.design import Design
 
@@ -28,8 +28,3 @@ def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
         return found[name]
 
     return kept
-
-
-def changed(design: Design, **sections: Any) -> Design:
-    """The design with other sections, and nothing of what followed from the old ones (`model_copy` keeps that)."""
-    return Design.model_construct(**{name: getattr(design, name) for name in Design.model_fields} | sections)

@@ -52,8 +52,8 @@ def _reference(design: Design, engine: str) -> Result:
     return _result(design, timing, program, engine, first)
 
 
-def _refuse(design: Design, engine: str) -> None:
-    """Raise `InputError` for what an engine cannot play: one NPU must speak for its stage, a phase for its links."""
+def unplayable(design: Design, engine: str) -> list[Problem]:
+    """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
     problems = []
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
@@ -79,7 +79,12 @@ def _refuse(design: Design, engine: str) -> None:
         expected = "'overlap' (engine 'reference_links' lets every chunk send when it can)"
         found = str(design.system.active_chunks)
         problems.append(Problem(("system", "active_chunks"), expected, found, "use engine 'reference'"))
-    if problems:
+    return problems
+
+
+def _refuse(design: Design, engine: str) -> None:
+    """Raise `InputError` for what an engine cannot play."""
+    if problems := unplayable(design, engine):
         raise InputError(problems)
 
 

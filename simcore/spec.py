@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, model_validator
 
@@ -39,6 +40,21 @@ class Frozen(BaseModel):
     """Base of every part of a document: immutable, no unknown keys, no silent conversion of strings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same with other values, which are not validated, and nothing of what followed from the old ones.
+
+        Raises `ValueError` for names that are no fields.
+        """
+        fields = self.__pydantic_fields__
+        unknown = [name for name in update or () if name not in fields]
+        if unknown:
+            known = ", ".join(fields)
+            raise ValueError(f"expected fields of {type(self).__name__}, got '{unknown[0]}'; known: {known}")
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - fields.keys():  # cached properties, and what `simcore.once` keeps
+            del copied.__dict__[name]
+        return copied
 
 
 class LatentAttention(Frozen):

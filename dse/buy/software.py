@@ -28,7 +28,8 @@ from simcore.quantity import SI
 from simcore.result import METRICS
 from simcore.spec import PriceList, TierPrices
 
-_IDEAL_BANDWIDTH = 1e21
+_IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "nics": None, "nic_bandwidth": None}
+"""A dimension that is never waited for."""
 _OF_SOFTWARE = ("workload", "parallelism", "system")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "nics", "nic_bandwidth")
 """Keys of a dimension that matter neither to validity nor to memory."""
@@ -50,7 +51,7 @@ class Candidate:
         """The same software on a cluster of the same shape."""
         own = self.design.cluster
         algorithms = [dimension.collective for dimension in own.dimensions]
-        return _with(self.design, _tuned(cluster, own.placement, algorithms), cost)
+        return self.design.model_copy(update={"cluster": _tuned(cluster, own.placement, algorithms), "cost": cost})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +116,11 @@ def loss_bound(design: Design, tune: Objective) -> float:
 
 def ideal_loss(design: Design, tune: Objective) -> float:
     """`loss_bound` on a network of the same shape that costs nothing and has no delay."""
-    dimensions = tuple(
-        d.model_copy(update={"bandwidth": _IDEAL_BANDWIDTH, "latency": 0.0, "efficiency": 1.0})
-        for d in design.cluster.dimensions
-    )
+    dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     free = TierPrices(link=SI(0.0), switch=SI(0.0), nic=SI(0.0))
     cost = design.cost.model_copy(update={"network": dict.fromkeys(design.cost.network, free)})
-    return loss_bound(_with(design, cluster, cost), tune)
-
-
-def _with(design: Design, cluster: Cluster, cost: PriceList) -> Design:
-    """A design on another cluster; a new object, because a copy would keep what was computed from the old one."""
-    return Design.model_construct(
-        workload=design.workload, parallelism=design.parallelism, cluster=cluster, system=design.system, cost=cost
-    )
+    return loss_bound(design.model_copy(update={"cluster": cluster, "cost": cost}), tune)
 
 
 def _tuned(cluster: Cluster, placement: Any, algorithms: Sequence[Algorithm | None]) -> Cluster:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from dse.measured import Measured
 from simcore.design import Design, TransformerWorkload
-from simcore.once import changed
 from simcore.problem import InputError, Problem
 from simcore.simulate import simulate
 from simcore.spec import Curve
@@ -76,8 +75,8 @@ class Sample:
     def seconds(self, curve: Curve) -> float:
         """Predicted iteration time with `curve` in place of the NPU's own [s]."""
         cluster = self.design.cluster
-        npu = cluster.npu.model_copy(update={"curve": curve})
-        return simulate(changed(self.design, cluster=cluster.model_copy(update={"npu": npu}))).iteration_time_s
+        other = cluster.model_copy(update={"npu": cluster.npu.model_copy(update={"curve": curve})})
+        return simulate(self.design.model_copy(update={"cluster": other})).iteration_time_s
 
 
 def samples(rows: Sequence[Measured], parameters: int, device: str = "", source: str = "calibration") -> list[Sample]:

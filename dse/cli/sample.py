@@ -12,6 +12,7 @@ from dse.space import Space
 from simcore.check import check
 from simcore.document import dump_document
 from simcore.load import parse_design
+from simcore.problem import dotted
 
 _MOST_SHOWN = 12
 _MOST_DRAWN = 10_000
@@ -62,8 +63,12 @@ def _print_holes(space: Space, known: frozenset[str]) -> frozenset[str]:
     generator = np.random.default_rng(0)
     seen: dict[str, dict[str, None]] = {}
     for _ in range(300):
-        for path, value in space.fill(RandomDraw(generator)).params.items():
-            seen.setdefault(path, {})[str(value)] = None
+        filled = space.fill(RandomDraw(generator), solve=False)
+        shares = {
+            dotted(("cluster", "dimensions", i, "bandwidth")) for split in filled.solved for i in split.dimensions
+        }
+        for path, value in filled.params.items():
+            seen.setdefault(path, {})["solved for each design" if path in shares else str(value)] = None
     for path, values in seen.items():
         if path in known:
             continue

@@ -68,7 +68,8 @@ def proof(summary: Summary) -> str:
     text = f"Of {number(proved['points'])} combinations {number(proved['simulated'])} were simulated"
     text += f", {number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
     if proved["complete"]:
-        return f"{text}: this is the whole Pareto front."
+        shares = ", of designs with the shares that were solved for them" if proved["solved_shares"] else ""
+        return f"{text}: this is the whole Pareto front{shares}."
     left = ["not all are bounded yet"] if proved["open"] is None else []
     left += [f"{number(proved['open'])} could still be on the front"] if proved["open"] else []
     left += [f"{number(proved['failed'])} failed and could be on the front"] if proved.get("failed") else []

@@ -192,13 +192,7 @@ def _kind(family: Family) -> str:
 
 def joined(job: Design, network: Design) -> Design:
     """The job of one design on the network of another."""
-    return Design.model_construct(
-        workload=job.workload,
-        parallelism=job.parallelism,
-        cluster=network.cluster,
-        system=network.system,
-        cost=network.cost,
-    )
+    return job.model_copy(update={name: getattr(network, name) for name in ("cluster", "system", "cost")})
 
 
 def _program(design: Design) -> tuple[Program | None, Memory | None]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.fill import solves
 from dse.pareto import front_mask
 from dse.search.base import Proposal, Prover
 from dse.search.branch import Brancher, Matrix, Node
@@ -76,6 +77,8 @@ class Exact(Prover):
             problem = Problem(("study", "sampler"), f"at most {MOST:,} combinations for exact", found, fix)
             raise InputError([problem])
         self._space, self._points = space, int(points)
+        self._solved = solves(space.template)
+        """Whether designs have shares that were solved for them: others could be better than any of them."""
         self._parts = Parts.of(space)
         self._brancher = Brancher(space.objectives, space.constraints)
         self._front = np.empty((0, len(space.objectives)))
@@ -115,7 +118,7 @@ class Exact(Prover):
         bounds: dict[str, float | None] = {}
         for column, objective in enumerate(self._space.objectives):
             values = [float(matrix[:, column].min()) for matrix in (self._front, left, failed) if len(matrix)]
-            known = self._bounded and values and min(values) > -np.inf
+            known = self._bounded and values and min(values) > -np.inf and not self._solved
             bounds[objective.name] = objective.sign * min(values) if known else None
         return {
             "points": self._points,
@@ -125,6 +128,7 @@ class Exact(Prover):
             "open": len(left) if self._bounded else None,
             "failed": len(failed),
             "complete": self._bounded and not len(left) and not len(failed),
+            "solved_shares": self._solved,
             "bounds": bounds,
         }
 

@@ -81,7 +81,7 @@ class OptunaSampler(Sampler):
             with self._told(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # each is said when it is asked in earnest
                 trial = self._study.ask()
-                fill_template(self._space.template, OptunaDraw(trial, self.smooth), keep, solve=False)
+                fill_template(self._space.template, OptunaDraw(trial, self.smooth), keep)
                 for constraint in self._space.constraints:
                     trial.set_constraint(constraint.name, float(generator.uniform(-1, 0.5)))
                 self._study.tell(trial, generator.uniform(size=len(self._space.objectives)).tolist())

@@ -8,7 +8,7 @@ own, with one network.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.draw import FixedDraw, Odometer
+from dse.draw import Draw, FixedDraw, Odometer
 from dse.expression import Expression
-from dse.fill import Filled, fill_template
+from dse.fill import Filled, fill_template, solves
 from dse.hole import Choice, Expr, Product, Split
 from dse.npus import following
 from dse.space import Space
@@ -127,7 +127,9 @@ class Parts:
 
     def jobs(self) -> Iterator[Part]:
         """Every filling of workload and parallelism (of everything, where the space cannot be taken apart)."""
-        return fillings({k: v for k, v in self.space.template.items() if k in JOB or not self.separable})
+        if not self.separable:
+            return _drawn(self.space.fill)
+        return fillings({k: v for k, v in self.space.template.items() if k in JOB})
 
     @cached_property
     def networks(self) -> tuple[Networks, ...]:
@@ -158,11 +160,15 @@ def grouped(members: Iterable[tuple[Part, Design]]) -> tuple[Networks, ...]:
 
 
 def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
-    """Every filling of a finite template."""
+    """Every filling of a finite template without splits that are to be solved."""
+    return _drawn(lambda draw: fill_template(template, draw))
+
+
+def _drawn(fill: Callable[[Draw], Filled]) -> Iterator[Part]:
     draw = Recorded()
     while True:
         draw.drawn = {}
-        document = fill_template(template, draw).document
+        document = fill(draw).document
         yield Part(document, draw.drawn)
         if not draw.odometer.step():
             return
@@ -172,10 +178,7 @@ def separable(template: Mapping[str, Any]) -> bool:
     """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
     if following(template) is not None:
         return False  # degrees that multiply to the number of NPUs of the network
-    split = template["cluster"].get("bandwidth") if isinstance(template["cluster"], dict) else None
-    if isinstance(split, Split) and split.solve:
-        return False
-    return not tied(template)
+    return not solves(template) and not tied(template)
 
 
 def tied(template: Mapping[str, Any]) -> bool:

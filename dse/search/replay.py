@@ -53,7 +53,7 @@ def finished(space: Space, drawn: Drawn, losses: Sequence[float], violations: Ma
     Raises `KeyError` or `ValueError` where the numbers are of another space.
     """
     source = Distributions(drawn.values, drawn.smooth)
-    space.fill(source)
+    space.fill(source, solve=False)
     distributions = source.found
     return optuna.trial.create_trial(
         params={name: drawn.values[name] for name in distributions},

@@ -16,11 +16,12 @@ import numpy as np
 
 from dse.draw import RecordedDraw
 from dse.evaluate import Outcome
+from dse.fill import solves
 from dse.objective import losses
 from dse.pareto import nearness
 from dse.record import StudyRecord, TrialRecord
 from dse.space import Space
-from dse.whatif.recall import recall, solves
+from dse.whatif.recall import recall
 from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
 
 RIVALS = 20
@@ -81,7 +82,7 @@ def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]
     Raises `ValueError` where an expression has no value with that batch.
     """
     workload = space.template.get("workload")
-    source = recall(space, trial) if isinstance(workload, Mapping) and not solves(space) else None
+    source = recall(space, trial) if isinstance(workload, Mapping) and not solves(space.template) else None
     if source is not None and isinstance(workload, Mapping):
         template = {**space.template, "workload": {**workload, "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}

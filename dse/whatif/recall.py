@@ -121,13 +121,6 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
-def solves(space: Space) -> bool:
-    """Whether bandwidths follow from the rest of a design, so that filling the space simulates."""
-    cluster = space.template.get("cluster")
-    split = cluster.get("bandwidth") if isinstance(cluster, Mapping) else None
-    return isinstance(split, Split) and bool(split.solve)
-
-
 def recall(space: Space, trial: TrialRecord) -> Recall | None:
     """What the holes of a space drew for a trial; None where the space does not give its design."""
     design = None if trial.design is None else parse_design(trial.design)[0]

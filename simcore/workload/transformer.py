@@ -11,7 +11,6 @@ from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from simcore.design import Design, Parallelism, TransformerWorkload
-from simcore.once import changed
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload import activations, layers
@@ -79,7 +78,7 @@ def shapes_of(design: Design) -> Shapes:
 @lru_cache(maxsize=512)
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
-    design = changed(alike.design, workload=workload)
+    design = alike.design.model_copy(update={"workload": workload})
     virtual = p.pipeline * p.interleave
     kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
     unique = list(dict.fromkeys(kinds))

@@ -81,6 +81,10 @@ SHORT = {"model": "gpt3-175b", "global_batch": 64, "sequence_length": 1024}
         (["system.collective=[ring, ring]"], {"system": {"chunks": 8, "collective": ["ring", "ring"]}}),
         (["workload={model: llama3-8b, global_batch: 64}"], {"workload": {"model": "llama3-8b", "global_batch": 64}}),
         (["workload.sequence_length=1024"], {"workload": SHORT}),
+        (
+            ["cluster.npu.memory.capacity=96 GB", "cluster.dimensions.1.size=16"],
+            {"cluster": {**DESIGN["cluster"], "npu": {"base": "a100-80gb", "memory": {"capacity": "96 GB"}}}},
+        ),
     ],
 )
 def test_set_does_what_an_edit_of_the_file_does(
@@ -111,7 +115,7 @@ def test_set_reaches_into_lists_and_reads_units(tmp_path: Path, capsys: pytest.C
         ("parallelism.zero]=1", "PATH=VALUE"),
         ("cluster.dimensions[7].size=4", "there is no '7'"),
         ("cluster.dimensions[2]=4", "there is no '2'"),
-        ("workload.model.layers=3", "there is no 'layers'"),
+        ("workload.global_batch.size=3", "there is no 'size'"),
         ("[0]=3", "there is no '0'"),
         ("parallelism.tensr=4", "did you mean 'tensor'?"),
         ("parallelsm.tensor=4", "did you mean 'parallelism'?"),
@@ -133,7 +137,7 @@ def test_a_change_that_cannot_be_made_ends_with_2(
 
 
 def test_every_bad_change_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    err = refused(write_design(tmp_path), capsys, "--set", "foo", "--set", "workload.model.layers=3")
+    err = refused(write_design(tmp_path), capsys, "--set", "foo", "--set", "workload.global_batch.size=3")
     assert "2 problems" in err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,17 @@ from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
 from dse.bandwidth import even_split
+from dse.cli.sample import print_summary
 from dse.evaluate import Evaluator
 from dse.hole import SolvedSplit
+from dse.record import StudyRecord
+from dse.report import words
+from dse.report.summary import summarize
+from dse.run import Settings, load_record, optimize
 from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
-from dse.space import Space
+from dse.space import Space, space_from
+from dse.whatif.record import NOTHING
+from simcore.document import Document
 from simcore.load import parse_design
 from simcore.problem import InputError
 from simcore.quantity import parse
@@ -34,7 +42,8 @@ def split(solve: bool, **changes: Any) -> Space:
 
 
 def shares(document: Any) -> list[float]:
-    return [float(d["bandwidth"].split()[0]) for d in document["cluster"]["dimensions"]]
+    """In GB/s."""
+    return [parse(d["bandwidth"], "bandwidth") / 1e9 for d in document["cluster"]["dimensions"]]
 
 
 def test_every_design_gets_shares_about_as_good_as_the_best_of_all_steps() -> None:
@@ -192,3 +201,165 @@ def test_even_shares_fill_the_budget_within_their_limits(ends: list[tuple[float,
     assert ((found >= lower) & (found <= upper)).all()
     free = found[(found > lower) & (found < upper)]
     assert free.size == 0 or free.max() - free.min() <= 1e-9
+
+
+def test_a_dimension_whose_traffic_may_overlap_is_not_starved() -> None:
+    sizes = (("ring", "package"), ("fully_connected", "node"), ("switch", "pod"))
+    dimensions = [{"topology": kind, "size": 4, "latency": "1 us", "tier": tier} for kind, tier in sizes]
+    bandwidth = {"split": "500 GB/s", "step": "5 GB/s", "solve": True}
+    given = too_large(
+        cluster={"npu": "a100-80gb", "bandwidth": bandwidth, "dimensions": dimensions},
+        workload={"model": "gpt3-175b", "global_batch": 64},
+        parallelism={"tensor": 4},
+        system={"chunks": 16},
+        objectives={"maximize": ["perf_per_cost"]},
+    )
+    filled = next(given.enumerate())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    known = simulate(with_bandwidths(design, (0, 1, 2), (376e9, 102e9, 22e9)))
+    assert simulate(design).perf_per_cost >= 0.99 * known.perf_per_cost
+
+
+def too_large(**changes: Any) -> Space:
+    """Two designs that do not fit, of which nothing is asked but their time."""
+    switch = {"topology": "switch", "latency": "1 us"}
+    cluster = {
+        "npu": "a100-80gb",
+        "bandwidth": {"split": "30 GB/s", "step": "3 GB/s", "solve": True},
+        "dimensions": [{**switch, "size": 4}, {**switch, "size": 2, "tier": "pod"}],
+    }
+    workload = {**tiny()["workload"], "model": "gpt3-175b", "sequence_length": 256}
+    parallelism = {"tensor": {"choice": [4, 8]}}
+    given = {"cluster": cluster, "workload": workload, "parallelism": parallelism, "constraints": []}
+    return space(**{**given, "objectives": {"minimize": ["iteration_time"]}, **changes})
+
+
+def test_shares_are_solved_where_a_design_that_does_not_fit_may_be_on_the_front() -> None:
+    for filled in too_large().enumerate():
+        design, _ = parse_design(filled.document)
+        assert design is not None
+        assert not simulate(design).fits
+        assert max(shares(filled.document)) > 19
+        equal = simulate(with_bandwidths(design, (0, 1), (15e9, 15e9))).iteration_time_s
+        assert simulate(design).iteration_time_s < 0.95 * equal
+
+
+def test_shares_of_what_a_constraint_cuts_whatever_they_are_take_no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("dse.solve.simulate", lambda design: calls.append(1) or simulate(design))
+    for constraints in (["fits"], ["memory.peak <= 80e9"], ["parallelism.tensor < 4"]):
+        given = too_large(constraints=constraints)
+        judge = Evaluator(given.objectives, given.constraints)
+        assert {judge(filled.document).state for filled in given.enumerate()} == {"cut"}
+    assert calls == []
+    assert list(too_large(constraints=["iteration_time <= 1e9", "cost.total >= 0"]).enumerate())
+    assert calls
+
+
+def proved(given: Space, folder: Path, sampler: str) -> StudyRecord:
+    optimize(given, Settings(sampler, 100, 0, jobs=1), folder, resume=False)
+    return load_record(folder)
+
+
+@pytest.mark.parametrize("sampler", ["exact", "exhaustive"])
+def test_no_proof_says_that_solved_shares_are_the_best_there_are(tmp_path: Path, sampler: str) -> None:
+    given = too_large()
+    record = proved(given, tmp_path / "run", sampler)
+    bound = record.bounds["iteration_time"]
+    assert bound is not None
+    best = min(trial.values["iteration_time"] for trial in record.feasible)
+    drawn = too_large(cluster={**given.source["cluster"], "bandwidth": {"split": "30 GB/s", "step": "1 GB/s"}})
+    judge = Evaluator(drawn.objectives, drawn.constraints)
+    whole = min(judge(filled.document).values["iteration_time"] for filled in drawn.enumerate())
+    assert bound <= min(best, whole)
+    assert best <= 1.02 * whole
+    assert (record.proof is None) == (sampler == "exhaustive")
+    if record.proof is not None:
+        assert record.proof["complete"]
+        said = words.proof(summarize(record, NOTHING))
+        assert said.endswith("this is the whole Pareto front, of designs with the shares that were solved for them.")
+
+
+def of_clusters(**changes: Any) -> Space:
+    """A choice of whole clusters, of which one has shares to solve."""
+    one = too_large().source["cluster"]
+    other = {**one, "bandwidth": {"split": "60 GB/s", "step": "3 GB/s"}}
+    return too_large(cluster={"choice": [one, other]}, **{"parallelism": {"tensor": 8}, **changes})
+
+
+def test_a_split_in_a_choice_of_whole_clusters_is_solved_for_what_is_wanted(tmp_path: Path) -> None:
+    both = of_clusters(objectives={"minimize": ["iteration_time", "cost.total"]})
+    goals = [filled.params.get("cluster.bandwidth.solve") for filled in both.enumerate()]
+    assert goals == ["time", "time_cost", *[None] * 19]
+    assert both.count() == 21
+    record = proved(of_clusters(), tmp_path / "run", "exact")
+    assert record.proof is not None
+    assert record.proof["solved_shares"]
+    solved = next(of_clusters().enumerate())
+    assert shares(solved.document)[0] > 20
+    assert record.proof["points"] == 20
+
+
+def test_a_split_in_a_choice_of_clusters_for_several_workloads_is_refused() -> None:
+    source = of_clusters().source
+    workloads = [{"workload": source["workload"]}, {"workload": {**source["workload"], "global_batch": 2}}]
+    plain = {key: value for key, value in source.items() if key != "workload"}
+    with pytest.raises(InputError, match="one workload to solve a split for"):
+        space_from(Document("two", {**plain, "workloads": workloads}, {}), "two")
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("stragglers", [{"npu": 1, "slowdown": 2.0}]),
+        ("failed_links", [{"dimension": 0, "between": [0, 1]}]),
+        ("switching", "store_and_forward"),
+    ],
+)
+def test_shares_of_designs_that_the_solver_cannot_play_are_refused_with_the_space(part: str, value: Any) -> None:
+    cluster = {**too_large().source["cluster"], part: value}
+    cluster["dimensions"][0]["topology"] = "fully_connected"
+    with pytest.raises(InputError, match=rf"cluster\.{part}: .*leave 'solve' out") as told:
+        too_large(cluster=cluster)
+    assert len(told.value.problems) == 1
+
+
+@pytest.mark.parametrize("broken", ["simulate", "optimal_split"])
+def test_a_design_whose_shares_cannot_be_solved_ends_the_search_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fails(*given: Any) -> Any:
+        raise ArithmeticError("no end in sight")
+
+    monkeypatch.setattr(f"dse.solve.{broken}", fails)
+    for sampler in ("exact", "random", "guided"):
+        with pytest.raises(InputError, match=r"ArithmeticError: no end in sight \(with .*parallelism\.tensor"):
+            search(too_large(), tmp_path / sampler, sampler, 4)
+
+
+def test_a_flat_ring_has_the_shares_that_simulate_best() -> None:
+    given = too_large(
+        system={"collective": ["flat_ring", "flat_ring"]},
+        cluster={
+            **too_large().source["cluster"],
+            "dimensions": [
+                {"topology": "ring", "size": 4, "latency": "1 us"},
+                {"topology": "ring", "size": 2, "latency": "1 us", "tier": "pod"},
+            ],
+        },
+        objectives={"maximize": ["perf_per_cost"]},
+    )
+    filled = next(given.enumerate())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    equal = simulate(with_bandwidths(design, (0, 1), (15e9, 15e9)))
+    assert simulate(design).perf_per_cost >= equal.perf_per_cost
+
+
+def test_a_summary_of_a_space_says_what_is_solved_and_solves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dse.solve.simulate", lambda design: pytest.fail("simulated"))
+    print_summary(too_large())
+    assert "  cluster.dimensions[1].bandwidth: solved for each design\n" in capsys.readouterr().out
