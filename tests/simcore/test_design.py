@@ -27,8 +27,8 @@ cluster:
     - {topology: switch, size: 8,   bandwidth: 300 GB/s, latency: 700 ns, tier: node}
     - {topology: switch, size: 128, bandwidth: 25 GB/s,  latency: 1.7 us, tier: pod}
   placement: [tensor, context, data, pipeline]
-system: {collective: [halving_doubling, halving_doubling], chunks: 64, intra_dimension: priority, inter_dimension: baseline,
-         active_chunks: overlap}
+system: {collective: [halving_doubling, halving_doubling], chunks: 64, intra_dimension: priority,
+         inter_dimension: baseline, active_chunks: overlap}
 cost: libra
 """
 
