@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
@@ -24,7 +24,7 @@ from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
 from dse.record import Purchase, StudyRecord
 from dse.search import PROVABLE, Prover, make_sampler, resolve
-from dse.settings import sampler_problems
+from dse.settings import Seconds, Trials, sampler_problems
 from dse.space import Space, space_from
 from dse.stop import Limits, gap_problem
 from dse.store import (
@@ -43,6 +43,7 @@ from dse.study import Study
 from dse.watch import WATCHER, Watcher
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
+from simcore.form import worded
 from simcore.problem import InputError, Problem, dotted
 from simcore.spec import preset
 
@@ -102,13 +103,13 @@ class _StudyDocument(BaseModel):
 
     name: Annotated[str, Field(min_length=1)]
     sampler: str
-    trials: PositiveInt
+    trials: Trials
     seed: Annotated[int, Field(ge=0, lt=2**32)]
-    batch: PositiveInt
+    batch: Trials
     engine: str
-    design_timeout: PositiveFloat | None = None
+    design_timeout: Seconds | None = None
     reference_point: dict[str, float] | None = None
-    stagnation: PositiveInt | None = None
+    stagnation: Trials | None = None
     gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
@@ -121,8 +122,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
         study = _StudyDocument.model_validate(data)
     except ValidationError as error:
         for entry in error.errors(include_url=False):
-            expected = entry["msg"].removeprefix("Input should be ")
-            problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
+            problems.append(Problem(tuple(entry["loc"]), *worded(entry)))
     else:
         problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:

@@ -35,6 +35,8 @@ class Document:
 
 MOST_NODES, DEEPEST, MOST_BYTES = 100_000, 100, 8 << 20
 """Limits of a document: a short text of nested aliases can stand for more values than there is memory."""
+MOST_DIGITS = 300
+"""Of a whole number: a longer one is no float."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -55,7 +57,16 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
 _Loader.add_constructor(
     "tag:yaml.org,2002:float", lambda loader, node: float(re.sub(r"_|\.(?=[inIN])", "", node.value))
 )
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value.replace("_", "")))
+
+
+def _int(loader: Any, node: Any) -> int:
+    digits = node.value.replace("_", "")
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits on line {node.start_mark.line + 1}")
+    return int(digits)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _int)
 
 
 class _Dumper(yaml.SafeDumper):

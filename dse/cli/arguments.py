@@ -9,14 +9,18 @@ EXECUTORS = ("local", "ray", "ray-tune")
 """As in `dse.execute`, which would bring the simulator along."""
 
 
+MOST = 10**9
+"""Largest number of trials, samples and simulations."""
+
+
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    return _whole(text, 1, None)
+    return _whole(text, 1, MOST)
 
 
 def whole(text: str) -> int:
     """A whole number, 0 too."""
-    return _whole(text, 0, None)
+    return _whole(text, 0, MOST)
 
 
 def seed(text: str) -> int:
@@ -41,17 +45,16 @@ def duration(text: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got '{text}'")
+    if not 0 < number <= MOST:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0 and up to {MOST:g}, got '{text}'")
     return number
 
 
-def _whole(text: str, least: int, most: int | None) -> int:
+def _whole(text: str, least: int, most: int) -> int:
     try:
         number = int(text)
     except ValueError:
         number = least - 1
-    if number < least or (most is not None and number > most):
-        limit = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise argparse.ArgumentTypeError(f"expected a whole number {limit}, got '{text}'")
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most:,}, got '{text[:40]}'")
     return number

@@ -79,10 +79,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
-    from dse.cli.progress import ENDLESS
     from dse.drive import drive
     from dse.run import Settings, load_record, next_free, open_space
-    from dse.settings import PROVERS
+    from dse.settings import MOST_TRIALS, PROVERS
 
     space, earlier = open_space(options.space)
     base = space.settings.model_dump() if earlier is None else earlier
@@ -91,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     unlimited = sampler in PROVERS and earlier is None
     settings = Settings(
         sampler=sampler,
-        trials=options.trials or (ENDLESS if unlimited else base["trials"]),
+        trials=options.trials or (MOST_TRIALS if unlimited else base["trials"]),
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout or space.settings.timeout,
         jobs=options.jobs,

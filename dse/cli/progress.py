@@ -17,13 +17,12 @@ from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.objective import losses
 from dse.pareto import front_mask
+from dse.settings import MOST_TRIALS as ENDLESS
 from dse.space import Space
 from dse.watch import Watcher
 
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
-ENDLESS = 10**9
-"""Trials of a search that ends by itself."""
 
 
 def _limit(trials: int) -> str:
