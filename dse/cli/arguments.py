@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 
 EXECUTORS = ("local", "ray", "ray-tune")
 """As in `dse.execute`, which would bring the simulator along."""
@@ -48,6 +49,23 @@ def duration(text: str) -> float:
     if not 0 < number <= MOST:
         raise argparse.ArgumentTypeError(f"expected a number of seconds above 0 and up to {MOST:g}, got '{text}'")
     return number
+
+
+def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
+    """Warn of more than two workers a core; `elsewhere`: on a cluster, whose cores are not counted.
+
+    Raises `InputError` for more than a machine can hold.
+    """
+    from dse.execute.where import MOST_JOBS, cores
+    from simcore.problem import InputError, Problem
+
+    if jobs is None or elsewhere:
+        return
+    if jobs > MOST_JOBS:
+        fix = f"this machine has {cores()} cores: --jobs {cores()}"
+        raise InputError([Problem(("--jobs",), f"at most {MOST_JOBS:,} workers", f"{jobs:,}", fix)], "command line")
+    if jobs > 2 * cores():
+        print(f"warning: {jobs} workers share {cores()} cores and wait for one another", file=sys.stderr)
 
 
 def _whole(text: str, least: int, most: int) -> int:
