@@ -22,23 +22,13 @@ from dse.certificate import check_reachable, proven_bounds
 from dse.covered import best_of_all
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
+from dse.journal import JOURNAL, Journal, StoredTrial, read_trials
 from dse.record import Purchase, StudyRecord
 from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.settings import Seconds, Trials, sampler_problems
 from dse.space import Space, space_from
 from dse.stop import Limits, gap_problem
-from dse.store import (
-    JOURNAL,
-    STUDY,
-    Journal,
-    StoredTrial,
-    check_folder,
-    read_proof,
-    read_trials,
-    study_record,
-    write_proof,
-    write_study,
-)
+from dse.store import STUDY, check_folder, read_proof, study_record, write_proof, write_study
 from dse.study import Study
 from dse.watch import WATCHER, Watcher
 from simcore import catalog
@@ -213,6 +203,9 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
     if not os.path.isfile(folder / STUDY):
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
+    if not os.path.isfile(folder / JOURNAL):
+        fix = "put it back, or drop --resume to start the study anew"
+        raise InputError([Problem((), f"the {JOURNAL} of the study to resume", "none", fix)], str(folder))
     old = read_document(folder / STUDY).data
     free = {"trials": 0, "design_timeout": 0, "stagnation": None, "gap": None}
     changed = differences({**old, **free}, {**document, **free})
@@ -277,7 +270,7 @@ def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[s
     """
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
-        return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
+        return list(read_trials(folder, space.objectives))
     if os.path.exists(folder / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))

@@ -34,7 +34,7 @@ MOST_ENUMERATED = 20_000
 
 
 class TrialLog(Protocol):
-    """Where finished trials go: `dse.store.Journal`."""
+    """Where finished trials go: `dse.journal.Journal`."""
 
     def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """Append a trial."""

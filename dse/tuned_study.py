@@ -17,8 +17,8 @@ from dse.draw import RecordedDraw
 from dse.evaluate import Evaluator, Outcome, read_outcome
 from dse.execute.ray_cluster import check_address, check_installed, connect
 from dse.execute.where import Where
+from dse.journal import Journal, StoredTrial
 from dse.space import Space
-from dse.store import Journal, StoredTrial
 from simcore.problem import InputError, Problem
 
 QUIET = {

@@ -25,7 +25,7 @@ from dse.search.exact import Exact
 from dse.search.guided_exact import GuidedExact
 from dse.search.parts import Parts
 from dse.space import Space
-from dse.store import read_trials
+from dse.journal import read_trials
 from simcore.bound import bound
 from simcore.load import parse_design
 from simcore.problem import InputError
