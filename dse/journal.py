@@ -20,7 +20,7 @@ from dse.evaluate import Outcome
 from dse.files import write_whole
 from dse.objective import Objective
 from dse.record import State, TunedRecord
-from simcore.problem import InputError, Problem
+from simcore.problem import InputError, InputWarning, Problem
 
 JOURNAL = "journal.log"
 _CREATE_STUDY, _CREATE_TRIAL = 0, 4
@@ -157,7 +157,7 @@ class StoredTrial:
 def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[StoredTrial]:
     """The trials of a journal in order of their numbers, each once.
 
-    Warns (`DamagedJournalWarning`) of lines that cannot be read, with file and line, and passes over them. Raises
+    Warns (`InputWarning`) of lines that cannot be read, with file and line, and passes over them. Raises
     `InputError` where the journal is missing, or is not one of this program.
     """
     path = folder / JOURNAL
@@ -175,12 +175,8 @@ def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[Sto
         problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=damaged[0])
         raise InputError([problem], str(path))
     if damaged:
-        warnings.warn(_told(path, damaged), DamagedJournalWarning, stacklevel=2)
+        warnings.warn(_told(path, damaged), InputWarning, stacklevel=2)
     return iter([found[number] for number in sorted(found)])
-
-
-class DamagedJournalWarning(UserWarning):
-    """Lines of a journal cannot be read, and are passed over."""
 
 
 def _told(path: Path, damaged: list[int]) -> str:

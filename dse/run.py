@@ -111,8 +111,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
     try:
         study = _StudyDocument.model_validate(data)
     except ValidationError as error:
-        for entry in error.errors(include_url=False):
-            problems.append(Problem(tuple(entry["loc"]), *worded(entry)))
+        problems += [Problem(tuple(entry["loc"]), *worded(entry)) for entry in error.errors(include_url=False)]
     else:
         problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:

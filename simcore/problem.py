@@ -47,6 +47,10 @@ class InputError(ValueError):
         super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
 
 
+class InputWarning(UserWarning):
+    """Input with a flaw that can be passed over; says where, what, and what becomes of it."""
+
+
 def dotted(path: Sequence[str | int]) -> str:
     """`("cluster", "dimensions", 1, "size")` as `cluster.dimensions[1].size`."""
     text = ""

@@ -10,9 +10,10 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dse.cli.interrupt import STATUS, Interrupt
 
@@ -90,9 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run a command; its exit status, errors told in one message."""
+    """Run a command; its exit status, errors and warnings told in one message each."""
     try:
-        return int(options.run(options))
+        with _warnings_told():
+            return int(options.run(options))
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone: nothing more to say, and no message about it at exit
         return 1
@@ -106,6 +108,25 @@ def _run(options: argparse.Namespace) -> int:
             print(f"dse {options.command}: {error}", file=sys.stderr)
             return 1
         raise
+
+
+@contextlib.contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Show this program's own warnings as a line each, and others as Python does."""
+    from simcore.problem import InputWarning
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]  # its other arguments are passed on as they are
+        warnings.simplefilter("always", InputWarning)
+        yield
 
 
 def entry() -> NoReturn:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simcore.problem import Problem
 
 EXECUTORS = ("local", "ray", "ray-tune")
 """As in `dse.execute`, which would bring the simulator along."""
@@ -66,6 +72,20 @@ def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
         raise InputError([Problem(("--jobs",), f"at most {MOST_JOBS:,} workers", f"{jobs:,}", fix)], "command line")
     if jobs > 2 * cores():
         print(f"warning: {jobs} workers share {cores()} cores and wait for one another", file=sys.stderr)
+
+
+def file_problems(option: str, path: Path | None) -> list[Problem]:
+    """Why a file cannot be written: found before the work whose result it is to hold."""
+    from simcore.problem import Problem
+
+    if path is None:
+        return []
+    if not path.parent.is_dir():
+        fix = f"make the folder first: mkdir -p {path.parent}"
+        return [Problem((option,), "a file in a folder that exists", f"'{path}'", fix)]
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        return [Problem((option,), "a file that can be written", f"'{path}'")]
+    return []
 
 
 def _whole(text: str, least: int, most: int) -> int:

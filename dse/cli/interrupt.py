@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: acknowledged at once, over in seconds, and never lost.
 
-    signal ──▶ acknowledged on stderr ──▶ KeyboardInterrupt in the main thread ──▶ what is evaluated is saved ──▶ farewell
-                       └──▶ a second signal, or `GRACE` seconds: farewell, and the process ends where it stands
+    signal ──▶ acknowledged ──▶ KeyboardInterrupt in the main thread ──▶ what is evaluated is saved ──▶ farewell
+                    └──▶ a second signal, or `GRACE` seconds: farewell, and the process ends where it stands
 
 A thread hears the signals: the main one may be in compiled code, which lets no Python in before it returns, or in a
 library that takes the `KeyboardInterrupt` of a callback for a failure of its own.
@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 GRACE = 2.0
-"""Seconds from a signal to the end; a journal has every trial as soon as it is done, so nothing is lost with the rest."""
+"""Seconds from a signal to the end; a journal has every trial as soon as it is done, so none is lost."""
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 """Exit status by signal: 128 + its number."""
 _FREE = (signal.default_int_handler, signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """Workers as processes of this machine, for studies with a time limit per design: each can be ended on its own.
 
-Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.leash`). A few start
-at a time: those that are about to start when this process is killed are as many as were left behind for a moment.
+Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.leash`). A few
+start at a time: only these can outlive this process for a moment, where it is killed before they are tied.
 """
 
 from __future__ import annotations
