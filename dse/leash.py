@@ -1,7 +1,7 @@
 """Processes that end with the one that started them, however that one ends, and whatever they are doing then.
 
 A worker in the middle of a design does not look at its pipe, so a killed driver would leave it working for seconds. A
-tied process ends at once: the kernel kills it where it can (Linux, `prctl(2)`, PR_SET_PDEATHSIG), and elsewhere a thread
+tied process ends at once: the kernel kills it where it can (Linux, `prctl(2)`, PR_SET_PDEATHSIG), elsewhere a thread
 that waits for the parent's end does. This module imports nothing heavy, so that a process is tied before it imports.
 """
 

@@ -124,7 +124,7 @@ def _warnings_told() -> Iterator[None]:
             usual(message, category, *place, **more)
 
     with warnings.catch_warnings():
-        warnings.showwarning = show  # type: ignore[assignment]  # its other arguments are passed on as they are
+        warnings.showwarning = show
         warnings.simplefilter("always", InputWarning)
         yield
 
