@@ -70,12 +70,9 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
                 problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
             else:
                 problems.append(Problem(path, *worded(entry)))
-        problems += _samplers(data.get("sampler"), data.get("tune_sampler"))
+        problems += _names(data, objectives)
         return StudySettings()
-    problems += _samplers(settings.sampler, settings.tune_sampler)
-    if settings.tune is not None and settings.tune not in METRICS and settings.tune not in objectives:
-        fix = nearest(settings.tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
-        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{settings.tune}'", fix))
+    problems += _names(data, objectives)
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"
@@ -83,15 +80,18 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
     return settings
 
 
-def _samplers(search: Any, tune: Any) -> list[Problem]:
-    """Problems of the samplers that are named, whatever else is wrong with the section."""
-    named = {"sampler": search, "tune_sampler": None if tune == "exact" else tune}
-    return [
-        problem
-        for key, name in named.items()
-        if isinstance(name, str)
-        for problem in sampler_problems(name, ("study", key))
-    ]
+def _names(data: Mapping[str, Any], objectives: Sequence[str]) -> list[Problem]:
+    """Problems of the samplers and the metric that are named, whatever else is wrong with the section."""
+    problems: list[Problem] = []
+    for key in ("sampler", "tune_sampler"):
+        name = data.get(key)
+        if isinstance(name, str) and (key, name) != ("tune_sampler", "exact"):
+            problems += sampler_problems(name, ("study", key))
+    tune = data.get("tune")
+    if isinstance(tune, str) and tune not in METRICS and tune not in objectives:
+        fix = nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{tune}'", fix))
+    return problems
 
 
 def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:

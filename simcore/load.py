@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from simcore.check import check
 from simcore.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
 from simcore.document import Document, read_document
+from simcore.entries import with_unknown_entries
 from simcore.form import worded
 from simcore.include import UNREAD, with_files
 from simcore.memory_spec import ClusterMemory, ExpandedMemory
@@ -61,7 +62,8 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     else:
         problems += check(design)
     if problems or design is None:
-        raise InputError([_placed(p, document) for p in problems], document.source if document else "")
+        told = with_unknown_entries(problems, data)
+        raise InputError([_placed(p, document) for p in told], document.source if document else "")
     return design
 
 

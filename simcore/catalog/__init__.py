@@ -15,6 +15,17 @@ from simcore.problem import nearest
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves")
 
+_ONE = {
+    "models": "a model",
+    "networks": "a network",
+    "recommenders": "a recommender",
+    "npus": "an NPU",
+    "fabrics": "a fabric",
+    "prices": "a price list",
+    "curves": "a curve",
+}
+"""What an entry is called."""
+
 
 @cache
 def section(name: str) -> dict[str, dict[str, Any]]:
@@ -36,8 +47,7 @@ def entry(section_name: str, name: str) -> dict[str, Any]:
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    singular = section_name.removesuffix("s")
     raise ValueError(
-        f"expected a {singular} of the catalogue or one spelled out, got '{name}'; "
+        f"expected {_ONE[section_name]} of the catalogue or one spelled out, got '{name}'; "
         + (nearest(name, entries) or f"known: {', '.join(entries)}")
     )
