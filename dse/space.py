@@ -216,7 +216,8 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
     try:
         expression = Expression(name).validate()
     except ValueError as error:
-        yield replace(unknown, found=str(error).partition(", got ")[2] or f"'{name}'", fix=fix)
+        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
+        yield Problem(path, expected, found or f"'{name}'")
         return
     if expression.is_condition:
         yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
