@@ -1,8 +1,8 @@
 """Expressions of a document: `parallelism.tensor * 2`, `memory.peak <= memory.capacity`, `fits`.
 
-+ - * / // % on numbers and quantities (`2 MW`: `dse.quantities`), comparisons, `and`, `min(…)`, `max(…)`, dotted paths with
-`[index]`. Parsed with Python's own grammar into a tree of allowed nodes only: no calls but min and max, no attributes of
-objects, nothing is executed.
++ - * / // % on numbers and quantities (`2 MW`: `dse.quantities`), comparisons, `and`, `min(…)`, `max(…)`, dotted paths
+with `[index]`. Parsed with Python's own grammar into a tree of allowed nodes only: no calls but min and max, no
+attributes of objects, nothing is executed.
 """
 
 from __future__ import annotations

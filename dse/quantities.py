@@ -1,8 +1,8 @@
 """Quantities with units in expressions: `cost.total <= 30 M$`, `memory.peak <= 70 GiB`, `300e9 / throughput <= 30 d`.
 
-A number with a unit is read as one SI number, and its unit is held against that of what it is added to or compared with.
-In an expression with units a number without one fits beside anything, and is a pure number in a product: in `npus * 20 k$`
-the price needs its unit. Expressions without any unit are SI numbers throughout, and are not looked at.
+A number with a unit is read as one SI number, and its unit is held against that of what it is added to or compared
+with. In an expression with units a number without one fits beside anything, and is a pure number in a product: in `npus
+* 20 k$` the price needs its unit. Expressions without any unit are SI numbers throughout, and are not looked at.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Quantity(float):
     kind: Kind
 
     def __new__(cls, text: str, unit: str) -> Quantity:
-        """The quantity of `text`, whose unit is `unit`. Raises `ValueError` where it is no number that a float holds."""
+        """The quantity of `text`, whose unit is `unit`. Raises `ValueError` where a float cannot hold it."""
         made = super().__new__(cls, parse(text, _UNITS[unit].name))
         made.text, made.unit, made.kind = text, unit, _UNITS[unit]
         return made
@@ -86,7 +86,7 @@ def parsed(text: str) -> ast.expr:
         if match[1] is not None:
             raise ValueError(f"expected a number, or one with a known unit, got '{match[0]}'{_meant(match[2])}")
     tree = ast.parse(standing, mode="eval").body
-    return tree if not found else _Put(found).visit(tree)  # type: ignore[no-any-return]  # an expression stays one
+    return tree if not found else _Put(found).visit(tree)
 
 
 def _meant(unit: str) -> str:
@@ -101,7 +101,7 @@ class _Put(ast.NodeTransformer):
     def __init__(self, found: list[Quantity]) -> None:
         self._found = found
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802  # the name that `ast` looks for
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # the name that `ast` looks for
         """A stand-in is a constant; other names stay."""
         number = node.id.removeprefix(_STAND_IN)
         if number == node.id or not number.isdecimal() or int(number) >= len(self._found):
@@ -110,7 +110,7 @@ class _Put(ast.NodeTransformer):
 
 
 def unit_conflicts(tree: ast.expr, name_of: NameOf) -> Iterator[str]:
-    """Where units do not go together, as *expected …, got …*; `name_of` gives the dotted name that a node is, or None."""
+    """Where units do not go together, as *expected …, got …*; `name_of` gives the dotted name that a node is."""
     if not any(isinstance(node, ast.Constant) and isinstance(node.value, Quantity) for node in ast.walk(tree)):
         return
     for node in ast.walk(tree):
@@ -131,7 +131,11 @@ def _conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimensio
     written = one if isinstance(one, ast.Constant) else other
     wanted = second if written is one else first
     example = next((kind.example for kind in KINDS.values() if unit_dimension(_SI[kind.name]) == wanted), "")
-    fix = f"; e.g. {example} in place of '{ast.unparse(written)}'" if isinstance(written, ast.Constant) and example else ""
+    fix = (
+        f"; e.g. {example} in place of '{ast.unparse(written)}'"
+        if isinstance(written, ast.Constant) and example
+        else ""
+    )
     what = f"'{ast.unparse(one)}' and '{ast.unparse(other)}' in units of one kind"
     return f"expected {what}, got {_shown(first)} and {_shown(second)}{fix}"
 

@@ -1,8 +1,8 @@
 """YAML as the documents mean it: duplicate keys refused, `1e-6` a number, and the line of every key remembered.
 
 PyYAML reads `1e-6` as a string, `010` as 8, `on` as true, and lets a later key overwrite an earlier one. This loader
-keeps only the JSON-like readings of YAML 1.2 and merge keys (`<<: *anchor`), and notes for each path of the document the
-line it stands on, so that every later problem can name it.
+keeps only the JSON-like readings of YAML 1.2 and merge keys (`<<: *anchor`), and notes for each path of the document
+the line it stands on, so that every later problem can name it.
 """
 
 from __future__ import annotations

@@ -118,9 +118,12 @@ def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, A
     """What the command line asks for, else the study that is repeated, else the space."""
     from dse.run import Settings
     from dse.settings import MOST_TRIALS, PROVERS
+    from simcore.problem import together
 
     base = space.settings.model_dump() if earlier is None else earlier
-    sampler = _sampler(options.sampler, base["sampler"])
+    sampler, engine = together(
+        lambda: _sampler(options.sampler, base["sampler"]), lambda: _engine(options.engine, earlier)
+    )
     # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
     unlimited = sampler in PROVERS and earlier is None
     return Settings(
@@ -129,7 +132,7 @@ def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, A
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout or space.settings.timeout,
         jobs=options.jobs,
-        engine=_engine(options.engine, earlier),
+        engine=engine,
         executor=options.executor or base.get("executor", "local"),
         address=options.address,
         design_timeout=options.design_timeout or base.get("design_timeout"),

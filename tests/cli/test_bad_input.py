@@ -186,3 +186,14 @@ def test_a_binary_table_is_one_message(
     assert "a table of comma-separated values in UTF-8, got a binary file (byte 0x" in err
     assert err.isprintable() or err.replace("\n", "").isprintable()
     assert not (tmp_path / "device.yaml").exists()
+
+
+def test_an_unknown_sampler_and_an_unknown_engine_are_told_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        run("optimize", write_space(tmp_path), "--sampler", "nsga", "--engine", "fst", "--out", tmp_path / "run") == 2
+    )
+    err = read(capsys)
+    assert "--sampler: expected one of auto" in err
+    assert "did you mean 'fast'?" in err

@@ -72,7 +72,7 @@ CHANGES = [
     ("constraints: [fits]", "constraints: fits", "constraints", ["a list of conditions"]),
     ("constraints: [fits]", "constraints: [3]", "constraints[0]", ["a condition in text"]),
     ("constraints: [fits]", "constraints: [fits, fitz]", "constraints[1]", ["'fitz'", "did you mean 'fits'?"]),
-    ("constraints: [fits]", "constraints: ['power <= 80 kWt']", "constraints[0]", ["a known unit", "did you mean 'kW'?"]),
+    ("constraints: [fits]", "constraints: ['power <= 80 kWt']", "constraints[0]", ["known unit", "mean 'kW'?"]),
     ("constraints: [fits]", "constraints: ['power <= 80 GiB']", "constraints[0]", ["units of one kind", "W and B"]),
     ("[iteration_time, cost.total]", "[power + 2 s]", "objectives.minimize[0]", ["units of one kind", "W and s"]),
     ("constraints: [fits]", "constraints: ['power.real() <= 1']", "constraints[0]", ["min max"]),

@@ -42,7 +42,7 @@ def space(tmp_path: Path) -> Path:
     """A space, and beside it an engine that takes its time."""
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump(tiny(**WIDE), sort_keys=False))
-    (tmp_path / "gated_engine.py").write_text(ENGINE.replace("GATE\"", f"{tmp_path}/gate\""))
+    (tmp_path / "gated_engine.py").write_text(ENGINE.replace('GATE"', f'{tmp_path}/gate"'))
     return path
 
 

@@ -184,6 +184,20 @@ def test_outcomes_of_a_search_that_was_broken_off_never_reach_the_next() -> None
     assert [outcome.key for outcome in running.map(again)] == [str(n) for n in range(1000, 1100)]
 
 
+def test_what_is_evaluated_and_waits_for_a_slower_design_can_be_had() -> None:
+    workers = MockWorkers(Random(3))
+    until_nothing_happens(workers)
+    running = pool(workers)
+    outcomes = running.map(documents(40, hang={7}))
+    given_ = [next(outcomes).key for _ in range(7)]
+    with pytest.raises(TimeoutError):
+        next(outcomes)
+    held = {outcome.key for outcome in running.held()}
+    assert held
+    assert held.isdisjoint({*given_, "7"})
+    assert held <= {str(n) for n in workers.evaluated}
+
+
 def test_one_fast_design_does_not_bring_a_call_of_minutes() -> None:
     size = CallSize()
     assert size.designs(None, 1) == 1
