@@ -8,11 +8,12 @@ from typing import Any
 
 from dse.certificate import check_reachable
 from dse.execute import make_executor
+from dse.journal import Journal
 from dse.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
 from dse.search import make_sampler, resolve
 from dse.settings import PROVERS
 from dse.space import Space
-from dse.store import Journal, check_folder, write_study
+from dse.store import check_folder, write_study
 from dse.watch import WATCHER, Watcher
 from simcore.problem import InputError, Problem
 

@@ -1,7 +1,8 @@
 """Expressions of a document: `parallelism.tensor * 2`, `memory.peak <= memory.capacity`, `fits`.
 
-+ - * / // % on numbers, comparisons, `and`, `min(…)`, `max(…)`, dotted paths with `[index]`. Parsed with Python's own
-grammar into a tree of allowed nodes only: no calls but min and max, no attributes of objects, nothing is executed.
++ - * / // % on numbers and quantities (`2 MW`: `dse.quantities`), comparisons, `and`, `min(…)`, `max(…)`, dotted paths
+with `[index]`. Parsed with Python's own grammar into a tree of allowed nodes only: no calls but min and max, no
+attributes of objects, nothing is executed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dse.quantities import parsed, unit_conflicts
 from simcore.problem import Path, dotted, nearest
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -49,13 +51,16 @@ class Expression:
         if len(self.text) > MAX_LENGTH:
             raise ValueError(f"expected an expression of at most {MAX_LENGTH} characters, got {len(self.text)}")
         try:
-            tree = ast.parse(self.text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError):
+            tree = parsed(self.text)
+            conflicts = list(unit_conflicts(tree, _name_of))
+        except (SyntaxError, RecursionError):
             raise ValueError(
                 f"expected an expression such as 'memory.peak <= memory.capacity', got '{self.text}'"
             ) from None
         for node in ast.walk(tree):
             _allowed(node, self.text)
+        if conflicts:
+            raise ValueError(conflicts[0])
         return tree
 
     def validate(self) -> Expression:
@@ -161,6 +166,11 @@ def path_of(node: ast.AST) -> Path | None:
             return None if outer is None else (*outer, index)
         case _:
             return None
+
+
+def _name_of(node: ast.AST) -> str | None:
+    path = path_of(node)
+    return None if path is None else dotted(path)
 
 
 def _collect(node: ast.AST, found: dict[Path, None]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from simcore.problem import InputError, Problem
 from simcore.spec import Npu
 
 MOST_BYTES = 64 << 20
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 NEARLY = 0.75
 """How alike an unknown column's name is to a known one (of 1) to be taken for a slip of the pen."""
 
@@ -107,15 +110,27 @@ def _read(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, 
     try:
         if file.stat().st_size > MOST_BYTES:
             raise InputError([Problem((), f"a table of at most {MOST_BYTES >> 20} MiB", "a larger one")], str(path))
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
+        reader = csv.DictReader(io.StringIO(_text(file.read_bytes()), newline=""), strict=True)
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
     except OSError as error:
         problem = Problem((), "a readable table", error.strerror or str(error), "check the path")
         raise InputError([problem], str(path)) from None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError([Problem((), "a table of comma-separated values in UTF-8", str(error))], str(path)) from None
+    except (csv.Error, ValueError) as error:
+        problem = Problem((), "a table of comma-separated values in UTF-8", str(error), "export it as CSV")
+        raise InputError([problem], str(path)) from None
+
+
+def _text(data: bytes) -> str:
+    """The text of a file; raises `ValueError` for one that is none."""
+    binary = _NO_TEXT.search(data)
+    try:
+        if binary is None:
+            return data.decode("utf-8-sig")
+        at = binary.start()
+    except UnicodeDecodeError as error:
+        at = error.start
+    raise ValueError(f"a binary file (byte 0x{data[at]:02x} at position {at})")
 
 
 def _header(columns: list[str], given: bool) -> Iterator[Problem]:

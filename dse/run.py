@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
@@ -22,27 +22,18 @@ from dse.certificate import check_reachable, proven_bounds
 from dse.covered import best_of_all
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
+from dse.journal import JOURNAL, Journal, StoredTrial, read_trials
 from dse.record import Purchase, StudyRecord
 from dse.search import PROVABLE, Prover, make_sampler, resolve
-from dse.settings import sampler_problems
+from dse.settings import Seconds, Trials, sampler_problems
 from dse.space import Space, space_from
 from dse.stop import Limits, gap_problem
-from dse.store import (
-    JOURNAL,
-    STUDY,
-    Journal,
-    StoredTrial,
-    check_folder,
-    read_proof,
-    read_trials,
-    study_record,
-    write_proof,
-    write_study,
-)
+from dse.store import STUDY, check_folder, read_proof, study_record, write_proof, write_study
 from dse.study import Study
 from dse.watch import WATCHER, Watcher
 from simcore import catalog
 from simcore.document import Document, dump_document, parse_document, read_document
+from simcore.form import worded
 from simcore.problem import InputError, Problem, dotted
 from simcore.spec import preset
 
@@ -102,13 +93,13 @@ class _StudyDocument(BaseModel):
 
     name: Annotated[str, Field(min_length=1)]
     sampler: str
-    trials: PositiveInt
+    trials: Trials
     seed: Annotated[int, Field(ge=0, lt=2**32)]
-    batch: PositiveInt
+    batch: Trials
     engine: str
-    design_timeout: PositiveFloat | None = None
+    design_timeout: Seconds | None = None
     reference_point: dict[str, float] | None = None
-    stagnation: PositiveInt | None = None
+    stagnation: Trials | None = None
     gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str]
     space: dict[str, Any]
@@ -120,9 +111,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
     try:
         study = _StudyDocument.model_validate(data)
     except ValidationError as error:
-        for entry in error.errors(include_url=False):
-            expected = entry["msg"].removeprefix("Input should be ")
-            problems.append(Problem(tuple(entry["loc"]), expected, repr(entry["input"])[:80]))
+        problems += [Problem(tuple(entry["loc"]), *worded(entry)) for entry in error.errors(include_url=False)]
     else:
         problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:
@@ -213,6 +202,9 @@ def check_resume(folder: Path, document: Mapping[str, Any]) -> None:
     if not os.path.isfile(folder / STUDY):
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
+    if not os.path.isfile(folder / JOURNAL):
+        fix = "put it back, or drop --resume to start the study anew"
+        raise InputError([Problem((), f"the {JOURNAL} of the study to resume", "none", fix)], str(folder))
     old = read_document(folder / STUDY).data
     free = {"trials": 0, "design_timeout": 0, "stagnation": None, "gap": None}
     changed = differences({**old, **free}, {**document, **free})
@@ -277,7 +269,7 @@ def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[s
     """
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
-        return list(read_trials(folder, space.objectives)) if (folder / JOURNAL).is_file() else []
+        return list(read_trials(folder, space.objectives))
     if os.path.exists(folder / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))

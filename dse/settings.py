@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from simcore.form import worded
 from simcore.problem import Problem, nearest
 from simcore.result import METRICS
 
@@ -15,15 +16,21 @@ PROVERS = ("exact", "guided-exact")
 SAMPLERS = ("auto", *PROVERS, "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
 
 
+MOST_TRIALS = 10**9
+"""Largest number of trials; a search that is given as many goes on until it ends by itself."""
+Trials = Annotated[int, Field(strict=True, gt=0, le=MOST_TRIALS)]
+Seconds = Annotated[float, Field(strict=True, gt=0, le=1e9)]
+
+
 class StudySettings(BaseModel):
     """Sampler, trials, seed, batch; each can be given on the command line too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sampler: str = "auto"
-    trials: PositiveInt = 400
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    batch: PositiveInt = 32
+    trials: Trials = 400
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    batch: Trials = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
     decide: tuple[Literal["cluster", "cost", "parallelism", "system"], ...] | None = None
     """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
@@ -33,15 +40,15 @@ class StudySettings(BaseModel):
     """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
     tune_sampler: str = "auto"
     """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
-    tune_trials: PositiveInt = 200
+    tune_trials: Trials = 200
     """Designs of each workload on each cluster, for samplers that are not exact."""
-    design_timeout: PositiveFloat | None = None
+    design_timeout: Seconds | None = None
     """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
-    reference_point: dict[str, float] | None = None
+    reference_point: dict[str, Annotated[float, Field(allow_inf_nan=False)]] | None = None
     """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
-    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    timeout: Seconds | None = None
     """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
-    stagnation: PositiveInt | None = None
+    stagnation: Trials | None = None
     """Stop when the hypervolume has not grown over so many trials (see `dse.stop`)."""
     gap: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """Stop when each objective's best is within this share of its proven bound."""
@@ -62,13 +69,10 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
                 fix = nearest(str(path[-1]), known) or f"known keys: {', '.join(known)}"
                 problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
             else:
-                problems.append(Problem(path, entry["msg"].removeprefix("Input should be "), repr(entry["input"])))
-        problems += _samplers(data.get("sampler"), data.get("tune_sampler"))
+                problems.append(Problem(path, *worded(entry)))
+        problems += _names(data, objectives)
         return StudySettings()
-    problems += _samplers(settings.sampler, settings.tune_sampler)
-    if settings.tune is not None and settings.tune not in METRICS and settings.tune not in objectives:
-        fix = nearest(settings.tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
-        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{settings.tune}'", fix))
+    problems += _names(data, objectives)
     reference = settings.reference_point
     if reference is not None and set(reference) != set(objectives):
         what = f"a value for each objective ({', '.join(objectives)})"
@@ -76,15 +80,18 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
     return settings
 
 
-def _samplers(search: Any, tune: Any) -> list[Problem]:
-    """Problems of the samplers that are named, whatever else is wrong with the section."""
-    named = {"sampler": search, "tune_sampler": None if tune == "exact" else tune}
-    return [
-        problem
-        for key, name in named.items()
-        if isinstance(name, str)
-        for problem in sampler_problems(name, ("study", key))
-    ]
+def _names(data: Mapping[str, Any], objectives: Sequence[str]) -> list[Problem]:
+    """Problems of the samplers and the metric that are named, whatever else is wrong with the section."""
+    problems: list[Problem] = []
+    for key in ("sampler", "tune_sampler"):
+        name = data.get(key)
+        if isinstance(name, str) and (key, name) != ("tune_sampler", "exact"):
+            problems += sampler_problems(name, ("study", key))
+    tune = data.get("tune")
+    if isinstance(tune, str) and tune not in METRICS and tune not in objectives:
+        fix = nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{tune}'", fix))
+    return problems
 
 
 def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:

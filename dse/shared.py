@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from dse.claims import Claim, SharedStudy
 from dse.evaluate import Outcome
 from dse.execute import Executor
+from dse.journal import Journal
 from dse.objective import losses
 from dse.search import Proposal, Sampler
 from dse.search.exhaustive import Exhaustive
 from dse.search.optuna_sampler import OptunaSampler
 from dse.space import Space
-from dse.store import Journal
 
 MOST_REPEATS = 100
 WAIT_SECONDS = 0.5

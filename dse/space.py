@@ -23,11 +23,13 @@ from dse.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.expression import Expression
 from dse.fill import Filled, FillError, fill_template, solves, template_count
 from dse.hole import Choice, Split
+from dse.misspelt import with_misspelt_holes
 from dse.naming import unknown_names
 from dse.objective import Objective
 from dse.settings import StudySettings, parse_settings
 from dse.template import parse_template
 from simcore.document import Document, read_document
+from simcore.entries import with_unknown_entries
 from simcore.include import with_files
 from simcore.problem import InputError, Path, Problem, nearest
 from simcore.result import METRICS
@@ -142,11 +144,17 @@ def space_from(document: Document, name: str) -> Space:
         if not jobs:
             problems += _design_problems(template, readable, objectives)
     if problems:
+        problems = with_unknown_entries(with_misspelt_holes(problems, _designs(data)), data)
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
     constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
     return Space(name, template, objectives, constraints, settings, data, jobs)
+
+
+def _designs(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a space's document describes designs."""
+    return {key: value for key, value in data.items() if key not in SPACE_KEYS}
 
 
 def _set_goals(
@@ -220,7 +228,8 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
     try:
         expression = Expression(name).validate()
     except ValueError as error:
-        yield replace(unknown, found=str(error).partition(", got ")[2] or f"'{name}'", fix=fix)
+        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
+        yield Problem(path, expected, found or f"'{name}'")
         return
     if expression.is_condition:
         yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")

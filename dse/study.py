@@ -34,7 +34,7 @@ MOST_ENUMERATED = 20_000
 
 
 class TrialLog(Protocol):
-    """Where finished trials go: `dse.store.Journal`."""
+    """Where finished trials go: `dse.journal.Journal`."""
 
     def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """Append a trial."""
@@ -47,6 +47,7 @@ class TrialLog(Protocol):
 class _Trial:
     """A proposal, and what became of it."""
 
+    key: str
     proposal: Proposal
     outcome: Outcome | None
 
@@ -75,16 +76,27 @@ class Study:
         """Search until a limit is reached; the reason it ended: `exhausted`, or that of `dse.stop`."""
         self._rules = StopRules(limits, self.space.objectives)
         self._ended = "trials"
-        for outcome in self.executor.map(self._documents(limits)):
-            self._count()  # what is known does not come
-            self._uncounted[0].outcome = outcome
-            self.journal.append(self.trials, self._uncounted[0].proposal.filled.params, outcome)
-            self._count()
+        try:
+            for outcome in self.executor.map(self._documents(limits)):
+                self._count()  # what is known does not come
+                self._uncounted[0].outcome = outcome
+                self.journal.append(self.trials, self._uncounted[0].proposal.filled.params, outcome)
+                self._count()
+        except KeyboardInterrupt:
+            self._save_held()
+            raise
         self._count()
         while self._untold:
             self._tell()
         self.journal.synchronise()
         return self._ended
+
+    def _save_held(self) -> None:
+        """Journal what is evaluated and waits for trials before it, under its number."""
+        held = {outcome.key: outcome for outcome in self.executor.held()}
+        for number, trial in enumerate(self._uncounted, self.trials):
+            if trial.outcome is None and trial.key in held:
+                self.journal.append(number, trial.proposal.filled.params, held[trial.key])
 
     def _documents(self, limits: Limits) -> Iterator[Mapping[str, Any] | None]:
         """What is to be evaluated, batch after batch; None where the next one has to wait for outcomes.
@@ -104,7 +116,7 @@ class Study:
                 self._ended = "exhausted"
                 return
             asked += len(batch)
-            trials = [_Trial(proposal, self.known.get(key)) for key, proposal in batch]
+            trials = [_Trial(key, proposal, self.known.get(key)) for key, proposal in batch]
             self._uncounted += trials
             if self._behind(limits) is not None:
                 self._untold.append(trials)

@@ -13,11 +13,10 @@ from dse.expression import Expression
 from dse.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
 from dse.npus import NPUS, ProductOfNpus
 from dse.split_limits import Limit, Limits
+from simcore.form import MOST, shown
 from simcore.problem import Path, Problem, nearest
 from simcore.quantity import KINDS, parse, write
-
-MOST_NPUS = 10**9
-"""Largest product of degrees."""
+from simcore.spec import MOST_NPUS
 
 
 def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
@@ -101,8 +100,8 @@ def _kind(text: str) -> str:
 
 
 def _integer(value: Any, what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"expected {what}, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
+        raise ValueError(f"expected {what}, a whole number from 1 to {MOST:,}, got {shown(value)}")
     return value
 
 

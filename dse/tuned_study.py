@@ -17,8 +17,8 @@ from dse.draw import RecordedDraw
 from dse.evaluate import Evaluator, Outcome, read_outcome
 from dse.execute.ray_cluster import check_address, check_installed, connect
 from dse.execute.where import Where
+from dse.journal import Journal, StoredTrial
 from dse.space import Space
-from dse.store import Journal, StoredTrial
 from simcore.problem import InputError, Problem
 
 QUIET = {
@@ -35,7 +35,7 @@ def check_tune(sampler: str, where: Where) -> str:
     from dse.tune import check_sampler
 
     name = check_sampler(sampler)
-    check_address(where.address or os.environ.get("RAY_ADDRESS") or "local")
+    check_address(where.cluster)
     if where.design_timeout is not None:
         fix = "use --executor ray or local: Ray Tune cannot end a trial that hangs"
         raise InputError([Problem(("--design-timeout",), "no time limit with ray-tune", "one", fix)], "command line")
@@ -71,7 +71,7 @@ class TunedStudy:
             recorder.count(stored.outcome)
         if recorder.done >= trials:
             return "trials"
-        address = check_address(self.where.address or os.environ.get("RAY_ADDRESS") or "local")
+        address = check_address(self.where.cluster)
         module = self.engine.partition(":")[0] if ":" in self.engine else ""
         connected = ray.is_initialized()
         if not connected:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
+from dse.leash import shielded, tie
 from dse.record import StudyRecord, TrialRecord
 from simcore.load import design_from
 from simcore.simulate import simulate
@@ -55,8 +56,13 @@ def verify(record: StudyRecord, seconds: float, jobs: int, links: bool) -> Itera
     if jobs == 1:
         yield from map(_verify, tasks)
         return
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        yield from pool.map(_verify, tasks)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=tie)
+    try:
+        with shielded():
+            found = pool.map(_verify, tasks)
+        yield from found
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def ranks(values: Sequence[float]) -> list[int]:

@@ -15,9 +15,11 @@ from simcore.check_transformer import divides, transformer_problems
 from simcore.cost.price import price_problems
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.state import MAX_CHUNKS
+from simcore.form import shown
 from simcore.memory.expanded import memory_problems
 from simcore.problem import Path, Problem
 from simcore.schedule.base import WEIGHTS
+from simcore.spec import MOST_NPUS
 from simcore.system.placement import place
 from simcore.workload import KINDS
 
@@ -40,6 +42,8 @@ def check(design: Design) -> list[Problem]:
 
 
 def _network(design: Design) -> Iterator[Problem]:
+    if design.cluster.npus > MOST_NPUS:
+        yield Problem(("cluster", "dimensions"), f"at most {MOST_NPUS:,} NPUs", f"{design.cluster.npus:,}")
     if isinstance(design.workload, CollectiveWorkload) and design.cluster.npus < 2:
         yield Problem(("cluster", "dimensions"), "at least 2 NPUs for a collective", str(design.cluster.npus))
     for index, dimension in enumerate(design.cluster.dimensions):
@@ -80,6 +84,9 @@ def _system(design: Design) -> Iterator[Problem]:
                 yield Problem(path, "the algorithm in one place", "another in system.collective", "drop one of the two")
     if design.system.chunks >= MAX_CHUNKS:
         yield Problem(("system", "chunks"), f"fewer than {MAX_CHUNKS} chunks", str(design.system.chunks))
+    active = design.system.active_chunks
+    if active != "overlap" and active >= MAX_CHUNKS:
+        yield Problem(("system", "active_chunks"), f"fewer than {MAX_CHUNKS} chunks", shown(active))
     placement = design.cluster.placement
     if sorted(placement) != ["context", "data", "pipeline", "tensor"]:
         yield Problem(("cluster", "placement"), "each of tensor, context, data, pipeline once", ", ".join(placement))

@@ -6,9 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from simcore.form import MOST
 from simcore.quantity import Frequency, Time
 
-_Count = Annotated[int, Field(strict=True, gt=0)]
+_Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
 
 
 class _Frozen(BaseModel):

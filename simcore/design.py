@@ -15,14 +15,16 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, Self, overload
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from simcore import catalog
 from simcore.algorithm_spec import Algorithm, CollectiveKind, CustomKind
 from simcore.efficiency import Efficiency
+from simcore.form import shown
 from simcore.memory_spec import ClusterMemory
 from simcore.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.spec import (
+    MOST_NPUS,
     Count,
     Factor,
     Flag,
@@ -276,8 +278,9 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
     """
-    if not isinstance(npus, int) or isinstance(npus, bool) or npus < 1:
-        raise ValueError(f"expected 'npus', the number of NPUs of the fabric, got {npus!r}; add 'npus: 512'")
+    if not isinstance(npus, int) or isinstance(npus, bool) or not 1 <= npus <= MOST_NPUS:
+        what = f"'npus', the number of NPUs of the fabric, from 1 to {MOST_NPUS:,}"
+        raise ValueError(f"expected {what}, got {shown(npus)}; e.g. 'npus: 512'")
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
         raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
@@ -312,6 +315,12 @@ def even_factors(number: int, count: int) -> tuple[int, ...]:
     return min(splits, key=lambda factors: factors[::-1])
 
 
+def _active_chunks(value: Any) -> Any:
+    if value != "overlap" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError(f"expected 'overlap', or a whole number of at least 1, got {shown(value)}")
+    return value
+
+
 class System(Frozen):
     """In which order chunks of collectives use the network."""
 
@@ -320,7 +329,7 @@ class System(Frozen):
     chunks: Count = 64
     intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "priority"
     inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
-    active_chunks: Literal["overlap"] | Count = "overlap"
+    active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
     algorithms: dict[str, dict[CollectiveKind, CustomKind]] = Field(default_factory=dict)

@@ -1,8 +1,8 @@
 """YAML as the documents mean it: duplicate keys refused, `1e-6` a number, and the line of every key remembered.
 
 PyYAML reads `1e-6` as a string, `010` as 8, `on` as true, and lets a later key overwrite an earlier one. This loader
-keeps only the JSON-like readings of YAML 1.2, and notes for each path of the document the line it stands on, so that
-every later problem can name it.
+keeps only the JSON-like readings of YAML 1.2 and merge keys (`<<: *anchor`), and notes for each path of the document
+the line it stands on, so that every later problem can name it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Document:
 
 MOST_NODES, DEEPEST, MOST_BYTES = 100_000, 100, 8 << 20
 """Limits of a document: a short text of nested aliases can stand for more values than there is memory."""
+MOST_DIGITS = 300
+"""Of a whole number: a longer one is no float."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -52,10 +54,21 @@ for _tag, _pattern, _first in (
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
+_MERGE = "tag:yaml.org,2002:merge"
+_Loader.add_implicit_resolver(_MERGE, re.compile("^<<$"), ["<"])
 _Loader.add_constructor(
     "tag:yaml.org,2002:float", lambda loader, node: float(re.sub(r"_|\.(?=[inIN])", "", node.value))
 )
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value.replace("_", "")))
+
+
+def _int(loader: Any, node: Any) -> int:
+    digits = node.value.replace("_", "")
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits on line {node.start_mark.line + 1}")
+    return int(digits)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _int)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -104,6 +117,7 @@ def parse_document(text: str, source: str = "document") -> Document:
         lines: dict[Path, int] = {(): 1}
         duplicates: list[Problem] = []
         if node is not None:
+            _Merger().merge(node)
             _walk(node, (), lines, duplicates, set())
         data = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
@@ -135,6 +149,55 @@ def _refuse_depth(text: str) -> None:
             depth -= 1
         if depth > DEEPEST:
             raise ValueError(f"more than {DEEPEST} levels")
+
+
+class _Merger:
+    """Puts the keys of merged mappings (`<<`) in place, each once; those that a mapping gives itself count most.
+
+    A node is done once, however often it is merged in turn, and what is copied is counted: a text of nested merges ends
+    in an error, not in the memory's end.
+    """
+
+    def __init__(self) -> None:
+        self._done: set[int] = set()
+        self._copied = 0
+
+    def merge(self, node: Any, above: frozenset[int] = frozenset()) -> None:
+        """Merge in a node and below; raises `ValueError` where something is merged that is no mapping, or too much."""
+        if id(node) in above:
+            raise ValueError("an alias that contains itself")
+        if id(node) in self._done or isinstance(node, yaml.ScalarNode):
+            return
+        for part in node.value:
+            for inner in part if isinstance(part, tuple) else (part,):
+                self.merge(inner, above | {id(node)})
+        self._done.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            merges = [value for key, value in node.value if key.tag == _MERGE]
+            if merges:
+                self._put(node, _sources(merges))
+
+    def _put(self, node: Any, sources: list[Any]) -> None:
+        self._copied += sum(len(source.value) for source in sources)
+        if self._copied > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES:,} values, merged ones counted each time")
+        own = [(key, value) for key, value in node.value if key.tag != _MERGE]
+        names = {str(key.value) for key, _ in own}
+        merged = {str(key.value): (key, value) for source in reversed(sources) for key, value in source.value}
+        node.value = own + [pair for name, pair in merged.items() if name not in names]
+
+
+def _sources(merges: list[Any]) -> list[Any]:
+    """The mappings that a mapping merges, the first of which counts most."""
+    if len(merges) > 1:
+        line = merges[1].start_mark.line + 1
+        raise ValueError(f"a second '<<' on line {line}; merge several with '<<: [*one, *other]'")
+    listed = merges[0].value if isinstance(merges[0], yaml.SequenceNode) else merges
+    for source in listed:
+        if not isinstance(source, yaml.MappingNode):
+            line = source.start_mark.line + 1
+            raise ValueError(f"a merge ('<<') of what is no mapping, defined on line {line}")
+    return list(listed)
 
 
 def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Problem], above: set[int]) -> None:

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from simcore.compute_spec import Measured
 from simcore.document import Document, parse_document, read_document
+from simcore.form import worded
 from simcore.problem import InputError, Path, Problem, dotted, nearest
 from simcore.spec import npu_from
 from simcore.workload_spec.table import Layer
@@ -89,20 +90,8 @@ def npu_problems(described: Any) -> list[Problem]:
     try:
         npu_from(described)
     except ValidationError as error:
-        return [Problem(tuple(wrong["loc"]), *_said(wrong)) for wrong in error.errors(include_url=False)]
+        return [Problem(tuple(wrong["loc"]), *worded(wrong)) for wrong in error.errors(include_url=False)]
     return []
-
-
-def _said(wrong: Any) -> tuple[str, str, str]:
-    """What pydantic expected, what it found, and the fix."""
-    if wrong["type"] == "extra_forbidden":
-        return "a known key", f"'{wrong['loc'][-1]}'", ""
-    if wrong["type"] == "missing":
-        return "this required key", "nothing", ""
-    message = str(wrong.get("ctx", {}).get("error", wrong["msg"])).removeprefix("Input should be ")
-    expected, _, rest = message.removeprefix("expected ").partition(", got ")
-    got, _, fix = rest.partition("; ")
-    return expected, got or repr(wrong["input"])[:60], fix
 
 
 def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
@@ -209,5 +198,5 @@ def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]
         return Problem(path, f"a known column in {where}", f"'{columns[-1]}'", fix)
     if wrong["type"] == "missing":
         return Problem(path, f"a value in {where}", "nothing")
-    expected, got, fix = _said(wrong)
+    expected, got, fix = worded(wrong)
     return Problem(path, f"{expected} in {where}", got, fix)

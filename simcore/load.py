@@ -17,6 +17,8 @@ from pydantic import BaseModel, ValidationError
 from simcore.check import check
 from simcore.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
 from simcore.document import Document, read_document
+from simcore.entries import with_unknown_entries
+from simcore.form import worded
 from simcore.include import UNREAD, with_files
 from simcore.memory_spec import ClusterMemory, ExpandedMemory
 from simcore.problem import InputError, Path, Problem, nearest
@@ -60,7 +62,8 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     else:
         problems += check(design)
     if problems or design is None:
-        raise InputError([_placed(p, document) for p in problems], document.source if document else "")
+        told = with_unknown_entries(problems, data)
+        raise InputError([_placed(p, document) for p in told], document.source if document else "")
     return design
 
 
@@ -118,25 +121,17 @@ def _problem(entry: Any) -> Problem:
     if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
         location = (*location[:2], *location[3:])
     path = tuple(part for part in location if part != "[key]")
-    kind, found = entry["type"], entry["input"]
-    text = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)
+    kind = entry["type"]
+    expected, found, fix = worded(entry)
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
         fix = nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
-        return Problem(path, "a known key", f"'{path[-1]}'", fix)
-    if kind == "missing":
-        return Problem(path, "this required key", "nothing", f"add '{path[-1]}'")
-    if kind == "literal_error":
+    elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        return Problem(path, f"one of {', '.join(allowed)}", text, nearest(str(found), allowed))
-    if kind == "value_error":
-        expected, _, rest = str(entry["ctx"]["error"]).partition(", got ")
-        got, _, fix = rest.partition("; ")
-        return Problem(path, expected.removeprefix("expected "), got or text, fix)
-    if kind in ("model_type", "model_attributes_type", "dict_type"):
-        what = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
-        return Problem(path, what, text)
-    return Problem(path, entry["msg"].removeprefix("Input should be "), text)
+        expected, fix = f"one of {', '.join(allowed)}", nearest(str(entry["input"]), allowed)
+    elif kind in ("model_type", "model_attributes_type", "dict_type"):
+        expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
+    return Problem(path, expected, found, fix)
 
 
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
@@ -197,4 +192,6 @@ def _untouched(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
     paths = [problem.path for problem in broken]
     if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):
         paths.append(("parallelism",))  # the degrees cannot be judged without the number of NPUs
+    if ("workload", "global_batch") in paths:
+        paths.append(("parallelism", "microbatch"))  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

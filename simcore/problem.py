@@ -7,7 +7,7 @@ The form is always *where: expected X, got Y; likely fix*.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 Path = tuple[str | int, ...]
@@ -45,6 +45,24 @@ class InputError(ValueError):
         count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
         head = f"{source}: {count}" if source else count
         super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+
+
+class InputWarning(UserWarning):
+    """Input with a flaw that can be passed over; says where, what, and what becomes of it."""
+
+
+def together(*reads: Callable[[], str]) -> list[str]:
+    """What each of them gives; raises one `InputError` with the problems of all."""
+    found: list[str] = []
+    errors: list[InputError] = []
+    for read in reads:
+        try:
+            found.append(read())
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise InputError([problem for error in errors for problem in error.problems], errors[0].source)
+    return found
 
 
 def dotted(path: Sequence[str | int]) -> str:

@@ -65,6 +65,7 @@ KINDS = {
         Kind("work", _scaled("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
         Kind("frequency", _scaled("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
         Kind("power", _scaled("W", _DECIMAL), ("MW", "kW", "W")),
+        Kind("energy", _scaled("J", _DECIMAL) | _scaled("Wh", _DECIMAL, Fraction(3600)), ("GJ", "MJ", "kJ", "J")),
         Kind("money", _scaled("$", _DECIMAL), ("$",)),
         Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
         Kind("capacity price", {"$/GB": Fraction("1e-9"), "$/GiB": Fraction(1, 2**30)}, ("$/GB",)),

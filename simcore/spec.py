@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from simcore import catalog
 from simcore.compute_spec import ComputeModel
+from simcore.form import MOST
 from simcore.quantity import (
     Bandwidth,
     BandwidthPrice,
@@ -28,8 +29,11 @@ Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Tier = Literal["chiplet", "package", "node", "pod"]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]
 Factor = Annotated[float, Field(strict=True, ge=1)]
-Count = Annotated[int, Field(strict=True, gt=0)]
-Natural = Annotated[int, Field(strict=True, ge=0)]
+MOST_LAYERS = 100_000
+MOST_NPUS = 10**9
+"""Largest number of NPUs of a cluster, and largest product of degrees."""
+Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
+Natural = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Flag = Annotated[bool, Field(strict=True)]
 
 BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
@@ -92,7 +96,7 @@ class Transformer(Frozen):
 
     name: str = ""
     hidden: Count
-    layers: Count
+    layers: Annotated[Count, Field(le=MOST_LAYERS)]
     heads: Count
     vocabulary: Count
     sequence_length: Count = 2048

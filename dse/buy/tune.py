@@ -145,7 +145,7 @@ class _Params:
     params: list[Mapping[str, Any]] = field(default_factory=list)
 
     def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """See `dse.store.Journal.append`."""
+        """See `dse.journal.Journal.append`."""
         self.params.append(params)
 
     def synchronise(self) -> None:

@@ -1,16 +1,21 @@
 """The command line: one file per command. Nothing heavy is imported before a command needs it.
 
-Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what was evaluated is saved).
+Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (143 by SIGTERM; what was evaluated is saved).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from dse.cli.interrupt import STATUS, Interrupt
 
 COLLECTED = 100_000, 50, 100
 """Thresholds of the garbage collector: a search makes many objects and few cycles, and looking for these in all of them
@@ -31,7 +36,7 @@ EPILOG = """examples:
   dse simulate design.yaml --set parallelism.tensor=8 --json
   dse space spaces/small.yaml --count
 
-exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted
+exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (143 by SIGTERM)
 """
 
 
@@ -75,12 +80,21 @@ def _version() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
-    options = parser().parse_args(arguments)
+    with Interrupt() as interrupt:
+        options = parser().parse_args(arguments)
+        options.interrupt = interrupt
+        try:
+            return _run(options)
+        except KeyboardInterrupt:
+            interrupt.part()
+            return interrupt.status
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a command; its exit status, errors and warnings told in one message each."""
     try:
-        return int(options.run(options))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        with _warnings_told():
+            return int(options.run(options))
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone: nothing more to say, and no message about it at exit
         return 1
@@ -96,7 +110,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
 
 
+@contextlib.contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Show this program's own warnings as a line each, and others as Python does."""
+    from simcore.problem import InputWarning
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        warnings.simplefilter("always", InputWarning)
+        yield
+
+
 def entry() -> NoReturn:
     """The console script."""
     gc.set_threshold(*COLLECTED)
-    sys.exit(main())
+    status = main()
+    if status in STATUS.values():  # no exit handler may wait for what was broken off
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(status)
+    sys.exit(status)

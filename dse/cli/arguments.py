@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simcore.problem import Problem
 
 EXECUTORS = ("local", "ray", "ray-tune")
 """As in `dse.execute`, which would bring the simulator along."""
 
 
+MOST = 10**9
+"""Largest number of trials, samples and simulations."""
+
+
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    return _whole(text, 1, None)
+    return _whole(text, 1, MOST)
 
 
 def whole(text: str) -> int:
     """A whole number, 0 too."""
-    return _whole(text, 0, None)
+    return _whole(text, 0, MOST)
 
 
 def seed(text: str) -> int:
@@ -41,17 +52,47 @@ def duration(text: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got '{text}'")
+    if not 0 < number <= MOST:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0 and up to {MOST:g}, got '{text}'")
     return number
 
 
-def _whole(text: str, least: int, most: int | None) -> int:
+def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
+    """Warn of more than two workers a core; `elsewhere`: on a cluster, whose cores are not counted.
+
+    Raises `InputError` for more than a machine can hold.
+    """
+    from dse.execute.where import MOST_JOBS, cores
+    from simcore.problem import InputError, Problem
+
+    if jobs is None or elsewhere:
+        return
+    if jobs > MOST_JOBS:
+        fix = f"this machine has {cores()} cores: --jobs {cores()}"
+        raise InputError([Problem(("--jobs",), f"at most {MOST_JOBS:,} workers", f"{jobs:,}", fix)], "command line")
+    if jobs > 2 * cores():
+        print(f"warning: {jobs} workers share {cores()} cores and wait for one another", file=sys.stderr)
+
+
+def file_problems(option: str, path: Path | None) -> list[Problem]:
+    """Why a file cannot be written: found before the work whose result it is to hold."""
+    from simcore.problem import Problem
+
+    if path is None:
+        return []
+    if not path.parent.is_dir():
+        fix = f"make the folder first: mkdir -p {path.parent}"
+        return [Problem((option,), "a file in a folder that exists", f"'{path}'", fix)]
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        return [Problem((option,), "a file that can be written", f"'{path}'")]
+    return []
+
+
+def _whole(text: str, least: int, most: int) -> int:
     try:
         number = int(text)
     except ValueError:
         number = least - 1
-    if number < least or (most is not None and number > most):
-        limit = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise argparse.ArgumentTypeError(f"expected a whole number {limit}, got '{text}'")
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most:,}, got '{text[:40]}'")
     return number

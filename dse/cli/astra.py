@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from dse.cli.arguments import file_problems
+
 EXAMPLES = """examples:
   dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run
   dse astra --network-configuration net.json --system-configuration sys.txt \
@@ -45,7 +47,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse astra`."""
     from simcore import astra
+    from simcore.problem import InputError
 
+    problems = file_problems("--csv", options.csv)
+    if problems:
+        raise InputError(problems, "command line")
     try:
         result = astra.run(
             network=options.network_configuration,

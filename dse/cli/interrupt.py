@@ -1,43 +1,107 @@
-"""Ctrl-C that cannot get lost."""
+"""Ctrl-C and SIGTERM: acknowledged at once, over in seconds, and never lost.
+
+    signal ──▶ acknowledged ──▶ KeyboardInterrupt in the main thread ──▶ what is evaluated is saved ──▶ farewell
+                    └──▶ a second signal, or `GRACE` seconds: farewell, and the process ends where it stands
+
+A thread hears the signals: the main one may be in compiled code, which lets no Python in before it returns, or in a
+library that takes the `KeyboardInterrupt` of a callback for a failure of its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Any
+
+GRACE = 2.0
+"""Seconds from a signal to the end; a journal has every trial as soon as it is done, so none is lost."""
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+"""Exit status by signal: 128 + its number."""
+_FREE = (signal.default_int_handler, signal.SIG_DFL)
 
 
 class Interrupt:
-    """`KeyboardInterrupt` on Ctrl-C, and once more at the next `look` where nobody got it.
+    """`KeyboardInterrupt` on Ctrl-C or SIGTERM, and once more at the next `look` where nobody got it.
 
-    Compiled libraries that call back into Python (a serialiser, a solver) may take any exception of the callback for a
-    failure of its own, and go on or raise an error of theirs; a Ctrl-C that falls into such a moment would do nothing,
-    or look like that error.
+    A signal that is ignored from the start (`nohup`, a job in the background of a script) stays ignored.
     """
 
     def __init__(self) -> None:
         self.asked = False
-        """Whether Ctrl-C was pressed."""
+        """Whether a signal came."""
+        self.status = STATUS[signal.SIGINT]
+        self.farewell: Callable[[], str] = lambda: "interrupted"
+        """What to say at the end: what is saved, and how to go on."""
+        self._taken: dict[int, Any] = {}
+        self._acknowledged, self._parted = threading.Lock(), threading.Lock()  # each taken once, by whoever is first
 
     def __enter__(self) -> Interrupt:
-        """Take Ctrl-C where it is Python's to take: signals are the main thread's, and a caller's own handler stays."""
-        free = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if free and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, self._handle)
+        """Take the signals that are Python's to take: they are the main thread's, and a caller's own handler stays."""
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        for number in STATUS:
+            if signal.getsignal(number) in _FREE:
+                self._taken[number] = signal.signal(number, self._handle)
+        if self._taken:
+            self._ear, self._bell = os.pipe()
+            os.set_blocking(self._bell, False)
+            self._before = signal.set_wakeup_fd(self._bell, warn_on_full_buffer=False)
+            self._thread = threading.Thread(target=self._listen, daemon=True)
+            self._thread.start()
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self._note(number)
         raise KeyboardInterrupt
 
+    def _note(self, number: int) -> None:
+        if self._acknowledged.acquire(blocking=False):
+            self.asked, self.status = True, STATUS[signal.Signals(number)]
+            _say("interrupted: saving what is done; once more ends at once")
+
+    def _listen(self) -> None:
+        """Acknowledge the first signal; end the process at the second, or when the time is up."""
+        while (heard := os.read(self._ear, 1)) and heard[0] not in self._taken:
+            pass
+        if not heard:
+            return
+        self._note(heard[0])
+        if select.select([self._ear], [], [], GRACE)[0] and not os.read(self._ear, 1):
+            return
+        self.part()
+        os._exit(self.status)
+
+    def part(self) -> None:
+        """Say farewell, once."""
+        if self._parted.acquire(blocking=False):
+            _say(self.farewell())
+
     def look(self) -> None:
-        """Raise `KeyboardInterrupt` if Ctrl-C was pressed."""
+        """Raise `KeyboardInterrupt` if a signal came."""
         if self.asked:
             raise KeyboardInterrupt
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give Ctrl-C back."""
-        if signal.getsignal(signal.SIGINT) == self._handle:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        """Give the signals back."""
+        if not self._taken:
+            return
+        signal.set_wakeup_fd(self._before)
+        for number, before in self._taken.items():
+            signal.signal(number, before)
+        os.close(self._bell)
+        self._thread.join()
+        os.close(self._ear)
+
+
+def _say(text: str) -> None:
+    """A line on stderr, where it has room: a reader that stopped reading must not keep a process that is to end."""
+    with contextlib.suppress(OSError, ValueError):
+        if select.select([], [2], [], 0.0)[1]:
+            os.write(2, f"{text}\n".encode(errors="replace"))

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.arguments import EXECUTORS, duration, positive, seed, share
+from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, share
 
 if TYPE_CHECKING:
+    from dse.cli.interrupt import Interrupt
     from dse.record import StudyRecord, TrialRecord
+    from dse.run import Settings
     from dse.space import Space
 
 ENDED = {
@@ -79,23 +81,58 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
-    from dse.cli.progress import ENDLESS
+    from dse.cli.progress import Progress
     from dse.drive import drive
-    from dse.run import Settings, load_record, next_free, open_space
-    from dse.settings import PROVERS
+    from dse.run import next_free, open_space
 
     space, earlier = open_space(options.space)
+    settings = _settings(options, space, earlier)
+    check_jobs(settings.jobs, elsewhere=settings.where.remote)
+    folder: Path = options.out or Path("runs") / space.name
+    if options.out is None and not options.resume and (folder / "journal.log").exists():
+        kept = next_free(folder)
+        folder.rename(kept)
+        print(f"the earlier run is kept in {kept}", file=sys.stderr)
+
+    interrupt: Interrupt = options.interrupt
+    with Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
+        interrupt.farewell = lambda: _farewell(progress.done, folder)
+        ended = drive(space, settings, folder, options.resume, progress)
+    if ended == "interrupted":
+        raise KeyboardInterrupt
+    interrupt.look()
+    record = _report(folder, options.json)
+    proven = ended == "exhausted" and record.proof is not None  # then the proof says it
+    if ended in ENDED and len(record.trials) < settings.trials and not proven:
+        print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
+    _tell_without_value(options.space, space, record)
+    if not record.feasible:
+        from dse.report import explain_infeasible
+
+        print(explain_infeasible(record), file=sys.stderr)
+        return _explain_invalid(space, record, ended)
+    return 0
+
+
+def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
+    """What the command line asks for, else the study that is repeated, else the space."""
+    from dse.run import Settings
+    from dse.settings import MOST_TRIALS, PROVERS
+    from simcore.problem import together
+
     base = space.settings.model_dump() if earlier is None else earlier
-    sampler = _sampler(options.sampler, base["sampler"])
+    sampler, engine = together(
+        lambda: _sampler(options.sampler, base["sampler"]), lambda: _engine(options.engine, earlier)
+    )
     # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
     unlimited = sampler in PROVERS and earlier is None
-    settings = Settings(
+    return Settings(
         sampler=sampler,
-        trials=options.trials or (ENDLESS if unlimited else base["trials"]),
+        trials=options.trials or (MOST_TRIALS if unlimited else base["trials"]),
         seed=base["seed"] if options.seed is None else options.seed,
         timeout=options.timeout or space.settings.timeout,
         jobs=options.jobs,
-        engine=_engine(options.engine, earlier),
+        engine=engine,
         executor=options.executor or base.get("executor", "local"),
         address=options.address,
         design_timeout=options.design_timeout or base.get("design_timeout"),
@@ -105,45 +142,44 @@ def run(options: argparse.Namespace) -> int:
         stagnation=options.stagnation or base.get("stagnation"),
         gap=base.get("gap") if options.gap is None else options.gap,
     )
-    folder: Path = options.out or Path("runs") / space.name
-    if options.out is None and not options.resume and (folder / "journal.log").exists():
-        kept = next_free(folder)
-        folder.rename(kept)
-        print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
-    from dse.cli.interrupt import Interrupt
-    from dse.cli.progress import Progress
-    from dse.report import explain_infeasible, print_front, write_reports
+
+def _report(folder: Path, as_json: bool) -> StudyRecord:
+    """Write the reports of a run folder and print its front; its record."""
+    from dse.report import print_front, write_reports
+    from dse.run import load_record
     from dse.whatif.ask import what_if
-    from simcore.problem import dotted
 
-    with Interrupt() as interrupt, Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
-        ended = drive(space, settings, folder, options.resume, progress)
     record = load_record(folder)
     answers = what_if(record, folder)
     write_reports(record, folder, answers)
-    if options.json:
+    if as_json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible:
         from rich.console import Console
 
         print_front(record, Console(), answers)
     print(f"wrote {sum(1 for _ in folder.iterdir())} files to {folder}/", file=sys.stderr)
-    if ended == "interrupted":
-        print(f"interrupted after {len(record.trials)} trials, all saved; continue with --resume", file=sys.stderr)
-        return 130
-    proven = ended == "exhausted" and record.proof is not None  # then the proof says it
-    if ended in ENDED and len(record.trials) < settings.trials and not proven:
-        print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
+    return record
+
+
+def _tell_without_value(source: str, space: Space, record: StudyRecord) -> None:
+    """Say which constraints had no value for how many designs."""
+    from simcore.problem import dotted
+
     for constraint in space.constraints:
         count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
         if count:
-            place = f"{options.space}: line {constraint.line}: {dotted(constraint.place)}"
+            place = f"{source}: line {constraint.line}: {dotted(constraint.place)}"
             print(f"{place}: '{constraint.name}' has no value for {count} of the designs: infeasible", file=sys.stderr)
-    if not record.feasible:
-        print(explain_infeasible(record), file=sys.stderr)
-        return _explain_invalid(space, record, ended)
-    return 0
+
+
+def _farewell(trials: int, folder: Path) -> str:
+    """What an interrupted search leaves, and how to go on."""
+    if not trials:
+        return "interrupted before the first trial was done"
+    what = f"interrupted after {trials} trials, all saved"
+    return f"{what}; continue with --resume, or draw what there is: dse report {folder}"
 
 
 def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:

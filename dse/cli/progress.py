@@ -17,13 +17,12 @@ from dse.evaluate import Outcome
 from dse.execute import Executor
 from dse.objective import losses
 from dse.pareto import front_mask
+from dse.settings import MOST_TRIALS as ENDLESS
 from dse.space import Space
 from dse.watch import Watcher
 
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
-ENDLESS = 10**9
-"""Trials of a search that ends by itself."""
 
 
 def _limit(trials: int) -> str:
@@ -36,7 +35,8 @@ class Progress(Watcher):
     def __init__(self, space: Space, trials: int, interrupt: Interrupt) -> None:
         self._space, self._trials, self._interrupt = space, trials, interrupt
         self._points = np.empty((0, len(space.objectives)))
-        self._done = self._fresh = 0
+        self.done = self._fresh = 0
+        """Trials that the journal has, as far as is known here."""
         self._begun = self._shown = time.monotonic()
         self._live: Any = None
         self._task: Any = None
@@ -54,6 +54,7 @@ class Progress(Watcher):
     def start(self, sampler: str, known: int) -> None:
         """The study begins; `known` trials come from the journal."""
         self._begun = time.monotonic()
+        self.done = known
         resumed = f", {known} trials from the journal" if known else ""
         print(f"{self._space.name}: {sampler}, {_limit(self._trials)}{resumed}", file=sys.stderr)
         if not sys.stderr.isatty():
@@ -80,7 +81,7 @@ class Progress(Watcher):
     def trial(self, number: int, outcome: Outcome) -> None:
         """One more trial is done."""
         self._interrupt.look()
-        self._done = number + 1
+        self.done = max(self.done, number + 1)
         self._fresh += 1
         if outcome.state == "feasible":
             row = losses(self._space.objectives, [outcome.values])
@@ -90,13 +91,13 @@ class Progress(Watcher):
 
     def _tick(self) -> None:
         now = time.monotonic()
-        if self._live is not None and (now - self._shown > REDRAW_SECONDS or self._done == self._trials):
+        if self._live is not None and (now - self._shown > REDRAW_SECONDS or self.done == self._trials):
             self._shown = now
-            self._live.update(self._task, completed=self._done, description=self._state(now))
+            self._live.update(self._task, completed=self.done, description=self._state(now))
         elif self._live is None and now - self._shown > LINE_SECONDS:
             self._shown = now
             of = f"/{self._trials}" if self._trials < ENDLESS else ""
-            print(f"{self._done}{of} {self._state(now)}", file=sys.stderr)
+            print(f"{self.done}{of} {self._state(now)}", file=sys.stderr)
 
     def note(self, text: str) -> None:
         """What the sampler is doing while there are no trials."""
@@ -133,6 +134,6 @@ class Progress(Watcher):
         """Leave the terminal as it was, with one last line."""
         if self._live is not None:
             self._live.stop()
-        if self._done:
+        if self.done:
             took = time.monotonic() - self._begun
-            print(f"{self._done} trials in {took:.1f} s · {self._state(time.monotonic())}", file=sys.stderr)
+            print(f"{self.done} trials in {took:.1f} s · {self._state(time.monotonic())}", file=sys.stderr)

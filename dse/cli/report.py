@@ -37,8 +37,13 @@ def run(options: argparse.Namespace) -> int:
     from dse.run import load_record
     from dse.store import check_folder
     from dse.whatif.ask import what_if
+    from simcore.problem import InputError, Problem
 
     record = load_record(options.run_folder)
+    if not record.trials:
+        fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
+        problem = Problem((), "a journal with trials to report", "one without any", fix)
+        raise InputError([problem], str(options.run_folder))
     folder: Path = options.out or options.run_folder
     check_folder(folder)
     answers = what_if(record, options.run_folder, options.simulations)

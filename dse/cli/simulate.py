@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dse.cli.arguments import file_problems
 
 if TYPE_CHECKING:
     from simcore.design import Design
@@ -47,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from simcore.load import design_from
     from simcore.simulate import simulate, traced
 
+    _check_outputs(options.trace, options.chakra_out)
     document = changed(read_document(options.design), options.changes)
     design = design_from(document.data, document)
     if options.trace is not None:
@@ -66,6 +70,19 @@ def run(options: argparse.Namespace) -> int:
 
         print_result(design, result)
     return 0
+
+
+def _check_outputs(trace: Path | None, folder: Path | None) -> None:
+    """Raise `InputError` for what cannot be written, before anything is simulated."""
+    from simcore.problem import InputError, Problem
+
+    problems = file_problems("--trace", trace)
+    if folder is not None:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            problems.append(Problem(("--chakra-out",), "a folder that can be written", f"'{folder}'"))
+    if problems:
+        raise InputError(problems, "command line")
 
 
 def _export(design: Design, folder: Path) -> None:

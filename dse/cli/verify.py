@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.cli.arguments import duration, positive
+from dse.cli.arguments import check_jobs, duration, positive
 
 if TYPE_CHECKING:
     from dse.verify import Verified
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.run import load_record
     from dse.verify import ranks, verify
 
+    check_jobs(options.jobs)
     record = load_record(options.run_folder)
     if not record.front:
         print("nothing to verify: no feasible design", file=sys.stderr)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dse.evaluate import Evaluate
 from dse.execute.base import Executor, Status
 from dse.execute.serial import Serial
-from dse.execute.where import Where
+from dse.execute.where import MOST_JOBS, Where
+from simcore.problem import InputError, Problem
 
 
 def make_executor(evaluator: Evaluate, jobs: int = 1, where: Where | None = None) -> Executor:
@@ -18,6 +19,8 @@ def make_executor(evaluator: Evaluate, jobs: int = 1, where: Where | None = None
         from dse.execute.on_ray import ray_pool
 
         return ray_pool(evaluator, where)
+    if (where.jobs or 1) > MOST_JOBS:
+        raise InputError([Problem(("jobs",), f"at most {MOST_JOBS:,} workers on one machine", f"{where.jobs:,}")], "")
     if (where.jobs or 1) == 1 and where.design_timeout is None:
         return Serial(evaluator)
     from dse.execute.local_workers import LocalWorkers

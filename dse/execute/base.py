@@ -36,6 +36,10 @@ class Executor(ABC):
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """The outcome of each document, in order, each as soon as it and those before it are there."""
 
+    def held(self) -> list[Outcome]:
+        """Outcomes that are there and wait for those before them."""
+        return []
+
     def status(self) -> Status | None:
         """How its workers are doing; None where there is nothing to say."""
         return None

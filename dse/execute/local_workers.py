@@ -1,28 +1,30 @@
 """Workers as processes of this machine, for studies with a time limit per design: each can be ended on its own.
 
-Fresh processes (`spawn`), so that they share no threads or locks with this one.
+Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.leash`). A few
+start at a time: only these can outlive this process for a moment, where it is killed before they are tied.
 """
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from dse.evaluate import Evaluate
+from dse.execute.where import cores
 from dse.execute.workers import Answer, Event, Gone, Ready, Workers
+from dse.leash import packed, shielded, tied
 
 HERE = "this machine"
 
 
 def _work(connection: Connection, evaluator: Evaluate) -> None:
     """What a worker process does until its connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     connection.send(None)
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
@@ -36,20 +38,32 @@ class LocalWorkers(Workers):
     """One process each."""
 
     def __init__(self, evaluator: Evaluate) -> None:
-        self._evaluator = evaluator
+        self._work = packed(_work, evaluator)
         self._context = multiprocessing.get_context("spawn")
         self._processes: dict[int, tuple[Any, Connection]] = {}
-        self._started = 0
+        self._asked = 0
+        self._waiting: deque[int] = deque()
+        """Asked for and not started."""
+        self._starting: set[int] = set()
 
     def start(self) -> int:
         """See `Workers.start`."""
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, self._evaluator), daemon=True)
-        process.start()
-        theirs.close()
-        self._started += 1
-        self._processes[self._started] = process, ours
-        return self._started
+        self._asked += 1
+        self._waiting.append(self._asked)
+        self._launch()
+        return self._asked
+
+    def _launch(self) -> None:
+        """Start processes, as many at a time as there are cores to start them on."""
+        while self._waiting and len(self._starting) < 2 * cores():
+            worker = self._waiting.popleft()
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=tied, args=(theirs, self._work), daemon=True)
+            with shielded():
+                process.start()
+            theirs.close()
+            self._starting.add(worker)
+            self._processes[worker] = process, ours
 
     def send(self, worker: int, call: int, documents: Sequence[Mapping[str, Any]]) -> None:
         """See `Workers.send`."""
@@ -71,19 +85,25 @@ class LocalWorkers(Workers):
                 found.append(Gone(worker, f"its worker process died ({_ended(process.exitcode)})"))
                 self.stop(worker)
                 continue
+            self._starting.discard(worker)
             found.append(Ready(worker, HERE) if value is None else Answer(worker, *value))
+        self._launch()
         return found
 
     def stop(self, worker: int) -> None:
         """See `Workers.stop`."""
+        if worker in self._waiting:
+            self._waiting.remove(worker)
+            return
+        self._starting.discard(worker)
         process, connection = self._processes.pop(worker)
-        connection.close()
         process.kill()
+        connection.close()
         process.join()
 
     def room(self) -> int:
         """See `Workers.room`."""
-        return os.cpu_count() or 1
+        return cores()
 
     def nodes(self) -> int:
         """See `Workers.nodes`."""
@@ -95,6 +115,9 @@ class LocalWorkers(Workers):
 
     def close(self) -> None:
         """See `Workers.close`."""
+        self._waiting.clear()
+        for process, _ in self._processes.values():
+            process.kill()
         for worker in list(self._processes):
             self.stop(worker)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from dse.evaluate import Evaluate
 from dse.execute.pool import Pool
 from dse.execute.ray_cluster import check_address, check_installed, connect
@@ -16,7 +14,7 @@ def ray_pool(evaluator: Evaluate, where: Where) -> Pool:
     Raises `InputError` where Ray is missing or the address is none, `ClusterError` where it cannot be reached.
     """
     check_installed()
-    address = check_address(where.address or os.environ.get("RAY_ADDRESS") or "local")
+    address = check_address(where.cluster)
     import ray
 
     from dse.execute.ray_workers import RayWorkers

@@ -275,6 +275,10 @@ class Pool(Executor):
         if blameless:
             self._again = deque(kept for items in self._again if (kept := [i for i in items if i.lost < MOST_LOST]))
 
+    def held(self) -> list[Outcome]:
+        """See `Executor.held`."""
+        return list(self._outcomes.values())
+
     def status(self) -> Status:
         """See `Executor.status`."""
         flying = sum(len(items) for state in self._staff.values() for _, items in state.calls)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+MOST_JOBS = 1024
+"""Workers on one machine: each is a process with the whole program in it."""
+
+
+def cores() -> int:
+    """Cores of this machine that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -18,3 +28,13 @@ class Where:
     """Seconds that one design may take."""
     start_timeout: float = 60.0
     """Seconds without any worker after which a study stops."""
+
+    @property
+    def cluster(self) -> str:
+        """Address of the Ray cluster: `local` where it is a private one on this machine."""
+        return self.address or os.environ.get("RAY_ADDRESS") or "local"
+
+    @property
+    def remote(self) -> bool:
+        """Whether the workers are on other machines."""
+        return self.executor != "local" and self.cluster != "local"

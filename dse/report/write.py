@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
+from dse.files import write_whole
 from dse.record import StudyRecord
 from dse.report.counted import in_own_units
 from dse.report.front import pareto_json
@@ -24,7 +24,9 @@ def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOT
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     contents = report_files(record, what_if)
-    return tuple(_write(place / name, contents[name]) for name in FILES)
+    for name in FILES:
+        write_whole(place / name, contents[name])
+    return tuple(place / name for name in FILES)
 
 
 def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, bytes]:
@@ -43,13 +45,3 @@ def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, by
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     binary = {"trials.parquet": parquet_bytes(trials), "pareto.png": plots["png"], "pareto.svg": plots["svg"]}
     return encoded | binary
-
-
-def _write(path: Path, content: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path

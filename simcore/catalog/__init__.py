@@ -18,6 +18,17 @@ SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "
 _PARTS = {"curve": "curves", "software": "software"}
 """Keys of an NPU that name entries of other sections."""
 
+_ONE = {
+    "models": "a model",
+    "networks": "a network",
+    "recommenders": "a recommender",
+    "npus": "an NPU",
+    "fabrics": "a fabric",
+    "prices": "a price list",
+    "curves": "a curve",
+}
+"""What an entry is called."""
+
 
 @cache
 def section(name: str) -> dict[str, dict[str, Any]]:
@@ -38,8 +49,7 @@ def entry(section_name: str, name: str) -> dict[str, Any]:
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    singular = section_name.removesuffix("s")
     raise ValueError(
-        f"expected a {singular} of the catalogue or one spelled out, got '{name}'; "
+        f"expected {_ONE[section_name]} of the catalogue or one spelled out, got '{name}'; "
         + (nearest(name, entries) or f"known: {', '.join(entries)}")
     )

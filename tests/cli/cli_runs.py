@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,29 @@ def engine(design):
     return simulate(design)
 """
 
+GATED_ENGINE = """\
+import os, time
+from pathlib import Path
+from simcore.simulate import simulate
+
+FOLDER = Path(__file__).parent
+GATE, PASSED, PIDS = FOLDER / "gate", FOLDER / "passed", FOLDER / "pids"
+
+def engine(design):
+    with PASSED.open("ab") as file:
+        file.write(b".")
+    PIDS.mkdir(exist_ok=True)
+    (PIDS / str(os.getpid())).touch()
+    while GATE.exists() and PASSED.stat().st_size > int(GATE.read_text() or 0):
+        time.sleep(0.01)
+    return simulate(design)
+"""
+"""An engine that lets as many designs pass as the file `gate` says, and holds all others until that file is gone; so a
+test can stop a run in its middle however fast the machine is."""
+
+PATIENCE = 300.0
+"""Seconds after which what a test waits for will not happen."""
+
 
 def write_space(folder: Path, text: str = SPACE, name: str = "tiny.yaml") -> Path:
     path = folder / name
@@ -73,19 +99,46 @@ def environment(folder: Path | None = None) -> dict[str, str]:
 def dse(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """One command in a process of its own."""
     command = [sys.executable, "-m", "dse", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment(), timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=environment(), timeout=PATIENCE, check=False
+    )
 
 
-def start(*arguments: object, engines: Path) -> subprocess.Popen[str]:
-    """A command that is left running, in a session of its own."""
+def start(*arguments: object, engines: Path, program: Sequence[str] = ("-m", "dse")) -> subprocess.Popen[str]:
+    """A command that is left running, in a session of its own, and hears Ctrl-C however this process was started."""
     return subprocess.Popen(
-        [sys.executable, "-m", "dse", *map(str, arguments)],
+        [sys.executable, *program, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(engines),
         start_new_session=True,
+        preexec_fn=hear_signals,
     )
+
+
+def hear_signals() -> None:
+    """What a shell gives a command in the foreground; one in the background has Ctrl-C ignored, and so its children."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def until(happened: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    """Wait for something to happen; whether it did."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def running(pid: int) -> bool:
+    """Whether a process runs; a dead one that nobody has asked after does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def finished_run(factory: pytest.TempPathFactory) -> Path:

@@ -7,14 +7,24 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cli_runs import SLOW_ENGINE, SPACE, dse, finished_run, start, write_design, write_space
+from cli_runs import (
+    GATED_ENGINE,
+    PATIENCE,
+    SLOW_ENGINE,
+    SPACE,
+    dse,
+    finished_run,
+    start,
+    until,
+    write_design,
+    write_space,
+)
 
 from dse.cli import main
 
@@ -203,8 +213,8 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
 
 
-def test_a_fine_split_does_not_make_a_search_slow(tmp_path: Path) -> None:
-    """C(6999, 2) = 24 million shares must not be listed to draw one of them."""
+def test_a_fine_split_does_not_make_a_search_slow(finished: Path, tmp_path: Path) -> None:
+    """C(6999, 2) = 24 million shares must not be listed to draw one of them; `finished`: all is compiled by now."""
     old = SPACE[SPACE.index("cluster:") : SPACE.index("system:")]
     dimensions = "".join(f"    - {{topology: switch, size: 2, latency: {n} us}}\n" for n in (1, 1, 1))
     split = "  bandwidth: {split: 700 GB/s, step: 100 MB/s}\n"
@@ -274,7 +284,7 @@ def test_a_time_limit_ends_a_run_with_what_it_has(tmp_path: Path, capsys: pytest
         *("--engine", "slow_engine:engine"),
         engines=tmp_path,
     ) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert 0 < json.loads(out)["evaluated"] < 24
 
@@ -285,27 +295,26 @@ def journal_lines(folder: Path) -> int:
 
 
 def stopped(tmp_path: Path, number: int, lines: int, *arguments: object, group: bool = False) -> tuple[int, str, str]:
-    """Starts a slow run, and sends it a signal when its journal has some lines."""
-    (tmp_path / "slow_engine.py").write_text(SLOW_ENGINE)
+    """Starts a run that stands still after a while, and sends it a signal when its journal has some lines."""
+    (tmp_path / "gated_engine.py").write_text(GATED_ENGINE)
+    (tmp_path / "gate").write_text(str(lines + 4))  # two workers may hold back two designs each
     space, folder = write_space(tmp_path), tmp_path / "run"
     process = start(
-        *("optimize", space, "--out", folder, "--engine", "slow_engine:engine", *arguments), engines=tmp_path
+        *("optimize", space, "--out", folder, "--engine", "gated_engine:engine", *arguments), engines=tmp_path
     )
     with process:
-        deadline = time.monotonic() + 60
-        while journal_lines(folder) < lines and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert until(lambda: journal_lines(folder) >= lines or process.poll() is not None)
         (os.killpg if group else os.kill)(process.pid, number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
+    (tmp_path / "gate").unlink()
     return process.returncode, out, err
 
 
 def resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Resumes, and counts what is simulated; the same folder as of an uninterrupted run is the caller's to check."""
     monkeypatch.syspath_prepend(tmp_path)
-    assert (
-        optimize(tmp_path / "tiny.yaml", "--out", tmp_path / "run", "--engine", "slow_engine:engine", "--resume") == 0
-    )
+    space, engine = tmp_path / "tiny.yaml", "gated_engine:engine"
+    assert optimize(space, "--out", tmp_path / "run", "--engine", engine, "--resume") == 0
     trials: dict[str, Any] = yaml.safe_load((tmp_path / "run" / "study.yaml").read_text())
     return trials
 
@@ -345,8 +354,10 @@ def test_ctrl_c_ends_with_130_saves_what_was_evaluated_and_can_be_resumed(
     status, _, err = stopped(tmp_path, signal.SIGINT, 10, "--jobs", jobs, group=group)
     assert status == 130, err
     assert "Traceback" not in err
-    assert "all saved; continue with --resume" in err
-    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+    assert err.count("interrupted: saving what is done; once more ends at once") == 1
+    assert "all saved; continue with --resume, or draw what there is: dse report" in err
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"journal.log", "study.yaml"}
+    assert main(["report", str(tmp_path / "run")]) == 0
     assert 8 <= json.loads((tmp_path / "run" / "pareto.json").read_text())["evaluated"] < 24
     resumed(tmp_path, monkeypatch)
     assert (tmp_path / "run" / "trials.csv").read_bytes() == (finished / "trials.csv").read_bytes()

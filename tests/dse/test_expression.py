@@ -186,7 +186,9 @@ def test_the_paths_of_an_expression_are_named_once_each_and_functions_are_none()
         "",
         "   ",
         "a <=",
-        "memory.peak <= 80 GiB",
+        "memory.peak <= 80 Gigs",
+        "memory.peak <= 80 GiB GiB",
+        "80 GiB(1, 2)",
         "a\x00b",
     ],
 )

@@ -12,10 +12,11 @@ import yaml
 from tiny_spaces import TINY, space, tiny
 
 from dse.evaluate import Outcome
+from dse.journal import JOURNAL
 from dse.report.tables import csv_text, trials_table
 from dse.run import Settings, differences, load_record, open_space, optimize
 from dse.space import Space, load_space
-from dse.store import JOURNAL, STUDY
+from dse.store import STUDY
 from dse.watch import Watcher
 from simcore.problem import InputError
 from simcore.simulate import simulate

@@ -9,7 +9,8 @@ import yaml
 from tiny_spaces import broken_for_tensor_2, cheap, search, space
 
 from dse.evaluate import Outcome
-from dse.store import JOURNAL, STUDY, check_folder, read_trials, write_atomically, write_study
+from dse.journal import JOURNAL, read_trials
+from dse.store import STUDY, check_folder, write_study
 from simcore.document import read_document
 from simcore.problem import InputError
 
@@ -57,17 +58,6 @@ def test_a_journal_torn_in_its_first_line_holds_no_trials(tmp_path: Path, keep: 
     assert stored(tmp_path) == []
 
 
-@pytest.mark.parametrize("damage", ["before", "after", "inside"])
-def test_a_journal_with_a_line_that_is_no_journal_is_refused(tmp_path: Path, damage: str) -> None:
-    search(space(), tmp_path, "exhaustive", 3)
-    journal = tmp_path / JOURNAL
-    lines = journal.read_text().splitlines(keepends=True)
-    lines.insert({"before": 0, "after": len(lines), "inside": 2}[damage], "no journal\n")
-    journal.write_text("".join(lines))
-    with pytest.raises(InputError, match="expected a journal of dse optimize"):
-        stored(tmp_path)
-
-
 def test_a_journal_of_another_program_is_refused(tmp_path: Path) -> None:
     import optuna
     from optuna.storages import JournalStorage
@@ -100,14 +90,6 @@ def test_an_unusable_run_folder_is_told_before_anything_is_written(tmp_path: Pat
 def test_a_usable_folder_is_made_and_left_empty(tmp_path: Path) -> None:
     check_folder(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
-
-
-def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    for text in ("one\n", "two ≤ µ\n"):
-        write_atomically(path, text)
-        assert path.read_text(encoding="utf-8") == text
-    assert list(tmp_path.iterdir()) == [path]
 
 
 LOOKS_ELSE = (

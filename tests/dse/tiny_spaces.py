@@ -15,10 +15,10 @@ import yaml
 
 from dse.evaluate import Evaluator, Outcome
 from dse.execute import make_executor
+from dse.journal import Journal
 from dse.search import make_sampler
 from dse.space import Space, space_from
 from dse.stop import Limits
-from dse.store import Journal
 from dse.study import Study
 from simcore.cost.price import cluster_cost
 from simcore.design import Design

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simcore.document import parse_document, read_document
+from simcore.document import dump_document, parse_document, read_document
 from simcore.problem import InputError, Problem
 
 
@@ -139,6 +139,58 @@ def test_what_cannot_be_read_is_an_input_error_and_no_traceback(text: str) -> No
 
 def test_an_alias_used_twice_reads_twice() -> None:
     assert data("a: &x {b: 1}\nc: *x\n") == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+def test_merged_keys_are_there_and_those_of_the_mapping_itself_count_most() -> None:
+    text = "a: &a {x: 1, y: {z: 2}}\nb: &b {x: 3, w: 4}\nc:\n  <<: *a\n  x: 5\nd: {<<: [*b, *a]}\ne: [{<<: *a, v: 6}]\n"
+    read = data(text)
+    assert read["c"] == {"x": 5, "y": {"z": 2}}
+    assert read["d"] == {"x": 3, "w": 4, "y": {"z": 2}}
+    assert read["e"] == [{"v": 6, "x": 1, "y": {"z": 2}}]
+    assert list(read) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_merge_of_merges_reads_as_all_of_them() -> None:
+    assert data("a: &a {x: 1}\nb: &b {<<: *a, y: 2}\nc: {<<: *b, z: 3}\n")["c"] == {"z": 3, "y": 2, "x": 1}
+
+
+def test_a_merged_key_has_the_line_on_which_it_stands() -> None:
+    document = parse_document("a: &a\n  x: 1\n  y: {z: 2}\nb:\n  <<: *a\n  w: 3\n")
+    assert [document.line(("b", *path)) for path in (("x",), ("y", "z"), ("w",))] == [2, 3, 6]
+
+
+def test_a_key_beside_a_merge_is_still_given_once() -> None:
+    (problem,) = problems("a: &a {x: 1}\nb: {<<: *a, x: 2, x: 3}\n")
+    assert problem.path == ("b", "x")
+
+
+def test_the_text_of_two_signs_is_no_merge_and_survives_being_written() -> None:
+    assert data("a: {'<<': 1}") == {"a": {"<<": 1}}
+    assert data(dump_document({"<<": "<<"})) == {"<<": "<<"}
+
+
+LISTED = ", ".join(f"k{n}: 1" for n in range(100))
+NINE = "\n".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 60))
+MANY = "\n".join(f"m{n}: {{<<: [{', '.join(['*m0'] * 9)}]}}" for n in range(1, 120))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a [1]\nb: {<<: *a}\n", "what is no mapping, defined on line 1"),
+        ("a: 1\nb: {<<: 3}\n", "what is no mapping, defined on line 2"),
+        ("a: &a {x: 1}\nb:\n  <<: *a\n  <<: *a\n", "a second '<<'"),
+        ("a: &a {<<: *a}\n", "an alias that contains itself"),
+        (f"m0: &m0 {{{LISTED}}}\n{MANY}\n", "more than 100,000 values"),
+    ],
+)
+def test_a_merge_that_cannot_be_is_refused_with_a_reason(text: str, said: str) -> None:
+    (problem,) = problems(text)
+    assert said in problem.found
+
+
+def test_merges_of_merges_of_merges_do_not_multiply() -> None:
+    assert len(data(f"m0: &m0 {{{LISTED}}}\n{NINE}\n")["m59"]) == 100
 
 
 def test_a_file_that_is_missing_a_folder_or_not_text_is_refused(tmp_path: Path) -> None:

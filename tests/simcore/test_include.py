@@ -116,7 +116,7 @@ def test_every_broken_row_is_named_with_its_column_at_once(tmp_path: Path) -> No
     assert "expected greater than 0 in row 2 of 'net.csv', column 'n', got -2" in text
     assert "row 3 of 'net.csv', column 'kind', got 'conw'" in text
     assert "in row 4 of 'net.csv', got 'height'; leave it out" in text
-    assert "expected a valid integer in row 5 of 'net.csv', column 'm', got 'x'" in text
+    assert "expected a whole number in row 5 of 'net.csv', column 'm', got 'x'" in text
     assert "row 6 of 'net.csv', column 'm', got 0" in text
     assert text.startswith(f"{tmp_path / 'design.yaml'}: 6 problems")
 

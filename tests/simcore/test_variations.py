@@ -50,7 +50,7 @@ def test_an_entry_that_nothing_changes_is_written_by_its_name() -> None:
     [
         (
             {"base": "llama3-7b"},
-            "workload.model: expected a model of the catalogue or one spelled out, got 'llama3-7b'",
+            "workload.model.base: expected a model of the catalogue or one spelled out, got 'llama3-7b'",
         ),
         ({"base": 3}, "workload.model: expected the name of an entry of the catalogue as 'base', got 3"),
         ({"base": "llama3-8b", "layer": 3}, "workload.model.layer: expected a known key, got 'layer'"),

@@ -12,7 +12,7 @@ from typing import Any
 import bought
 import pytest
 import yaml
-from cli_runs import dse, start
+from cli_runs import PATIENCE, dse, start, until
 from passwords import PASSWORD
 from sweeps import TESTS, WIDE, sweep
 from tiny_spaces import space, tiny
@@ -70,7 +70,7 @@ def test_two_drivers_evaluate_distinct_designs_and_both_end_with_all_results(
     folders = [given.parent / name for name in ("a", "b")]
     running = [driver(given, postgresql, sampler, "--out", folder, sampler=sampler) for folder in folders]
     for process in running:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         assert PASSWORD not in err
     seen = evaluated(given)
@@ -86,9 +86,7 @@ def test_what_a_killed_driver_had_claimed_is_evaluated_by_another(
     postgresql: str, given: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = driver(given, postgresql, "killed", "--out", given.parent / "a")
-    deadline = time.monotonic() + 60
-    while len(evaluated(given)) < 20 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert until(lambda: len(evaluated(given)) >= 20 or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert 20 <= len(evaluated(given)) < TRIALS

@@ -19,6 +19,24 @@ from dse.execute.pool import MOST_STILLBORN, QUEUED, WINDOW, Pool
 from dse.execute.workers import Gone, WorkersError
 
 
+class Clock:
+    """Time that passes with what happens, a millisecond for each time that the pool asks; not with the machine."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1e-3
+        return self.now
+
+
+@pytest.fixture(autouse=True, scope="module")
+def clock() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dse.execute.pool.time", Clock())
+        yield
+
+
 def pool(workers: MockWorkers, jobs: int | None = 4, **options: Any) -> Pool:
     return Pool(cast("Evaluator", Judge()), workers, jobs, **options)
 
@@ -73,9 +91,9 @@ def test_a_worker_that_dies_now_and_then_costs_no_design(seed: int) -> None:
 
 def test_a_design_that_hangs_is_stopped_twice_and_then_failed_while_the_others_go_on() -> None:
     workers = MockWorkers(Random(3))
-    outcomes = list(pool(workers, design_timeout=0.02).map(documents(50, hang={7})))
+    outcomes = list(pool(workers, design_timeout=0.2).map(documents(50, hang={7})))
     assert [outcome.key for outcome in outcomes if outcome.state == "failed"] == ["7"]
-    assert "not done after 0.02 s, the limit per design; tried 2 times" in str(outcomes[7].error)
+    assert "not done after 0.2 s, the limit per design; tried 2 times" in str(outcomes[7].error)
     assert sorted(workers.evaluated) == [n for n in range(50) if n != 7]
 
 
@@ -164,6 +182,20 @@ def test_outcomes_of_a_search_that_was_broken_off_never_reach_the_next() -> None
     assert [next(first).key for _ in range(40)] == [str(n) for n in range(40)]
     again = [{"n": n} for n in range(1000, 1100)]
     assert [outcome.key for outcome in running.map(again)] == [str(n) for n in range(1000, 1100)]
+
+
+def test_what_is_evaluated_and_waits_for_a_slower_design_can_be_had() -> None:
+    workers = MockWorkers(Random(3))
+    until_nothing_happens(workers)
+    running = pool(workers)
+    outcomes = running.map(documents(40, hang={7}))
+    given_ = [next(outcomes).key for _ in range(7)]
+    with pytest.raises(TimeoutError):
+        next(outcomes)
+    held = {outcome.key for outcome in running.held()}
+    assert held
+    assert held.isdisjoint({*given_, "7"})
+    assert held <= {str(n) for n in workers.evaluated}
 
 
 def test_one_fast_design_does_not_bring_a_call_of_minutes() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tiny_spaces import search, simulated_with_a_pipeline, space, tiny
 
 from dse.evaluate import Evaluator
+from dse.journal import read_trials
 from dse.objective import losses
 from dse.pareto import front_mask
 from dse.report.summary import summarize
@@ -25,7 +26,6 @@ from dse.search.exact import Exact
 from dse.search.guided_exact import GuidedExact
 from dse.search.parts import Parts
 from dse.space import Space
-from dse.store import read_trials
 from simcore.bound import bound
 from simcore.load import parse_design
 from simcore.problem import InputError

@@ -1,0 +1,65 @@
+"""Files of a run folder, each written whole or not at all.
+
+A file is written under a hidden name beside its own, which says who writes it, and then takes its place. A process that
+is killed in between leaves the hidden file: `sweep` removes those whose writer is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from pathlib import Path
+
+_PART = re.compile(r"\..+\.(?:(?P<host>[^.]*)-)?(?P<pid>\d+)\.part")
+_FORGOTTEN_SECONDS = 24 * 3600.0
+"""Age from which a file of another machine, whose processes are not known here, counts as left behind."""
+
+
+def part_of(path: Path) -> Path:
+    """Where this process writes a file before it takes its place."""
+    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}.part")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is either the old one or the new one, whole."""
+    part = part_of(path)
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes have left half-written in a folder."""
+    for part in folder.glob(".*.part"):
+        if _abandoned(part):
+            part.unlink(missing_ok=True)
+
+
+def _abandoned(part: Path) -> bool:
+    match = _PART.fullmatch(part.name)
+    if match is None:
+        return False
+    if match["host"] in (None, _host()):
+        return not _alive(int(match["pid"]))
+    return time.time() - part.stat().st_mtime > _FORGOTTEN_SECONDS
+
+
+def _alive(pid: int) -> bool:
+    """Whether another process of this number runs; this one writes nothing while it sweeps."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]

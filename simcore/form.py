@@ -1,0 +1,40 @@
+"""What pydantic finds wrong with the form of a document, in the words of this project: expected, got, likely fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MOST = 10**12
+"""Largest count in a document, beyond what any job or machine has: what follows from it stays a number."""
+MOST_SHOWN = 60
+"""Characters of a value that a message shows."""
+
+
+def worded(entry: Any) -> tuple[str, str, str]:
+    """What one error of `ValidationError.errors()` expected, what it found, and the fix."""
+    kind, found = entry["type"], entry["input"]
+    if kind == "extra_forbidden":
+        return "a known key", f"'{entry['loc'][-1]}'", ""
+    if kind == "missing":
+        return "this required key", "nothing", f"add '{entry['loc'][-1]}'"
+    if kind == "value_error":
+        expected, _, rest = str(entry["ctx"]["error"]).partition(", got ")
+        got, _, fix = rest.partition("; ")
+        return expected.removeprefix("expected "), got or shown(found), fix
+    if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
+        whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
+        return "a whole number", shown(found), f"write {int(found)}" if whole else ""
+    if kind == "less_than_equal":
+        most = entry["ctx"]["le"]
+        return f"at most {most:,}", shown(found), ""
+    return entry["msg"].removeprefix("Input should be "), shown(found), ""
+
+
+def shown(found: Any) -> str:
+    """A value as a message shows it: mappings and lists by their kind, long texts and numbers cut."""
+    if isinstance(found, dict):
+        return "a mapping"
+    if isinstance(found, list):
+        return "a list"
+    text = repr(found)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

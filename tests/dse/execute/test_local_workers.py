@@ -1,0 +1,77 @@
+"""Processes of this machine: started a few at a time, gone when they are let go of or left alone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import environment, running, until
+from tiny_spaces import cheap, space
+
+from dse.evaluate import Evaluator
+from dse.execute.local_workers import LocalWorkers
+from dse.execute.workers import Ready
+
+
+def workers() -> LocalWorkers:
+    return LocalWorkers(Evaluator(space().objectives, space().constraints, cheap))
+
+
+def test_of_many_workers_a_few_start_at_a_time_and_all_get_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.execute.local_workers.cores", lambda: 1)
+    many = workers()
+    asked = [many.start() for _ in range(4)]
+    ready: set[int] = set()
+
+    def all_but_the_last() -> bool:
+        ready.update(event.worker for event in many.events(0.1) if isinstance(event, Ready))
+        return len(ready) == 3
+
+    try:
+        assert len(multiprocessing.active_children()) == 2
+        many.stop(asked[-1])  # before its turn
+        assert until(all_but_the_last)
+        assert ready == set(asked[:-1])
+    finally:
+        many.close()
+    assert multiprocessing.active_children() == []
+
+
+CHILD = """\
+import os, sys, time
+from dse.leash import packed, shielded, tied
+from multiprocessing import get_context
+
+def work(connection, seconds):
+    connection.send(os.getpid())
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:  # busy, and deaf to its pipe
+        pass
+
+if __name__ == "__main__":
+    ours, theirs = get_context("spawn").Pipe()
+    process = get_context("spawn").Process(target=tied, args=(theirs, packed(work, 1000.0)))
+    with shielded():
+        process.start()
+    print(ours.recv(), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("by", ["the kernel", "its own watch"])
+def test_a_busy_process_ends_with_the_one_that_started_it(tmp_path: Path, by: str) -> None:
+    script = tmp_path / "parent.py"
+    alone = "import sys; sys.platform = 'other'\n" if by == "its own watch" else ""
+    script.write_text(alone + CHILD)
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert running(child)
+        parent.send_signal(signal.SIGKILL)
+    assert until(lambda: not running(child))

@@ -1,0 +1,112 @@
+"""A damaged journal costs the trials of its damaged lines, and nothing else; it is never silent."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_spaces import space
+
+from dse.journal import JOURNAL, read_trials
+from dse.report.tables import csv_text, trials_table
+from dse.run import Settings, load_record, optimize
+from simcore.problem import InputError, InputWarning
+
+TRIALS = 12
+OBJECTIVES = space().objectives
+
+
+def study(folder: Path, resume: bool = False) -> str:
+    return optimize(space(), Settings("random", TRIALS, 0), folder, resume)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study; not to be written to."""
+    folder = tmp_path_factory.mktemp("whole")
+    study(folder)
+    return folder
+
+
+@pytest.fixture
+def damaged(whole: Path, tmp_path: Path) -> Path:
+    """A copy to damage: lines 1 and 2 are the study's, the others a trial each."""
+    return shutil.copytree(whole, tmp_path / "run")
+
+
+def change(folder: Path, line: int, how: Callable[[bytes], bytes]) -> None:
+    lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
+    lines[line - 1] = how(lines[line - 1])
+    (folder / JOURNAL).write_bytes(b"".join(lines))
+
+
+def numbers(folder: Path) -> list[int]:
+    return [trial.number for trial in read_trials(folder, OBJECTIVES)]
+
+
+def table(folder: Path) -> str:
+    return csv_text(trials_table(load_record(folder)))
+
+
+HOW: dict[str, Callable[[bytes], bytes]] = {
+    "cut short": lambda line: line[:100] + b"\n",
+    "overwritten with zeros": lambda line: b"\0" * (len(line) - 1) + b"\n",
+    "text that is none": lambda line: b"\xff\xfe no journal\n",
+    "a number alone": lambda line: b"17\n",
+    "a key that is lost": lambda line: line.replace(b'"number":', b'"numbar":'),
+    "a number in text": lambda line: json.dumps({**json.loads(line), "values": ["1", 2.0]}).encode() + b"\n",
+    "one objective less": lambda line: json.dumps({**json.loads(line), "values": [1.0]}).encode() + b"\n",
+    "a state that is none": lambda line: line.replace(b'"state":"feasible"', b'"state":"feasable"'),
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_damaged_line_costs_its_trial_and_is_named_with_its_file(damaged: Path, how: str) -> None:
+    change(damaged, 6, HOW[how])
+    with pytest.warns(InputWarning, match=rf"{damaged / JOURNAL}: line 6: .* a damaged line"):
+        assert numbers(damaged) == [n for n in range(TRIALS) if n != 3]
+
+
+@pytest.mark.parametrize("lines", [(6,), (1,), (1, 2, 3, 14), (2, 5)])
+def test_a_resumed_study_evaluates_lost_trials_again_and_ends_whole(
+    whole: Path, damaged: Path, lines: tuple[int, ...]
+) -> None:
+    for line in lines:
+        change(damaged, line, lambda text: text[:40] + b"\n")
+    with pytest.warns(InputWarning, match="damaged line"):
+        assert study(damaged, resume=True) == "trials"
+    assert table(damaged) == table(whole)
+    keys = [trial.outcome.key for trial in read_trials(damaged, OBJECTIVES)]
+    assert len(set(keys)) == TRIALS
+
+
+def test_optuna_reads_a_journal_that_was_damaged_and_resumed(damaged: Path) -> None:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    for line in (1, 7):
+        change(damaged, line, lambda text: text[:40] + b"\n")
+    with pytest.warns(InputWarning, match="lines 1, 7"):
+        study(damaged, resume=True)
+    found = optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(damaged / JOURNAL))))
+    assert len(found.get_trials()) == TRIALS
+    assert [direction.name for direction in found.directions] == ["MINIMIZE", "MINIMIZE"]
+
+
+def test_a_file_of_which_nothing_can_be_read_is_no_journal(damaged: Path) -> None:
+    (damaged / JOURNAL).write_bytes(b"no journal\n" * 5)
+    with pytest.raises(InputError, match="line 1: document: expected a journal of dse optimize"):
+        read_trials(damaged, OBJECTIVES)
+
+
+def test_a_study_whose_journal_is_gone_is_not_resumed_from_nothing(damaged: Path) -> None:
+    (damaged / JOURNAL).unlink()
+    before = (damaged / "study.yaml").read_bytes()
+    with pytest.raises(InputError, match=r"expected the journal.log .*, got none; put it back, or drop --resume"):
+        study(damaged, resume=True)
+    assert (damaged / "study.yaml").read_bytes() == before
+    assert not (damaged / JOURNAL).exists()
