@@ -58,10 +58,11 @@ def test_a_design_that_does_not_fit_is_simulated_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_design(tmp_path)
-    document = result(path, capsys, "--set", "parallelism.flash_attention=false")
+    unfused = ("--set", "parallelism.flash_attention=false")
+    document = result(path, capsys, *unfused)
     assert document["fits"] is False
     assert document["iteration_time_s"] > 0
-    assert main(["simulate", str(path)]) == 0
+    assert main(["simulate", str(path), *unfused]) == 0
     assert "does not fit" in capsys.readouterr().out
 
 
