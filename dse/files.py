@@ -27,7 +27,7 @@ def write_whole(path: Path, content: bytes) -> None:
     part = part_of(path)
     try:
         part.write_bytes(content)
-        os.replace(part, path)
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcore import catalog
-from simcore.problem import Path, Problem
+from simcore.problem import Path, Problem, nearest
 
 _SECTIONS: dict[str, tuple[str, ...]] = {
     "model": ("models", "networks", "recommenders"),
@@ -54,11 +54,12 @@ def _key(path: Path) -> str:
 
 
 def _missing(name: str, path: Path, sections: tuple[str, ...]) -> Iterator[Problem]:
-    if any(name in catalog.section(section) for section in sections):
+    known = [entry for section in sections for entry in catalog.section(section)]
+    if name in known:
         return
     try:
         catalog.entry(sections[0], name)
     except ValueError as error:
         expected, _, rest = str(error).removeprefix("expected ").partition(", got ")
         found, _, fix = rest.partition("; ")
-        yield Problem(path, expected, found, fix)
+        yield Problem(path, expected, found, nearest(name, known) or fix)

@@ -28,7 +28,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_nothing_else(
 
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    monkeypatch.setattr("dse.files.os.replace", interrupted)
+    monkeypatch.setattr(Path, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_whole(path, b"new")
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"old")]
@@ -38,7 +38,7 @@ KILLED = """\
 import os, signal, sys
 from pathlib import Path
 from dse import files
-files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 files.write_whole(Path(sys.argv[1]) / "report.html", b"half")
 """
 

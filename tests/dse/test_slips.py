@@ -48,6 +48,12 @@ def test_unknown_names_are_told_all_at_once_wherever_they_stand() -> None:
     assert found["cluster.fabric.choice[1]"] == "'dgx-h10' did you mean 'dgx-h100'?"
 
 
+def test_a_model_of_any_kind_may_be_meant() -> None:
+    assert problems(workload={"model": "resnet", "global_batch": 16})["workload.model"].startswith(
+        "'resnet' did you mean 'resnet"
+    )
+
+
 def test_a_broken_hole_does_not_hide_unknown_names() -> None:
     assert set(problems(system={"chunks": {"range": [9, 1]}}, cost="libre")) == {"system.chunks.range", "cost"}
 

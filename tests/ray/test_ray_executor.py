@@ -18,6 +18,8 @@ from dse.execute.workers import Ready, WorkersError
 from dse.run import load_record
 
 TRIALS = 400
+UNTIL_THREE = "next(n for n in range(6000) if len(list(FOLDER.iterdir())) >= 3 or time.sleep(0.05))"
+"""What holds designs until three workers have had one, however long a process takes to start."""
 STORE = 80 << 20
 
 
@@ -62,7 +64,7 @@ def test_a_worker_that_is_killed_costs_no_trial(
 def test_a_node_that_is_removed_costs_no_trial(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: Sweep
 ) -> None:
-    engine = write_engine(tmp_path, monkeypatch, "leaving_engine", 0.03)
+    engine = write_engine(tmp_path, monkeypatch, "leaving_engine", 0.03, UNTIL_THREE)
     node = cluster.add_node(num_cpus=1, object_store_memory=STORE)
 
     def remove() -> None:
@@ -78,11 +80,13 @@ def test_a_node_that_is_removed_costs_no_trial(
 def test_a_node_that_is_added_is_used(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: Sweep
 ) -> None:
-    engine = write_engine(tmp_path, monkeypatch, "joining_engine", 0.06)
+    late = f"if Path({str(tmp_path / 'late')!r}).exists():\n        {UNTIL_THREE}"
+    engine = write_engine(tmp_path, monkeypatch, "joining_engine", 0.02, late)
     added: list[Any] = []
 
     def add() -> None:
         added.append(cluster.add_node(num_cpus=1, object_store_memory=STORE))
+        (tmp_path / "late").touch()
 
     try:
         found = sweep(tmp_path / "run", TRIALS, 20, add, executor="ray", address=cluster.address, engine=engine)
