@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from dse.journal import JOURNAL
 from dse.report.front import pareto_json
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, trials_table
 from dse.report.write import write_reports
 from dse.run import Settings, load_record, open_space, optimize, resolved
 from dse.space import Space, space_from
-from dse.store import JOURNAL, STUDY
+from dse.store import STUDY
 from dse.template import parse_template
 from dse.whatif.record import NOTHING
 from simcore import catalog
