@@ -14,10 +14,9 @@ there every job is bounded as a complete design.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
 from functools import cached_property
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from dse.bandwidth import optimal_split, split_time
 from dse.fill import template_count
 from dse.geometric import WORST
+from dse.job_queue import Entry, Job, JobQueue, of_layers, of_programs
 from dse.lifted import lifted_networks, neutral, whole_budget
 from dse.limits import breaks
 from dse.npus import following
@@ -34,10 +34,8 @@ from dse.search.branch import Brancher, Node, joined, of_job
 from dse.search.parts import JOB, Networks, Part, fillings, parsed, tied
 from dse.space import Space
 from simcore.bound import bound, bound_served
-from simcore.bound_many import Iteration, collective_bytes, compute_seconds, layers_seconds
-from simcore.check import check
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.workload import workload_program
+from simcore.bound_many import Iteration, collective_bytes
+from simcore.design import Design, TransformerWorkload
 from simcore.workload_spec import InferenceWorkload
 
 MOST_JOBS = 30_000
@@ -78,8 +76,19 @@ class LeastTimes:
             return Unknown()  # what jobs of another kind compute is known on a network only
         if isinstance(shape.workload, InferenceWorkload):
             return Served(jobs, mine, self._brancher, self._space)
-        entries = self._of_layers(shape, jobs, mine) if transformer else _of_programs(jobs, mine)
-        return Trained(entries, self._brancher, whole_budget(self._template["cluster"]))
+        return Trained(self._queue(shape, jobs, mine), self._brancher, whole_budget(self._template["cluster"]))
+
+    def queue(self, shape: Design) -> JobQueue | None:
+        """The jobs of a shape that is trained, by least compute; None where they are too many, or are not known."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        jobs = None if isinstance(shape.workload, InferenceWorkload) else self._jobs_of(shape, key)
+        return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]]) if jobs else None
+
+    def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks]) -> JobQueue:
+        if not isinstance(shape.workload, TransformerWorkload):
+            return JobQueue(of_programs(jobs, mine), self._brancher)
+        known = self._layers.setdefault(_npu_key(shape)[0], {})
+        return JobQueue(of_layers(jobs, neutral(shape), mine, known), self._brancher)
 
     def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
         """The jobs of a shape; None where there are too many, or where they follow from the network."""
@@ -116,40 +125,6 @@ class LeastTimes:
         job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
         return lifted_networks(self._template, job.part.document)
 
-    def _of_layers(self, shape: Design, jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
-        """A transformer's jobs that break no rule, by what one layer takes."""
-        anywhere = neutral(shape)
-        known = self._layers.setdefault(_npu_key(shape)[0], {})
-        for number, job in enumerate(jobs):
-            design = joined(job.design, anywhere.design)
-            if not check(design):
-                yield Entry(layers_seconds(design, known), number, job.part, (anywhere,), tuple(mine))
-
-
-def _of_programs(jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
-    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
-    known: dict[str, float] = {}
-    for number, job in enumerate(jobs):
-        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
-        text = repr(kept)
-        if text not in known:
-            design = joined(job.design, mine[0].design)
-            alone = isinstance(design.workload, CollectiveWorkload) or check(design)
-            known[text] = 0.0 if alone else compute_seconds(design, workload_program(design))
-        yield Entry(known[text], number, job.part, tuple(mine), None)
-
-
-_SAME_COMPUTE = ("zero", "bucket")
-"""What changes memory and collectives alone."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A filling of workload and parallelism, and its design on some network."""
-
-    part: Part
-    design: Design
-
 
 class Search(Protocol):
     """A search for the least times of a shape that can be left at any time."""
@@ -184,44 +159,36 @@ class Unknown(Search):
 class Trained(Search):
     """The search for the least iteration time of a trained model, or of a collective."""
 
-    def __init__(self, entries: Iterator[Entry], brancher: Brancher, budget: float | None) -> None:
+    def __init__(self, queue: JobQueue, brancher: Brancher, budget: float | None) -> None:
         self.done = False
-        self._entries, self._brancher, self._budget = entries, brancher, budget
-        self._queue: list[Entry] | None = None
+        self._queue, self._brancher, self._budget = queue, brancher, budget
         self._best, self._refined = np.inf, 0
 
     @property
     def times(self) -> Times | None:
         """See `Search.times`."""
-        if self._queue is None:
+        if not self._queue.begun:
             return {}
-        least = min(self._best, self._queue[0].compute if self._queue else np.inf)
+        least = min(self._best, self._queue.least)
         return None if least == np.inf else {"iteration_time": float(least)}
 
     def advance(self) -> None:
         """See `Search.advance`: the next job of the queue."""
-        if self._queue is None:
-            self._queue = list(self._entries)
-            heapify(self._queue)
-        elif not self.done:
-            self._next(self._queue)
+        if not self._queue.begun:
+            self._queue.begin()
+        elif not self.done and (entry := self._queue.step()) is not None:
+            self._refine(entry)
         # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
-        over = not self._queue or self._queue[0].compute >= self._best
-        self.done = over or (self._queue[0].fits and self._refined == MOST_REFINED)
+        over = self._queue.least >= self._best
+        self.done = over or (self._queue.next_fits and self._refined == MOST_REFINED)
 
-    def _next(self, queue: list[Entry]) -> None:
-        first = heappop(queue)
-        if not first.fits:  # the program of a job is made when its turn comes
-            for node in self._brancher.nodes(first.job, first.networks):
-                compute = max(node.compute, first.compute)
-                after = (node.networks,) if first.after is None else first.after
-                heappush(queue, replace(first, compute=compute, networks=after, fits=True))
-        elif not first.networks:
-            self._best = min(self._best, first.compute)
-        else:
-            self._refined += 1
-            for on in self._brancher.nodes(first.job, first.networks):
-                self._best = min(self._best, _least(on, self._brancher, self._budget, self._best))
+    def _refine(self, entry: Entry) -> None:
+        if not entry.networks:
+            self._best = min(self._best, entry.compute)
+            return
+        self._refined += 1
+        for on in self._brancher.nodes(entry.job, entry.networks):
+            self._best = min(self._best, _least(on, self._brancher, self._budget, self._best))
 
 
 class Served(Search):
@@ -303,21 +270,6 @@ def _on(node: Node, index: int) -> Design:
         return node.design  # whose program is known already
     document = {"workload": node.design.document()["workload"], **node.networks.parts[index].document}
     return joined(node.design, parsed(document))
-
-
-@dataclass(order=True, frozen=True)
-class Entry:
-    """A job in the queue, by what is known of its compute so far [s]."""
-
-    compute: float
-    number: int
-    job: Part = field(compare=False)
-    networks: tuple[Networks, ...] = field(compare=False)
-    """Where it is looked at next."""
-    after: tuple[Networks, ...] | None = field(compare=False)
-    """And then; None: where it was looked at, each alone."""
-    fits: bool = field(default=False, compare=False)
-    """Whether it is known that it can be; then `compute` is that of its program."""
 
 
 def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 
 from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
+from dse.search.led import Led
 from dse.search.promise import Judge
 from dse.space import Space
 from simcore.problem import InputError, Problem
@@ -38,6 +39,10 @@ PARENTS = 24
 """Designs around which a generation looks."""
 STEP = 48
 """Candidates of a step of a generation; the next step looks around what was found to promise most."""
+WAYS = ("move", "mixture", "move", "linked", "move", "mixture")
+"""How the next candidates around a design are made, in turn."""
+LED, NETWORKS = 4, 8
+"""Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
 TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
@@ -66,6 +71,7 @@ class Guided(Sampler):
         self._space = space
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
+        self._led = Led(space, self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._forbidden: list[Candidate] = []
@@ -159,6 +165,8 @@ class Guided(Sampler):
                 self._keep(self._candidates.of(filled, {}))
             return
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
+        for _ in range(2):
+            self._look_led(self._judge.ranked(self._pool, NETWORKS)[:NETWORKS], 2 * LED)
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
@@ -176,6 +184,7 @@ class Guided(Sampler):
             return
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
+        self._look_led(self._judge.spread(NETWORKS), LED)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
@@ -185,6 +194,11 @@ class Guided(Sampler):
             if not best:
                 best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
             self._look(count // steps, self._around(best))
+
+    def _look_led(self, parents: list[Candidate], rounds: int) -> None:
+        """Keep candidates of the jobs that compute least, on the networks of `parents`."""
+        for candidate in self._led.on(parents, rounds):
+            self._keep(candidate)
 
     def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
         """Keep candidates until `count` of them may be proposed, or there are no more."""
@@ -197,13 +211,14 @@ class Guided(Sampler):
     def _around(
         self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
     ) -> Iterator[Candidate | None]:
-        """Small moves from each parent in turn, every third time a mixture of two; a bounded number."""
-        if not parents:
-            return
-        for number in range(tries):
+        """From each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
+        for number in range(tries if parents else 0):
             parent = parents[number % len(parents)]
-            if number % 3 < 2 and (genes := self._candidates.move(parent)) is not None:
-                yield self._candidates.made(genes, estimated)
+            kind = number // len(parents) % len(WAYS)
+            if WAYS[kind] == "move":
+                yield self._candidates.moved(parent, estimated)
+            elif WAYS[kind] == "linked":
+                yield self._candidates.linked(parent, estimated)
             else:
                 other = parents[int(self._generator.integers(len(parents)))]
                 yield self._candidates.offspring(parent.genes, other.genes, estimated)

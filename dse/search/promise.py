@@ -101,6 +101,13 @@ class Judge:
             return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
         return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
 
+    def spread(self, count: int) -> list[Candidate]:
+        """Designs of the front, evenly by the first objective, its ends among them."""
+        front = sorted(self._front, key=lambda candidate: _losses([candidate])[0].tolist())
+        if len(front) <= count:
+            return front
+        return [front[round(i * (len(front) - 1) / (count - 1))] for i in range(count)]
+
     def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
         if not pool:

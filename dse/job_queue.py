@@ -1,0 +1,122 @@
+"""The jobs of a shape by least compute: a best-first search with two keys.
+
+A job (degrees, memory savings) is known by what one layer takes at first, which costs microseconds, and by its program
+when its turn comes. A job whose program is made and whose memory fits goes back into the queue by what that computes;
+when it is first again, no job that is left computes for less. The certificate (`dse.relax`) looks for the least time
+in this order, and the guided sampler (`dse.search.led`) for candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from dse.search.branch import Brancher, joined
+from dse.search.parts import Networks, Part
+from simcore.bound_many import compute_seconds, layers_seconds
+from simcore.check import check
+from simcore.design import CollectiveWorkload, Design
+from simcore.workload import workload_program
+
+_SAME_COMPUTE = ("zero", "bucket")
+"""What changes memory and collectives alone."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A filling of workload and parallelism, and its design on some network."""
+
+    part: Part
+    design: Design
+
+
+@dataclass(order=True, frozen=True)
+class Entry:
+    """A job in the queue, by what is known of its compute so far [s]."""
+
+    compute: float
+    number: int
+    job: Part = field(compare=False)
+    networks: tuple[Networks, ...] = field(compare=False)
+    """Where it is looked at next."""
+    after: tuple[Networks, ...] | None = field(compare=False)
+    """And then; None: where it was looked at, each alone."""
+    fits: bool = field(default=False, compare=False)
+    """Whether it is known that it can be; then `compute` is that of its program."""
+
+
+class JobQueue:
+    """Jobs by least compute; nothing is done before `begin`."""
+
+    def __init__(self, entries: Iterator[Entry], brancher: Brancher) -> None:
+        self._entries, self._brancher = entries, brancher
+        self._queue: list[Entry] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first key of all jobs is known."""
+        return self._queue is not None
+
+    @property
+    def least(self) -> float:
+        """No job that is left computes for less [s]; infinity where none is left."""
+        assert self._queue is not None
+        return self._queue[0].compute if self._queue else np.inf
+
+    @property
+    def next_fits(self) -> bool:
+        """Whether it is known that the first job can be."""
+        return bool(self._queue) and self._queue[0].fits  # type: ignore[index]  # an empty list is no queue
+
+    def begin(self) -> None:
+        """Find the first key of all jobs."""
+        self._queue = list(self._entries)
+        heapify(self._queue)
+
+    def step(self) -> Entry | None:
+        """One step of the search: the first job, where it is known that it can be; else its program is made."""
+        if not self._queue:
+            return None
+        first = heappop(self._queue)
+        if first.fits:
+            return first
+        for node in self._brancher.nodes(first.job, first.networks):
+            compute = max(node.compute, first.compute)
+            after = (node.networks,) if first.after is None else first.after
+            heappush(self._queue, replace(first, compute=compute, networks=after, fits=True))
+        return None
+
+    def next(self) -> Entry | None:
+        """The next job that can be; None after the last."""
+        if not self.begun:
+            self.begin()
+        while self._queue:
+            if (entry := self.step()) is not None:
+                return entry
+        return None
+
+
+def of_layers(
+    jobs: list[Job], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float]
+) -> Iterator[Entry]:
+    """A transformer's jobs that break no rule `anywhere`, by what one layer takes; `known` keeps what layers take."""
+    for number, job in enumerate(jobs):
+        design = joined(job.design, anywhere.design)
+        if not check(design):
+            yield Entry(layers_seconds(design, known), number, job.part, (anywhere,), tuple(mine))
+
+
+def of_programs(jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
+    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
+    known: dict[str, float] = {}
+    for number, job in enumerate(jobs):
+        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
+        text = repr(kept)
+        if text not in known:
+            design = joined(job.design, mine[0].design)
+            alone = isinstance(design.workload, CollectiveWorkload) or check(design)
+            known[text] = 0.0 if alone else compute_seconds(design, workload_program(design))
+        yield Entry(known[text], number, job.part, tuple(mine), None)
