@@ -42,6 +42,8 @@ class Candidate:
     features: dict[int, float]
     known: dict[str, float | None]
     """Metrics by name, exact where they do not depend on time, else estimates; and `MISSED` at these."""
+    shape: tuple[Any, ...] = ()
+    """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
@@ -141,7 +143,8 @@ class Candidates:
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
-        return Candidate(look.genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
+        features = self.encoder.encode(filled.params)
+        return Candidate(look.genes, filled, design.key, violation, features, known, _shape(design))
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
@@ -179,6 +182,11 @@ class Candidates:
         for _ in range(int(self.generator.integers(3))):
             genes = moved(genes, self._products, self.generator)
         return self.made(_values(genes), estimated)
+
+
+def _shape(design: Design) -> tuple[Any, ...]:
+    cluster = design.cluster
+    return cluster.npu.name, *((dimension.topology, dimension.size) for dimension in cluster.dimensions)
 
 
 def _values(genes: Genes) -> dict[str, float]:

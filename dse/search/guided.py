@@ -43,6 +43,8 @@ WAYS = ("move", "mixture", "move", "linked", "move", "mixture")
 """How the next candidates around a design are made, in turn."""
 LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+SHAPES = 12
+"""Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
 TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
@@ -166,10 +168,12 @@ class Guided(Sampler):
             return
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
         for _ in range(2):
-            self._look_led(self._judge.ranked(self._pool, NETWORKS)[:NETWORKS], 2 * LED)
+            self._look_led(self._judge.of_shapes(self._pool, SHAPES), 2 * LED)
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
+            shapes = self._judge.of_shapes(self._pool, SHAPES)
+            self._look(ROUND, self._around(shapes))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
             if idle == IDLE:
@@ -184,7 +188,7 @@ class Guided(Sampler):
             return
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        self._look_led(self._judge.spread(NETWORKS), LED)
+        self._look_led(self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS), LED)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)

@@ -108,6 +108,19 @@ class Judge:
             return front
         return [front[round(i * (len(front) - 1) / (count - 1))] for i in range(count)]
 
+    def of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
+        if not pool:
+            return []
+        estimates = self._estimates(pool)
+        front = estimates[front_mask(estimates)]
+        score = np.round(promise(*(_Levels.fitted(self._signs, estimates).of(x) for x in (estimates, front))), DIGITS)
+        order = np.argsort(-score, kind="stable")
+        best: dict[tuple[object, ...], Candidate] = {}
+        for i in order:
+            best.setdefault(pool[i].shape, pool[i])
+        return list(best.values())[:count]
+
     def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
         if not pool:
