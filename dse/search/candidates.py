@@ -90,7 +90,7 @@ class Candidates:
         if tuple(drawn.items()) in self._drawn:
             return None
         self._drawn.add(tuple(drawn.items()))
-        if kept and look.screened.violation > 0:
+        if kept and look.screened.problems:
             look = repaired(
                 look, kept, lambda genes: self._look(_values(genes), look.filled.params), self._products, self.generator
             )

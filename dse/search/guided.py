@@ -27,7 +27,7 @@ from simcore.problem import InputError, Problem
 
 SMALL = 2000
 """A space of at most this many combinations is screened whole."""
-SEEDS = 256
+SEEDS = 128
 """Random candidates with bounds before the first trial."""
 ROUNDS, ROUND = 20, 48
 """Most rounds of small moves over the estimates before the first trial, and candidates of each."""
@@ -57,7 +57,7 @@ front is known, and many looks around it find more than the surrogate's choice o
 
 def effort(told: int) -> float:
     """Candidates with estimates per trial: many while trials are few."""
-    return 8.0 if told < 320 else 1.0
+    return 6.0 if told < 320 else 1.0
 
 
 class Guided(Sampler):

@@ -17,12 +17,10 @@ import numpy as np
 
 from dse.fill import Filled
 from dse.screen import Screened
-from dse.search.branch import of_job
 from dse.search.genome import Gene, Genes, Products, values_near, with_value
-from dse.search.parts import JOB
 from simcore.problem import Path
 
-MOST = 10
+MOST = 4
 """Designs that are looked at to repair one."""
 
 
@@ -36,25 +34,26 @@ class Look:
 
     @cached_property
     def places(self) -> list[Path]:
-        """Where its problems are; a constraint on memory is one of the job, another one of what it names."""
-        if self.screened.problems:
-            return [problem.path for problem in self.screened.problems]
-        broken = [c for c in self.screened.constraints if c.name in self.screened.broken]
-        named = [path for c in broken for path in c.expression.paths]
-        return named + [(section,) for section in JOB if any(map(of_job, broken))]
+        """Where the rules that it breaks say that it does."""
+        return [problem.path for problem in self.screened.problems]
+
+    @property
+    def far(self) -> float:
+        """How far it is from breaking none."""
+        return sum(problem.violation for problem in self.screened.problems)
 
 
 def repaired(
     look: Look, kept: frozenset[str], again: Callable[[Genes], Look], products: Products, draw: np.random.Generator
 ) -> Look:
-    """A design with less of a violation, the genes of `kept` as they are; the same where none is found."""
+    """A design that breaks no rule, or rules by less, the genes of `kept` as they are; the same where none is found."""
     left = MOST
-    while look.screened.violation > 0 and left:
+    while look.places and left:
         before = look
         for name, value in _changes(look, kept, products, draw):
             other = again(with_value(look.genes, name, value))
             left -= 1
-            if other.screened.violation < look.screened.violation:
+            if other.far < look.far:
                 look = other
                 break
             if not left:
