@@ -39,8 +39,8 @@ PARENTS = 24
 """Designs around which a generation looks."""
 STEP = 48
 """Candidates of a step of a generation; the next step looks around what was found to promise most."""
-WAYS = ("move", "mixture", "move", "linked", "move", "mixture")
-"""How the next candidates around a design are made, in turn."""
+WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
+"""How a candidate around a design is made: one of these."""
 LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
 SHAPES = 12
@@ -215,13 +215,13 @@ class Guided(Sampler):
     def _around(
         self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
     ) -> Iterator[Candidate | None]:
-        """From each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
+        """Around each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
         for number in range(tries if parents else 0):
             parent = parents[number % len(parents)]
-            kind = number // len(parents) % len(WAYS)
-            if WAYS[kind] == "move":
+            way = WAYS[int(self._generator.integers(len(WAYS)))]
+            if way == "move":
                 yield self._candidates.moved(parent, estimated)
-            elif WAYS[kind] == "linked":
+            elif way == "linked":
                 yield self._candidates.linked(parent, estimated)
             else:
                 other = parents[int(self._generator.integers(len(parents)))]
