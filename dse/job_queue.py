@@ -61,15 +61,15 @@ class JobQueue:
         return self._queue is not None
 
     @property
-    def least(self) -> float:
-        """No job that is left computes for less [s]; infinity where none is left."""
+    def first(self) -> Entry | None:
+        """The job that computes least of those that are left, as far as that is known; None where none is left."""
         assert self._queue is not None
-        return self._queue[0].compute if self._queue else np.inf
+        return self._queue[0] if self._queue else None
 
     @property
-    def next_fits(self) -> bool:
-        """Whether it is known that the first job can be."""
-        return bool(self._queue) and self._queue[0].fits  # type: ignore[index]  # an empty list is no queue
+    def least(self) -> float:
+        """No job that is left computes for less [s]; infinity where none is left."""
+        return self.first.compute if self.first else np.inf
 
     def begin(self) -> None:
         """Find the first key of all jobs."""

@@ -15,6 +15,7 @@ there every job is bounded as a complete design.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, Protocol
@@ -126,10 +127,23 @@ class LeastTimes:
         return lifted_networks(self._template, job.part.document)
 
 
+@dataclass(frozen=True)
+class Leader:
+    """What a bound comes from: a job, and the lifted network on which it is least; None: whatever the network."""
+
+    job: Part
+    network: Part | None
+
+
 class Search(Protocol):
     """A search for the least times of a shape that can be left at any time."""
 
     done: bool
+
+    @property
+    def leader(self) -> Leader | None:
+        """What the bound on the iteration time comes from, where that is known."""
+        return None
 
     @property
     def times(self) -> Times | None:
@@ -163,6 +177,13 @@ class Trained(Search):
         self.done = False
         self._queue, self._brancher, self._budget = queue, brancher, budget
         self._best, self._refined = np.inf, 0
+        self._leader: Leader | None = None
+
+    @property
+    def leader(self) -> Leader | None:
+        """See `Search.leader`."""
+        first = self._queue.first if self._queue.begun else None
+        return Leader(first.job, None) if first is not None and first.compute < self._best else self._leader
 
     @property
     def times(self) -> Times | None:
@@ -180,15 +201,21 @@ class Trained(Search):
             self._refine(entry)
         # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
         over = self._queue.least >= self._best
-        self.done = over or (self._queue.next_fits and self._refined == MOST_REFINED)
+        first = self._queue.first
+        self.done = over or (first is not None and first.fits and self._refined == MOST_REFINED)
 
     def _refine(self, entry: Entry) -> None:
         if not entry.networks:
-            self._best = min(self._best, entry.compute)
+            self._lead(entry.compute, Leader(entry.job, None))
             return
         self._refined += 1
         for on in self._brancher.nodes(entry.job, entry.networks):
-            self._best = min(self._best, _least(on, self._brancher, self._budget, self._best))
+            least, network = _least(on, self._brancher, self._budget, self._best)
+            self._lead(least, Leader(entry.job, network))
+
+    def _lead(self, least: float, leader: Leader) -> None:
+        if least < self._best:
+            self._best, self._leader = least, leader
 
 
 class Served(Search):
@@ -272,21 +299,21 @@ def _on(node: Node, index: int) -> Design:
     return joined(node.design, parsed(document))
 
 
-def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> float:
-    """The least time of a job on its lifted networks, or something at least `enough`.
+def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> tuple[float, Part | None]:
+    """The least time of a job on its lifted networks, or something at least `enough`; and that network.
 
     Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
     """
     if not all(node.networks.linear):
-        return node.compute  # a slower dimension of such a network could relieve another one
+        return node.compute, None  # a slower dimension of such a network could relieve another one
     bounds = np.full(len(node.live), np.inf)
     bounds[node.live] = brancher.bounds(node)[:, 0]
+    best, network = enough, node.networks.parts[int(bounds.argmin())]
     if budget is None:
-        return float(bounds.min())
+        return float(bounds.min()), network
     form = None if node.program is None else Iteration.of(node.design, node.program)
-    best = enough
-    spans = [(float(bounds[where].min()), family) for family, _, where in node.networks.spans()]
-    for lifted, family in sorted(spans, key=lambda span: span[0]):
+    spans = [(float(bounds[where].min()), where.start, family) for family, _, where in node.networks.spans()]
+    for lifted, start, family in sorted(spans, key=lambda span: span[:2]):
         if lifted >= best:
             break
         slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
@@ -294,8 +321,9 @@ def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) 
             shared = collective_bytes(node.design, family, slowed) / budget
         else:
             shared = _solved([(constant, table * slowed) for constant, table in form.problems(family)], budget)
-        best = min(best, max(lifted, shared))
-    return best
+        if (least := max(lifted, shared)) < best:
+            best, network = least, node.networks.parts[start]
+    return best, network
 
 
 def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
