@@ -57,8 +57,8 @@ def _became(objective: Objective, leader: Mapping[str, Any], record: StudyRecord
         networks = "1 network" if len(feasible) == 1 else f"{number(len(feasible))} networks"
         spent = clean(bounds_by(best)) or "its parts are not known"
         return (
-            f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound has the "
-            "most of every dimension at once and leaves out what does not overlap."
+            f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound has "
+            "the most of every dimension at once and leaves out what does not overlap."
         )
     if alike:
         rules = Counter(_rule(trial) for trial in alike)
