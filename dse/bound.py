@@ -20,9 +20,10 @@ from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.least import Search, Times
 from dse.limits import breaks
 from dse.objective import Objective
-from dse.relax import LeastTimes, Search, Times
+from dse.relax import LeastTimes
 from dse.screen import cluster_metrics
 from dse.search.branch import of_job
 from dse.search.parts import parsed
@@ -228,7 +229,8 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
 def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
     """The bounds of any design of this shape.
 
-    `free` are those of any design of its workload on its NPUs, `least` the least times that are known [s], by metric.
+    `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
+    that are known, by metric.
     """
     if price_problems(design):
         raise ValueError("a shape without a price")
@@ -250,10 +252,11 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
     }
     if not time:
         return proven
-    proven |= {"iteration_time": time, "energy": idle * time}
+    joules = max(idle * time, least.get("energy", 0.0))
+    proven |= {"iteration_time": time, "energy": joules}
     samples = samples_of(workload)
     if samples is not None:
-        each = per_token(design.cost, workload, cost.total, idle * time, time, samples)
+        each = per_token(design.cost, workload, cost.total, joules, time, samples)
         proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
         proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
         throughput = samples / time

@@ -1,9 +1,10 @@
-"""The jobs of a shape by least compute: a best-first search with two keys.
+"""The jobs of a shape, best first, by what they compute: a search with two keys.
 
 A job (degrees, memory savings) is known by what one layer takes at first, which costs microseconds, and by its program
 when its turn comes. A job whose program is made and whose memory fits goes back into the queue by what that computes;
 when it is first again, no job that is left computes for less. The certificate (`dse.relax`) looks for the least time
-in this order, and the guided sampler (`dse.search.led`) for candidates.
+in this order, and the guided sampler (`dse.search.led`) for candidates. For the least energy the order is by a weighted
+sum of the time and of how long NPUs are busy in it (`Goal`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,26 @@ import numpy as np
 
 from dse.search.branch import Brancher, joined
 from dse.search.parts import Networks, Part
-from simcore.bound_many import compute_seconds, layers_seconds
+from simcore.bound_compute import busy_seconds, compute_seconds, layers_busy, layers_seconds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
 from simcore.workload import workload_program
 
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be least: so much per second of an iteration, and so much per second in which an NPU computes."""
+
+    metric: str
+    per_second: float = 1.0
+    per_busy: float = 0.0
+
+    def of(self, seconds: float, busy: float) -> float:
+        """Its value."""
+        return self.per_second * seconds + self.per_busy * max(busy, 0.0)
+
+
+TIME = Goal("iteration_time")
 _SAME_COMPUTE = ("zero", "bucket")
 """What changes memory and collectives alone."""
 
@@ -35,9 +51,10 @@ class Job:
 
 @dataclass(order=True, frozen=True)
 class Entry:
-    """A job in the queue, by what is known of its compute so far [s]."""
+    """A job in the queue, by what is known of its compute so far."""
 
-    compute: float
+    least: float
+    """The goal's value whatever the network."""
     number: int
     job: Part = field(compare=False)
     networks: tuple[Networks, ...] = field(compare=False)
@@ -45,14 +62,16 @@ class Entry:
     after: tuple[Networks, ...] | None = field(compare=False)
     """And then; None: where it was looked at, each alone."""
     fits: bool = field(default=False, compare=False)
-    """Whether it is known that it can be; then `compute` is that of its program."""
+    """Whether it is known that it can be; then `least` is that of its program."""
+    busy: float = field(default=0.0, compare=False)
+    """How long every NPU computes, where that matters to the goal [s]."""
 
 
 class JobQueue:
-    """Jobs by least compute; nothing is done before `begin`."""
+    """Jobs by the least value of a goal; nothing is done before `begin`."""
 
-    def __init__(self, entries: Iterator[Entry], brancher: Brancher) -> None:
-        self._entries, self._brancher = entries, brancher
+    def __init__(self, entries: Iterator[Entry], brancher: Brancher, goal: Goal) -> None:
+        self._entries, self._brancher, self.goal = entries, brancher, goal
         self._queue: list[Entry] | None = None
 
     @property
@@ -62,14 +81,14 @@ class JobQueue:
 
     @property
     def first(self) -> Entry | None:
-        """The job that computes least of those that are left, as far as that is known; None where none is left."""
+        """The best of the jobs that are left, as far as that is known; None where none is left."""
         assert self._queue is not None
         return self._queue[0] if self._queue else None
 
     @property
     def least(self) -> float:
-        """No job that is left computes for less [s]; infinity where none is left."""
-        return self.first.compute if self.first else np.inf
+        """No job that is left has less of the goal; infinity where none is left."""
+        return self.first.least if self.first else np.inf
 
     def begin(self) -> None:
         """Find the first key of all jobs."""
@@ -84,9 +103,10 @@ class JobQueue:
         if first.fits:
             return first
         for node in self._brancher.nodes(first.job, first.networks):
-            compute = max(node.compute, first.compute)
+            busy = busy_seconds(node.design, node.program) if self.goal.per_busy and node.program else 0.0
+            least = max(self.goal.of(node.compute, busy), first.least)
             after = (node.networks,) if first.after is None else first.after
-            heappush(self._queue, replace(first, compute=compute, networks=after, fits=True))
+            heappush(self._queue, replace(first, least=least, networks=after, fits=True, busy=busy))
         return None
 
     def next(self) -> Entry | None:
@@ -100,23 +120,29 @@ class JobQueue:
 
 
 def of_layers(
-    jobs: list[Job], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float]
+    jobs: list[Job], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
 ) -> Iterator[Entry]:
     """A transformer's jobs that break no rule `anywhere`, by what one layer takes; `known` keeps what layers take."""
     for number, job in enumerate(jobs):
         design = joined(job.design, anywhere.design)
         if not check(design):
-            yield Entry(layers_seconds(design, known), number, job.part, (anywhere,), tuple(mine))
+            busy = layers_busy(design, known) if goal.per_busy else 0.0
+            yield Entry(goal.of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
 
 
-def of_programs(jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
+def of_programs(jobs: list[Job], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
     """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
     known: dict[str, float] = {}
     for number, job in enumerate(jobs):
         kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
         text = repr(kept)
         if text not in known:
-            design = joined(job.design, mine[0].design)
-            alone = isinstance(design.workload, CollectiveWorkload) or check(design)
-            known[text] = 0.0 if alone else compute_seconds(design, workload_program(design))
+            known[text] = _of_program(joined(job.design, mine[0].design), goal)
         yield Entry(known[text], number, job.part, tuple(mine), None)
+
+
+def _of_program(design: Design, goal: Goal) -> float:
+    if isinstance(design.workload, CollectiveWorkload) or check(design):
+        return 0.0
+    program = workload_program(design)
+    return goal.of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)

@@ -119,7 +119,7 @@ class GeneDraw(PlacedDraw):
         return near[int(self.generator.integers(len(near)))] if near else random_below(self.generator, count)
 
 
-def _nearest(hole: Product, degrees: Sequence[int]) -> list[int]:
+def _nearest(hole: Product, degrees: Sequence[Any]) -> list[int]:
     """The factorisations nearest to other degrees, by the squares of their ratios' logarithms."""
     ratios = np.log(np.array(hole.factorisations, float) / np.array(degrees, float))
     far = np.round((ratios**2).sum(axis=1), 9)

@@ -55,7 +55,7 @@ class Led:
 
     def on(self, parents: Sequence[Candidate], rounds: int) -> Iterator[Candidate | None]:
         """Candidates of the next jobs on the networks of `parents`, one each in a round."""
-        designs = {}
+        designs: dict[tuple[tuple[str, float], ...], Design] = {}
         for parent in parents:
             network = {name: gene.value for name, gene in parent.genes.items() if not gene.of_job}
             designs.setdefault(tuple(network.items()), parsed(parent.filled.document))

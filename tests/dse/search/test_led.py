@@ -15,7 +15,7 @@ from dse.search.genome import with_value
 from dse.search.led import Led
 from dse.search.promise import Judge
 from dse.space import Space
-from simcore.bound_many import compute_seconds
+from simcore.bound_compute import compute_seconds
 from simcore.load import parse_design
 from simcore.plan import program_of
 
