@@ -51,6 +51,11 @@ class Candidate:
     moves: list[tuple[str, float]] | None = None
     """Small moves that have not been made yet."""
 
+    @property
+    def niche(self) -> tuple[Any, ...]:
+        """Its job and the shape of its cluster."""
+        return self.shape, *((name, gene.value) for name, gene in self.genes.items() if gene.of_job)
+
 
 @dataclass
 class Candidates:

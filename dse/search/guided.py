@@ -43,6 +43,8 @@ WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
 """How a candidate around a design is made: one of these."""
 LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+HOPEFUL = 4
+"""One of so many trials is for what the estimates promise, whatever the surrogate says, as long as they promise any."""
 SHAPES = 12
 """Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
 TRIES = 6
@@ -131,9 +133,12 @@ class Guided(Sampler):
     def _generation(self, count: int) -> list[Candidate]:
         """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
         if self._pool:
-            ranked = self._judge.ranked(self._pool, count)
+            hopeful = self._judge.hopeful(self._pool, count // HOPEFUL)
+            taken = {*hopeful}
+            left = [candidate for candidate in self._pool if candidate not in taken]
+            ranked, count = self._judge.ranked(left, count - len(hopeful)), count - len(hopeful)
             self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
-            return ranked[:count]
+            return hopeful + ranked[:count]
         if self._judge.simulated and self._whole:
             return []
         self._forbidden.sort(key=lambda candidate: candidate.violation)

@@ -34,6 +34,8 @@ LATE = 20.0
 """How fast the promise of a candidate falls with its estimated violation of a constraint on results."""
 NEAR = 0.1
 """Violations count up to this: whether one is met by a little is what has to be learned."""
+HOPE = 2e-3
+"""What the front must lack of an estimate, relative, for its design to be tried whatever the surrogate says."""
 SHARPEST = 1e-3
 """Least deviation that a predicted violation is taken to have."""
 
@@ -120,6 +122,30 @@ class Judge:
         for i in order:
             best.setdefault(pool[i].shape, pool[i])
         return list(best.values())[:count]
+
+    def hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
+
+        The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
+        off on the same job and shape of the cluster, and right where those were never simulated.
+        """
+        open_ones = [c for c in pool if c.known and (c.known[MISSED] or 0.0) <= 0.0]
+        if not open_ones or not self._front or not self._modelled:
+            return []
+        levels = _Levels.fitted(self._signs, _losses(self.simulated))
+        off: dict[object, Matrix] = {}
+        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
+        for candidate, error in zip(self.simulated, missed, strict=True):
+            off[candidate.niche] = np.minimum(error, off.get(candidate.niche, error))
+        errors = np.array([off.get(c.niche, np.zeros(len(self._names))) for c in open_ones])
+        points = levels.of(self._estimates(open_ones)) + errors
+        score = promise(points, levels.of(_losses(self._front)))
+        chosen: list[Candidate] = []
+        while len(chosen) < count and score.max() > HOPE:
+            index = int(np.argmax(np.round(score, DIGITS)))
+            chosen.append(open_ones[index])
+            score = np.minimum(score, (points[index] - points).max(axis=1))
+        return chosen
 
     def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
