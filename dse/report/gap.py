@@ -28,7 +28,9 @@ _TIMES = ("iteration_time", "throughput", "mfu", "time_to_train", "time_to_first
 
 
 def unreached(record: StudyRecord, summary: Summary) -> list[str]:
-    """A paragraph for each objective whose best is further from its bound than `WORTH`."""
+    """A paragraph for each objective whose best is further from its bound than `WORTH`; a proof has its own words."""
+    if record.proof is not None:
+        return []
     return [_paragraph(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
 
 

@@ -167,3 +167,23 @@ def test_each_shape_of_the_cluster_has_its_best_candidate() -> None:
     assert len(best) == len({c.shape for c in pool}) == 3
     times = {c.shape: min(o.known["iteration_time"] or 0.0 for o in pool if o.shape == c.shape) for c in best}
     assert any(c.known["iteration_time"] == times[c.shape] for c in best)
+
+
+def test_what_the_estimates_promise_is_tried_though_they_were_wrong_elsewhere() -> None:
+    """An estimate is off by what it was least off on the same job and shape; of others nothing is concluded."""
+    given = space()
+    made = candidates(given)
+    pool = [c for _ in range(80) if (c := made.random()) is not None and c.violation == 0]
+    judge = Judge(given, made.encoder, 0)
+    ranked = sorted(pool, key=lambda c: c.known["iteration_time"] or 0.0)
+    wrong = next(c for c in ranked if c.niche != ranked[0].niche and any(o.niche == c.niche for o in ranked if o != c))
+    told = {True: 3.0, False: 1.0}
+    for candidate in (wrong, ranked[-1]):
+        time = (candidate.known["iteration_time"] or 0.0) * told[candidate is wrong]
+        judge.tell(candidate, (time, candidate.known["cost.total"] or 0.0), {})
+    left = [c for c in ranked if c.losses is None]
+    chosen = judge.hopeful(left, 8)
+    assert ranked[0] in chosen
+    assert all(c.niche != wrong.niche for c in chosen[:1])
+    judge = Judge(given, made.encoder, 0)
+    assert judge.hopeful(left, 8) == []  # without a front nothing is lacking
