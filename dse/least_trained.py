@@ -2,8 +2,8 @@
 
 In order of what they compute, jobs get the least time that their collectives add on the lifted networks
 (`dse.lifted`). Where a budget is split over all dimensions, drawn or solved, the best split of it (`dse.bandwidth`)
-counts: the convex relaxation over all splits. The search ends where no later job's compute is below the best of these,
-or after `MOST_REFINED` jobs.
+counts: the convex relaxation over all splits, and where they are drawn in few steps every one of them. The search ends
+where no later job's compute is below the best of these, or after `MOST_REFINED` jobs.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from dse.bandwidth import optimal_split, split_time
 from dse.geometric import WORST
 from dse.job_queue import Entry, JobQueue
 from dse.least import MOST_REFINED, Leader, Search, Times
+from dse.lifted import Budget
 from dse.search.branch import Brancher, Node
 from dse.search.parts import Part
-from simcore.bound_many import Iteration, collective_bytes
+from simcore.bound_many import Family, Iteration, collective_bytes
 
 
 class Trained(Search):
     """The search for the least iteration time, or energy, of a trained model, or of a collective."""
 
-    def __init__(self, queue: JobQueue, brancher: Brancher, budget: float | None) -> None:
+    def __init__(self, queue: JobQueue, brancher: Brancher, budget: Budget | None) -> None:
         self.done = False
         self._queue, self._brancher, self._budget = queue, brancher, budget
         self._best, self._refined = np.inf, 0
@@ -73,7 +74,7 @@ class Trained(Search):
             self._best, self._leader = least, leader
 
 
-def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> tuple[float, Part | None]:
+def _least(node: Node, brancher: Brancher, budget: Budget | None, enough: float) -> tuple[float, Part | None]:
     """The least time of a job on its lifted networks, or something at least `enough`; and that network.
 
     Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
@@ -92,16 +93,45 @@ def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) 
             break
         slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
         if form is None:
-            shared = collective_bytes(node.design, family, slowed) / budget
+            least = max(lifted, collective_bytes(node.design, family, slowed) / budget.most)
         else:
-            shared = _solved([(constant, table * slowed) for constant, table in form.problems(family)], budget)
-        if (least := max(lifted, shared)) < best:
+            problems = [(constant, table * slowed) for constant, table in form.problems(family)]
+            shares = budget.splits(len(slowed))
+            if shares is None:
+                least = max(lifted, _solved(problems, budget.most))
+            else:
+                least = max(lifted, _stepped(form, family, problems, shares, slowed, best))
+        if least < best:
             best, network = least, node.networks.parts[start]
     return best, network
+
+
+def _stepped(
+    form: Iteration,
+    family: Family,
+    problems: list[tuple[float, NDArray[np.float64]]],
+    shares: NDArray[np.float64],
+    slowed: NDArray[np.float64],
+    enough: float,
+) -> float:
+    """The least time of a family on any of `shares` `[ways, dims]` [B/s], or something at least `enough` [s]."""
+    constant, table = _largest(problems, shares.mean(axis=0))
+    hopeful = shares[constant + (table / shares[:, None, :]).max(axis=2).sum(axis=1) < enough]
+    if not len(hopeful):
+        return enough
+    latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
+    return float(form.seconds(Family(family.design, hopeful / slowed, latencies), {}).min())
+
+
+def _largest(
+    problems: list[tuple[float, NDArray[np.float64]]], shares: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """The problem that takes longest at some shares."""
+    return max(problems, key=lambda problem: split_time(problem[1], shares, problem[0]))
 
 
 def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
     """The time of the largest problem at equal shares, with the shares that are best for it [s]."""
     equal = np.full(problems[0][1].shape[1], budget / problems[0][1].shape[1])
-    constant, table = max(problems, key=lambda problem: split_time(problem[1], equal, problem[0]))
+    constant, table = _largest(problems, equal)
     return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)
