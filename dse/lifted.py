@@ -46,12 +46,12 @@ class Budget:
             return None
         units = int(self.most / self.step + 1e-9)
         few = units >= parts and compositions(units, parts) <= MOST_SPLITS
-        return _compositions(units, parts) * self.step if few else None
+        return all_compositions(units, parts) * self.step if few else None
 
 
 @lru_cache(maxsize=8)
-def _compositions(units: int, parts: int) -> NDArray[np.float64]:
-    """Every way to write `units` as an ordered sum of `parts` whole numbers above 0 `[ways, parts]`."""
+def all_compositions(units: int, parts: int) -> NDArray[np.float64]:
+    """Every way to write `units` as an ordered sum of `parts` whole numbers above 0, by index `[ways, parts]`."""
     inner = np.array(list(combinations(range(1, units), parts - 1)), float).reshape(-1, parts - 1)
     edges = np.hstack([np.zeros((len(inner), 1)), inner, np.full((len(inner), 1), float(units))])
     ways: NDArray[np.float64] = np.diff(edges, axis=1)

@@ -18,7 +18,17 @@ from dse.constraint import KNOWN_BEFORE
 from dse.fill import Filled
 from dse.screen import Screened
 from dse.search.base import Proposal
-from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, linked, moved, moves, with_value
+from dse.search.genome import (
+    GeneDraw,
+    Genes,
+    composite_holes,
+    crossed,
+    linked,
+    moved,
+    moves,
+    values_of_genes,
+    with_value,
+)
 from dse.search.repair import Look, repaired
 from dse.search.surrogate import Encoder
 from dse.space import Space
@@ -91,15 +101,19 @@ class Candidates:
         if values and tuple(values.items()) in self._drawn:
             return None
         look = self._look(values, like or {})
-        drawn = _values(look.genes)
+        drawn = values_of_genes(look.genes)
         if tuple(drawn.items()) in self._drawn:
             return None
         self._drawn.add(tuple(drawn.items()))
         if kept and look.screened.problems:
             look = repaired(
-                look, kept, lambda genes: self._look(_values(genes), look.filled.params), self._products, self.generator
+                look,
+                kept,
+                lambda genes: self._look(values_of_genes(genes), look.filled.params),
+                self._products,
+                self.generator,
             )
-            self._drawn.add(tuple(_values(look.genes).items()))
+            self._drawn.add(tuple(values_of_genes(look.genes).items()))
         return self._of(look, estimated)
 
     def _look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
@@ -125,7 +139,7 @@ class Candidates:
         """The proposal of a candidate, its splits solved."""
         if not candidate.filled.solved:
             return Proposal(candidate.filled, candidate, candidate.key)
-        filled = self.space.fill(GeneDraw(self.generator, _values(candidate.genes)))
+        filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
         return Proposal(filled, candidate, self.space.key(filled))
 
     def of(self, filled: Filled, genes: Genes) -> Candidate | None:
@@ -179,20 +193,16 @@ class Candidates:
 
     def _changed(self, parent: Candidate, genes: Genes, estimated: bool) -> Candidate | None:
         kept = frozenset(name for name, gene in genes.items() if gene.value != parent.genes[name].value)
-        return self.made(_values(genes), estimated, parent.filled.params, kept)
+        return self.made(values_of_genes(genes), estimated, parent.filled.params, kept)
 
     def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
             genes = moved(genes, self._products, self.generator)
-        return self.made(_values(genes), estimated)
+        return self.made(values_of_genes(genes), estimated)
 
 
 def _shape(design: Design) -> tuple[Any, ...]:
     cluster = design.cluster
     return cluster.npu.name, *((dimension.topology, dimension.size) for dimension in cluster.dimensions)
-
-
-def _values(genes: Genes) -> dict[str, float]:
-    return {name: gene.value for name, gene in genes.items()}

@@ -61,6 +61,11 @@ class Gene:
 Genes = dict[str, Gene]
 
 
+def values_of_genes(genes: Genes) -> dict[str, float]:
+    """What each gene drew, by name."""
+    return {name: gene.value for name, gene in genes.items()}
+
+
 @dataclass
 class GeneDraw(PlacedDraw):
     """Fills a space from `given` values of genes, near `like` or at random where they say nothing.

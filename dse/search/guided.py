@@ -22,6 +22,7 @@ from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
 from dse.search.led import Led
 from dse.search.promise import Judge
+from dse.search.shares import Shares
 from dse.space import Space
 from simcore.problem import InputError, Problem
 
@@ -43,6 +44,8 @@ WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
 """How a candidate around a design is made: one of these."""
 LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+SHARES = 6
+"""Splits of a budget that are looked at for a design."""
 HOPEFUL = 4
 """One of so many trials is for what the estimates promise, whatever the surrogate says, as long as they promise any."""
 SHAPES = 12
@@ -75,7 +78,7 @@ class Guided(Sampler):
         self._space = space
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
-        self._led = Led(space, self._candidates)
+        self._led, self._shares = Led(space, self._candidates), Shares(self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._forbidden: list[Candidate] = []
@@ -174,6 +177,7 @@ class Guided(Sampler):
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
         for _ in range(2):
             self._look_led(self._judge.of_shapes(self._pool, SHAPES), 2 * LED)
+            self._look_shares(self._judge.of_shapes(self._pool, SHAPES))
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
@@ -193,7 +197,9 @@ class Guided(Sampler):
             return
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        self._look_led(self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS), LED)
+        apart = self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS)
+        self._look_led(apart, LED)
+        self._look_shares(apart)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
@@ -207,6 +213,11 @@ class Guided(Sampler):
     def _look_led(self, parents: list[Candidate], rounds: int) -> None:
         """Keep candidates of the jobs that compute least, on the networks of `parents`."""
         for candidate in self._led.on(parents, rounds):
+            self._keep(candidate)
+
+    def _look_shares(self, parents: list[Candidate]) -> None:
+        """Keep candidates with other shares of the budgets of `parents`."""
+        for candidate in self._shares.of(parents, SHARES):
             self._keep(candidate)
 
     def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
