@@ -119,15 +119,19 @@ class JobQueue:
         return None
 
 
+def sound_jobs(jobs: list[Job], anywhere: Networks) -> list[tuple[int, Job]]:
+    """The jobs that break no rule `anywhere`, each with its number."""
+    return [(number, job) for number, job in enumerate(jobs) if not check(joined(job.design, anywhere.design))]
+
+
 def of_layers(
-    jobs: list[Job], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
+    sound: list[tuple[int, Job]], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
 ) -> Iterator[Entry]:
-    """A transformer's jobs that break no rule `anywhere`, by what one layer takes; `known` keeps what layers take."""
-    for number, job in enumerate(jobs):
+    """A transformer's `sound` jobs by what one layer takes; `known` keeps what layers take."""
+    for number, job in sound:
         design = joined(job.design, anywhere.design)
-        if not check(design):
-            busy = layers_busy(design, known) if goal.per_busy else 0.0
-            yield Entry(goal.of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
+        busy = layers_busy(design, known) if goal.per_busy else 0.0
+        yield Entry(goal.of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
 
 
 def of_programs(jobs: list[Job], mine: list[Networks], goal: Goal) -> Iterator[Entry]:

@@ -9,8 +9,6 @@ from typing import Protocol
 from dse.objective import Objective
 from dse.search.parts import Part
 
-MOST_REFINED = 40
-"""Jobs whose collectives are bounded, per shape."""
 SECONDS = (Objective("iteration_time", "minimize", "s"),)
 
 Times = Mapping[str, float]

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dse.job_queue import Job
-from dse.least import MOST_REFINED, SECONDS, Search, Times
+from dse.least import SECONDS, Search, Times
 from dse.limits import breaks
 from dse.search.branch import Brancher, Node, joined
 from dse.search.parts import Networks, Part, parsed
@@ -16,6 +16,8 @@ from dse.space import Space
 from simcore.bound import bound, bound_served
 from simcore.design import Design
 
+MOST_REFINED = 40
+"""Jobs that are bounded as complete designs, per shape."""
 SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
 
 

@@ -9,12 +9,12 @@ shape is faster than what it says, nor draws less energy.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
 from dse.fill import template_count
-from dse.job_queue import TIME, Goal, Job, JobQueue, of_layers, of_programs
+from dse.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
 from dse.least import SECONDS, Search, Together, Unknown
 from dse.least_served import Served
 from dse.least_trained import Trained
@@ -42,6 +42,7 @@ class LeastTimes:
         self._known: dict[Key, Search] = {}
         self._jobs: dict[int, dict[str, list[Job]]] = {}
         self._layers: dict[str, dict[Hashable, float]] = {}
+        self._sound: dict[Key, list[tuple[int, Job]]] = {}
         self._tied = tied(space.template)
         wanted = {name for o in space.objectives for name in o.names} | {
             n for c in space.constraints for n in c.metrics
@@ -80,7 +81,15 @@ class LeastTimes:
         if not isinstance(shape.workload, TransformerWorkload):
             return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
         known = self._layers.setdefault(_npu_key(shape)[0], {})
-        return JobQueue(of_layers(jobs, neutral(shape), mine, known, goal), self._brancher, goal)
+        return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)
+
+    def _layered(
+        self, shape: Design, jobs: list[Job], mine: list[Networks], known: dict[Hashable, float], goal: Goal
+    ) -> Iterator[Entry]:
+        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral(shape)
+        if key not in self._sound:
+            self._sound[key] = sound_jobs(jobs, anywhere)
+        yield from of_layers(self._sound[key], anywhere, mine, known, goal)
 
     def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
         """The jobs of a shape; None where there are too many, or where they follow from the network."""

@@ -66,6 +66,12 @@ class Candidate:
         """Its job and the shape of its cluster."""
         return self.shape, *((name, gene.value) for name, gene in self.genes.items() if gene.of_job)
 
+    @property
+    def policies(self) -> tuple[Any, ...]:
+        """What is chosen by name in its network: algorithms, policies."""
+        chosen = (item for item in self.genes.items() if item[1].kind == "name" and not item[1].of_job)
+        return tuple((name, gene.value) for name, gene in chosen if "#" not in name)
+
 
 @dataclass
 class Candidates:

@@ -36,6 +36,8 @@ NEAR = 0.1
 """Violations count up to this: whether one is met by a little is what has to be learned."""
 HOPE = 2e-3
 """What the front must lack of an estimate, relative, for its design to be tried whatever the surrogate says."""
+TOLD = 4
+"""Designs of a job and shape after which what the estimates were off there holds for all of them."""
 SHARPEST = 1e-3
 """Least deviation that a predicted violation is taken to have."""
 
@@ -127,18 +129,14 @@ class Judge:
         """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
 
         The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
-        off on the same job and shape of the cluster, and right where those were never simulated.
+        off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
+        same policies and algorithms count alone; and it is right where nothing is known.
         """
         open_ones = [c for c in pool if c.known and (c.known[MISSED] or 0.0) <= 0.0]
         if not open_ones or not self._front or not self._modelled:
             return []
         levels = _Levels.fitted(self._signs, _losses(self.simulated))
-        off: dict[object, Matrix] = {}
-        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
-        for candidate, error in zip(self.simulated, missed, strict=True):
-            off[candidate.niche] = np.minimum(error, off.get(candidate.niche, error))
-        errors = np.array([off.get(c.niche, np.zeros(len(self._names))) for c in open_ones])
-        points = levels.of(self._estimates(open_ones)) + errors
+        points = levels.of(self._estimates(open_ones)) + self._off(open_ones, levels)
         score = promise(points, levels.of(_losses(self._front)))
         chosen: list[Candidate] = []
         while len(chosen) < count and score.max() > HOPE:
@@ -146,6 +144,22 @@ class Judge:
             chosen.append(open_ones[index])
             score = np.minimum(score, (points[index] - points).max(axis=1))
         return chosen
+
+    def _off(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
+        """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
+        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
+        found: dict[object, list[Matrix]] = {}
+        for candidate, error in zip(self.simulated, missed, strict=True):
+            for key in (candidate.niche, (candidate.niche, candidate.policies)):
+                found.setdefault(key, []).append(error)
+        nothing = [np.zeros(len(self._names))]
+        rows = []
+        for candidate in candidates:
+            told = found.get(candidate.niche, nothing)
+            if len(told) < TOLD:
+                told = found.get((candidate.niche, candidate.policies), nothing)
+            rows.append(np.min(told, axis=0))
+        return np.array(rows)
 
     def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
