@@ -106,11 +106,13 @@ class Judge:
         return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
 
     def spread(self, count: int) -> list[Candidate]:
-        """Designs of the front, evenly by the first objective, its ends among them."""
+        """Designs of the front, evenly by the first objective; the best by each objective among them."""
         front = sorted(self._front, key=lambda candidate: _losses([candidate])[0].tolist())
         if len(front) <= count:
             return front
-        return [front[round(i * (len(front) - 1) / (count - 1))] for i in range(count)]
+        ends = [int(i) for i in _losses(front).argmin(axis=0)]
+        even = [round(i * (len(front) - 1) / (count - 1)) for i in range(count)]
+        return [front[i] for i in dict.fromkeys([*ends, *even])][:count]
 
     def of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
         """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
