@@ -52,7 +52,9 @@ class Budget:
 @lru_cache(maxsize=8)
 def all_compositions(units: int, parts: int) -> NDArray[np.float64]:
     """Every way to write `units` as an ordered sum of `parts` whole numbers above 0, by index `[ways, parts]`."""
-    inner = np.array(list(combinations(range(1, units), parts - 1)), float).reshape(-1, parts - 1)
+    inner = np.array(list(combinations(range(1, units), parts - 1)), float).reshape(
+        compositions(units, parts), parts - 1
+    )
     edges = np.hstack([np.zeros((len(inner), 1)), inner, np.full((len(inner), 1), float(units))])
     ways: NDArray[np.float64] = np.diff(edges, axis=1)
     return ways

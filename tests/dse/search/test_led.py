@@ -10,10 +10,13 @@ import pytest
 from tiny_spaces import search, space, tiny
 
 from dse.bound import space_limits
+from dse.hole import composition, compositions
+from dse.lifted import all_compositions
 from dse.search.candidates import Candidate, Candidates
 from dse.search.genome import with_value
 from dse.search.led import Led
 from dse.search.promise import Judge
+from dse.search.shares import Shares
 from dse.space import Space
 from simcore.bound_compute import compute_seconds
 from simcore.load import parse_design
@@ -187,3 +190,29 @@ def test_what_the_estimates_promise_is_tried_though_they_were_wrong_elsewhere() 
     assert all(c.niche != wrong.niche for c in chosen[:1])
     judge = Judge(given, made.encoder, 0)
     assert judge.hopeful(left, 8) == []  # without a front nothing is lacking
+
+
+@pytest.mark.parametrize(("units", "parts"), [(5, 1), (4, 4), (7, 3)])
+def test_all_compositions_stand_at_their_index(units: int, parts: int) -> None:
+    found = all_compositions(units, parts)
+    assert [list(map(int, row)) for row in found] == [
+        composition(units, parts, i) for i in range(compositions(units, parts))
+    ]
+
+
+def test_shares_that_suit_a_job_are_candidates_from_the_quickest_to_the_cheapest() -> None:
+    dimensions = [
+        {"topology": "switch", "size": 4, "latency": "1 us", "tier": "node"},
+        {"topology": "switch", "size": 2, "latency": "1 us", "tier": "pod"},
+    ]
+    budget = {"split": "400 GB/s", "step": "10 GB/s"}
+    given = space(cluster={"npu": "a100-80gb", "bandwidth": budget, "dimensions": dimensions}, parallelism=CHOICES)
+    made = candidates(given)
+    parent = with_first(made, "parallelism.tensor", 2)
+    found = [c for c in Shares(made).of([parent], 4) if c is not None]
+    assert found
+    times = [c.known["iteration_time"] or 0.0 for c in found]
+    costs = [c.known["cost.total"] or 0.0 for c in found]
+    assert costs == sorted(costs, reverse=True)
+    assert min(times) <= (parent.known["iteration_time"] or 0.0)
+    assert list(Shares(made).of([parent], 4)) == [None] * len(found)  # each design once
