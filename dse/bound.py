@@ -20,11 +20,13 @@ from dse.buy.aggregate import aggregate
 from dse.draw import InfiniteError, Odometer
 from dse.fill import fill_template, is_open
 from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.least import Search, Times
 from dse.limits import breaks
 from dse.objective import Objective
-from dse.relax import LeastTimes, Search, Times
+from dse.relax import LeastTimes
 from dse.screen import cluster_metrics
 from dse.search.branch import of_job
+from dse.search.parts import parsed
 from dse.solve import least_share
 from dse.space import Space
 from simcore.bound import bound_of_any, samples_of
@@ -43,18 +45,32 @@ _OF_SHAPE = frozenset(("npus", "racks", "memory.capacity", "cost.npu", "cost.mem
 """Metrics that all designs of a shape have alike, so that they are bounded on both sides."""
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A proven bound of an objective; None where there is none."""
+
+    value: float | None = None
+    design: Mapping[str, Any] | None = None
+    """The document of what it comes from, where that is known: the job that reaches it, on a network of its shape."""
+
+
 def space_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none.
 
     It is on the side that the objective looks to: the least of one to be minimised, the most of another.
     """
+    return {name: limit.value for name, limit in space_limits(space).items()}
+
+
+def space_limits(space: Space) -> dict[str, Limit]:
+    """As `space_bounds`, with what each bound comes from."""
     if space.jobs:
-        return _jobs_bounds(space)
+        return {name: Limit(value) for name, value in _jobs_bounds(space).items()}
     try:
         shapes = _shapes_of(space)
         return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
     except (InfiniteError, ValueError):
-        return dict.fromkeys(objective.name for objective in space.objectives)
+        return {objective.name: Limit() for objective in space.objectives}
 
 
 def _shapes_of(space: Space) -> list[_Shape]:
@@ -110,12 +126,21 @@ class _Shape:
             self._known = times, _proven(self.design, free, times)
         return self._known[1]
 
+    @property
+    def leader(self) -> Mapping[str, Any] | None:
+        """The document of the design that its least time comes from; its bandwidths may be no network's."""
+        leader = self.search.leader
+        if leader is None:
+            return None
+        network = {} if leader.network is None else leader.network.document
+        return parsed({**self.design.document(), **network, **leader.job.document}).document()
 
-def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> float | None:
+
+def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit:
     """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
     usual = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
     if objective.direction != usual and objective.name not in _OF_SHAPE:
-        return None
+        return Limit()
 
     def promised(shape: _Shape) -> float:
         """The shape's bound, to be minimised; infinity where none of its designs is feasible."""
@@ -132,12 +157,12 @@ def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> float
         shape = shapes[number]
         now = promised(shape)
         if now == before and (shape.search.done or now == np.inf):
-            return objective.sign * now if np.isfinite(now) else None
+            return Limit(objective.sign * now, shape.leader) if np.isfinite(now) else Limit()
         while now == before and not shape.search.done:
             shape.search.advance()
             now = promised(shape)
         heappush(queue, (now, number))
-    return None
+    return Limit()
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
@@ -204,7 +229,8 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
 def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
     """The bounds of any design of this shape.
 
-    `free` are those of any design of its workload on its NPUs, `least` the least times that are known [s], by metric.
+    `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
+    that are known, by metric.
     """
     if price_problems(design):
         raise ValueError("a shape without a price")
@@ -226,10 +252,11 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
     }
     if not time:
         return proven
-    proven |= {"iteration_time": time, "energy": idle * time}
+    joules = max(idle * time, least.get("energy", 0.0))
+    proven |= {"iteration_time": time, "energy": joules}
     samples = samples_of(workload)
     if samples is not None:
-        each = per_token(design.cost, workload, cost.total, idle * time, time, samples)
+        each = per_token(design.cost, workload, cost.total, joules, time, samples)
         proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
         proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
         throughput = samples / time

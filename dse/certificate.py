@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.bound import over_jobs, space_bounds
+from dse.bound import Limit, over_jobs, space_bounds, space_limits
 from dse.buy.aggregate import SHARED
 from dse.interval import bound_of, of_bounds
 from dse.limits import unreachable
@@ -23,17 +23,23 @@ from simcore.result import METRICS
 
 def proven_bounds(space: Space) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
+    return {name: limit.value for name, limit in proven_limits(space).items()}
+
+
+def proven_limits(space: Space) -> dict[str, Limit]:
+    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return space_bounds(space)
+        return space_limits(space)
     if space.jobs:
-        return over_jobs(space, [proven_bounds(space.of_job(job)) for job in space.jobs])
+        over = over_jobs(space, [proven_bounds(space.of_job(job)) for job in space.jobs])
+        return {name: Limit(value) for name, value in over.items()}
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural(sorted(names - {objective.name for objective in plain}))
-    found = space_bounds(replace(space, objectives=(*plain, *more)))
-    between = of_bounds(found)
-    return {o.name: found[o.name] if o.expression is None else bound_of(o, between) for o in space.objectives}
+    found = space_limits(replace(space, objectives=(*plain, *more)))
+    between = of_bounds({name: limit.value for name, limit in found.items()})
+    return {o.name: found[o.name] if o.expression is None else Limit(bound_of(o, between)) for o in space.objectives}
 
 
 def natural(names: Sequence[str]) -> tuple[Objective, ...]:

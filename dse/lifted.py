@@ -7,10 +7,16 @@ dimension), the least latency and the best efficiency; algorithms, shapes and po
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.fill import is_open, template_count
-from dse.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
 from dse.search.branch import joined
 from dse.search.parts import JOB, Networks, Part, fillings, grouped, parsed
 from dse.solve import least_share
@@ -19,16 +25,47 @@ from simcore.quantity import parse, write
 
 MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
+MOST_SPLITS = 10_000
+"""Splits of a budget that are bounded one by one."""
 _NO_MATTER = ("intra_dimension", "active_chunks", "priority")
 """Policies that bounds do not look at."""
 
 
-def whole_budget(cluster: Mapping[str, Any]) -> float | None:
-    """The largest budget of a split over all dimensions of every shape [B/s]; None where there is none."""
+@dataclass(frozen=True)
+class Budget:
+    """The largest budget of a split over all dimensions of every shape."""
+
+    most: float
+    """[B/s]."""
+    step: float | None
+    """Of which shares are multiples [B/s]; None where they are solved."""
+
+    def splits(self, parts: int) -> NDArray[np.float64] | None:
+        """Every way to share it among so many dimensions `[ways, parts]` [B/s]; None where they are too many."""
+        if self.step is None:
+            return None
+        units = int(self.most / self.step + 1e-9)
+        few = units >= parts and compositions(units, parts) <= MOST_SPLITS
+        return all_compositions(units, parts) * self.step if few else None
+
+
+@lru_cache(maxsize=8)
+def all_compositions(units: int, parts: int) -> NDArray[np.float64]:
+    """Every way to write `units` as an ordered sum of `parts` whole numbers above 0, by index `[ways, parts]`."""
+    inner = np.array(list(combinations(range(1, units), parts - 1)), float).reshape(
+        compositions(units, parts), parts - 1
+    )
+    edges = np.hstack([np.zeros((len(inner), 1)), inner, np.full((len(inner), 1), float(units))])
+    ways: NDArray[np.float64] = np.diff(edges, axis=1)
+    return ways
+
+
+def whole_budget(cluster: Mapping[str, Any]) -> Budget | None:
+    """The largest budget of a split over all dimensions of every shape; None where there is none."""
     split = cluster.get("bandwidth")
     if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
         return None
-    return parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+    return Budget(parse(_extreme(split.budget, max, "bandwidth"), "bandwidth"), None if split.solve else split.step)
 
 
 def _all_open(dimensions: Any) -> bool:

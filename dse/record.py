@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -111,6 +111,9 @@ class StudyRecord:
     proof: Mapping[str, Any] | None = None
     """What the sampler proved of the whole space (`dse.search.base.Prover.proof`), if it proves anything."""
     purchase: Purchase | None = None
+    leaders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Objective -> the design that its bound comes from, where one is known: the job that reaches it, on some network
+    of its shape."""
 
     @property
     def feasible(self) -> tuple[TrialRecord, ...]:

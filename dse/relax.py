@@ -1,54 +1,36 @@
 """The least times of a space's designs: a best-first search over jobs, each on the best network there could be.
 
 A *shape* (workload, NPU with its memory, number of NPUs) has the jobs (degrees, memory savings) whose degrees multiply
-to its NPUs, and *lifted* networks (`dse.lifted`). Every job that can be and fits has a least compute time: from one
-layer's time at first, from its program when its turn comes. In order of that, jobs get the least time that their
-collectives add on the lifted networks. Where a budget is split over all dimensions, drawn or solved, the best split of
-it (`dse.bandwidth`) counts: the convex relaxation over all splits. The search ends where no later job's compute is
-below the best of these, or after `MOST_REFINED` jobs. Whenever it is left, no feasible design of the shape is faster
-than what it says.
-
-A single collective has no compute. A served model has no gradients, and three times of which each has its own best job:
-there every job is bounded as a complete design.
+to its NPUs, and *lifted* networks (`dse.lifted`). Every job that can be and fits has a least compute time
+(`dse.job_queue`); in order of that it gets what its collectives add (`dse.least_trained`). A single collective has no
+compute; a served model has several times (`dse.least_served`). Whenever a search is left, no feasible design of the
+shape is faster than what it says, nor draws less energy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator
 from functools import cached_property
-from heapq import heapify, heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dse.bandwidth import optimal_split, split_time
 from dse.fill import template_count
-from dse.geometric import WORST
+from dse.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
+from dse.least import SECONDS, Search, Together, Unknown
+from dse.least_served import Served
+from dse.least_trained import Trained
 from dse.lifted import lifted_networks, neutral, whole_budget
-from dse.limits import breaks
 from dse.npus import following
-from dse.objective import Objective
-from dse.search.branch import Brancher, Node, joined, of_job
-from dse.search.parts import JOB, Networks, Part, fillings, parsed, tied
+from dse.search.branch import Brancher, of_job
+from dse.search.parts import JOB, Networks, fillings, parsed, tied
 from dse.space import Space
-from simcore.bound import bound, bound_served
-from simcore.bound_many import Iteration, collective_bytes, compute_seconds, layers_seconds
-from simcore.check import check
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.workload import workload_program
+from simcore.design import Design, TransformerWorkload
 from simcore.workload_spec import InferenceWorkload
 
 MOST_JOBS = 30_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
-MOST_REFINED = 40
-"""Jobs whose collectives are bounded, per shape."""
-TIME = (Objective("iteration_time", "minimize", "s"),)
-SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
-"""The times of a served model."""
+OF_ENERGY = ("energy", "energy_per_token", "cost_per_token", "cost_to_train")
+"""Metrics that ask for the least energy too."""
 
-Times = Mapping[str, float]
 Key = tuple[str, str, int]
 
 
@@ -60,8 +42,13 @@ class LeastTimes:
         self._known: dict[Key, Search] = {}
         self._jobs: dict[int, dict[str, list[Job]]] = {}
         self._layers: dict[str, dict[Hashable, float]] = {}
+        self._sound: dict[Key, list[tuple[int, Job]]] = {}
         self._tied = tied(space.template)
-        self._brancher = Brancher(TIME, [c for c in space.constraints if of_job(c)])
+        wanted = {name for o in space.objectives for name in o.names} | {
+            n for c in space.constraints for n in c.metrics
+        }
+        self._energy = bool(wanted.intersection(OF_ENERGY))
+        self._brancher = Brancher(SECONDS, [c for c in space.constraints if of_job(c)])
 
     def of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""
@@ -78,8 +65,31 @@ class LeastTimes:
             return Unknown()  # what jobs of another kind compute is known on a network only
         if isinstance(shape.workload, InferenceWorkload):
             return Served(jobs, mine, self._brancher, self._space)
-        entries = self._of_layers(shape, jobs, mine) if transformer else _of_programs(jobs, mine)
-        return Trained(entries, self._brancher, whole_budget(self._template["cluster"]))
+        goals = (TIME, drawn_energy(shape)) if self._energy else (TIME,)
+        budget = whole_budget(self._template["cluster"])
+        return Together([Trained(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals])
+
+    def queue(self, shape: Design) -> JobQueue | None:
+        """The jobs of a shape that is trained, by least compute; None where they are too many, or are not known."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        jobs = None if isinstance(shape.workload, InferenceWorkload) else self._jobs_of(shape, key)
+        if not jobs:
+            return None
+        return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]], TIME)
+
+    def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks], goal: Goal) -> JobQueue:
+        if not isinstance(shape.workload, TransformerWorkload):
+            return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
+        known = self._layers.setdefault(_npu_key(shape)[0], {})
+        return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)
+
+    def _layered(
+        self, shape: Design, jobs: list[Job], mine: list[Networks], known: dict[Hashable, float], goal: Goal
+    ) -> Iterator[Entry]:
+        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral(shape)
+        if key not in self._sound:
+            self._sound[key] = sound_jobs(jobs, anywhere)
+        yield from of_layers(self._sound[key], anywhere, mine, known, goal)
 
     def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
         """The jobs of a shape; None where there are too many, or where they follow from the network."""
@@ -116,241 +126,11 @@ class LeastTimes:
         job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
         return lifted_networks(self._template, job.part.document)
 
-    def _of_layers(self, shape: Design, jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
-        """A transformer's jobs that break no rule, by what one layer takes."""
-        anywhere = neutral(shape)
-        known = self._layers.setdefault(_npu_key(shape)[0], {})
-        for number, job in enumerate(jobs):
-            design = joined(job.design, anywhere.design)
-            if not check(design):
-                yield Entry(layers_seconds(design, known), number, job.part, (anywhere,), tuple(mine))
 
-
-def _of_programs(jobs: list[Job], mine: list[Networks]) -> Iterator[Entry]:
-    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
-    known: dict[str, float] = {}
-    for number, job in enumerate(jobs):
-        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
-        text = repr(kept)
-        if text not in known:
-            design = joined(job.design, mine[0].design)
-            alone = isinstance(design.workload, CollectiveWorkload) or check(design)
-            known[text] = 0.0 if alone else compute_seconds(design, workload_program(design))
-        yield Entry(known[text], number, job.part, tuple(mine), None)
-
-
-_SAME_COMPUTE = ("zero", "bucket")
-"""What changes memory and collectives alone."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A filling of workload and parallelism, and its design on some network."""
-
-    part: Part
-    design: Design
-
-
-class Search(Protocol):
-    """A search for the least times of a shape that can be left at any time."""
-
-    done: bool
-
-    @property
-    def times(self) -> Times | None:
-        """What is proven so far [s], by metric; None where no design of the shape is feasible."""
-        ...
-
-    def advance(self) -> None:
-        """Go on, if it is not done."""
-        ...
-
-
-class Unknown(Search):
-    """Nothing is known."""
-
-    def __init__(self) -> None:
-        self.done = True
-
-    @property
-    def times(self) -> Times | None:
-        """See `Search.times`."""
-        return {}
-
-    def advance(self) -> None:
-        """See `Search.advance`."""
-
-
-class Trained(Search):
-    """The search for the least iteration time of a trained model, or of a collective."""
-
-    def __init__(self, entries: Iterator[Entry], brancher: Brancher, budget: float | None) -> None:
-        self.done = False
-        self._entries, self._brancher, self._budget = entries, brancher, budget
-        self._queue: list[Entry] | None = None
-        self._best, self._refined = np.inf, 0
-
-    @property
-    def times(self) -> Times | None:
-        """See `Search.times`."""
-        if self._queue is None:
-            return {}
-        least = min(self._best, self._queue[0].compute if self._queue else np.inf)
-        return None if least == np.inf else {"iteration_time": float(least)}
-
-    def advance(self) -> None:
-        """See `Search.advance`: the next job of the queue."""
-        if self._queue is None:
-            self._queue = list(self._entries)
-            heapify(self._queue)
-        elif not self.done:
-            self._next(self._queue)
-        # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
-        over = not self._queue or self._queue[0].compute >= self._best
-        self.done = over or (self._queue[0].fits and self._refined == MOST_REFINED)
-
-    def _next(self, queue: list[Entry]) -> None:
-        first = heappop(queue)
-        if not first.fits:  # the program of a job is made when its turn comes
-            for node in self._brancher.nodes(first.job, first.networks):
-                compute = max(node.compute, first.compute)
-                after = (node.networks,) if first.after is None else first.after
-                heappush(queue, replace(first, compute=compute, networks=after, fits=True))
-        elif not first.networks:
-            self._best = min(self._best, first.compute)
-        else:
-            self._refined += 1
-            for on in self._brancher.nodes(first.job, first.networks):
-                self._best = min(self._best, _least(on, self._brancher, self._budget, self._best))
-
-
-class Served(Search):
-    """The search for the least times of a served model, of each time by its own best job.
-
-    Jobs come in order of what their first two tokens take; then they are bounded as complete designs.
-    """
-
-    def __init__(self, jobs: list[Job], mine: list[Networks], brancher: Brancher, space: Space) -> None:
-        self.done = False
-        self._jobs, self._mine, self._brancher, self._constraints = jobs, mine, brancher, space.constraints
-        wanted = {objective.name for objective in space.objectives}
-        self._best = {name: np.inf for name in SERVED if name == SERVED[0] or name in wanted}
-        self._queues: dict[str, list[tuple[float, int]]] = {}
-        self._places: list[tuple[Job, Networks, int]] = []
-        self._bounds: dict[int, Mapping[str, float | None] | None] = {}
-
-    @property
-    def times(self) -> Times | None:
-        """See `Search.times`."""
-        if not self._queues:
-            return {}
-        found = {name: min(best, self._next(name)) for name, best in self._best.items()}
-        known = {name: float(least) for name, least in found.items() if least < np.inf}
-        return known or None
-
-    def _next(self, name: str) -> float:
-        queue = self._queues[name]
-        return queue[0][0] if queue else np.inf
-
-    def advance(self) -> None:
-        """See `Search.advance`: the next job of each time."""
-        if self._queues:
-            for name in self._open():
-                number = heappop(self._queues[name])[1]
-                if number not in self._bounds:
-                    self._bounds[number] = self._bound(*self._places[number])
-                found = self._bounds[number]
-                if found is not None and (least := found[name]) is not None:
-                    self._best[name] = min(self._best[name], least)
-        elif all(all(networks.linear) for networks in self._mine):
-            self._begin()  # elsewhere a slower dimension could relieve another one
-        self.done = not self._open()
-
-    def _open(self) -> list[str]:
-        """The times of which a job could still be better."""
-        if len(self._bounds) >= MOST_REFINED:
-            return []
-        return [name for name in self._queues if self._next(name) < self._best[name]]
-
-    def _begin(self) -> None:
-        """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
-        self._queues = {name: [] for name in self._best}
-        brancher = Brancher(TIME, [c for c in self._brancher.constraints if c.name.strip() == "fits"])
-        for job in self._jobs:
-            workload = job.part.document["workload"]
-            tokens = workload["output_length"]
-            short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
-            for node in brancher.nodes(Part(short, {}), self._mine):
-                for index in np.flatnonzero(node.live):
-                    least = bound_served(_on(node, int(index)), tokens)
-                    for name, queue in self._queues.items():
-                        if name in least:
-                            heappush(queue, (least[name], len(self._places)))
-                    self._places.append((job, node.networks, int(index)))
-
-    def _bound(self, job: Job, networks: Networks, index: int) -> Mapping[str, float | None] | None:
-        """The bounds of a complete design; None where it cannot be."""
-        for node in self._brancher.nodes(job.part, [networks]):
-            if node.live[index]:
-                found = bound(_on(node, index))
-                return None if breaks(self._constraints, found) else found
-        return None
-
-
-def _on(node: Node, index: int) -> Design:
-    """The design of a job on one of its networks."""
-    if len(node.networks.parts) == 1:
-        return node.design  # whose program is known already
-    document = {"workload": node.design.document()["workload"], **node.networks.parts[index].document}
-    return joined(node.design, parsed(document))
-
-
-@dataclass(order=True, frozen=True)
-class Entry:
-    """A job in the queue, by what is known of its compute so far [s]."""
-
-    compute: float
-    number: int
-    job: Part = field(compare=False)
-    networks: tuple[Networks, ...] = field(compare=False)
-    """Where it is looked at next."""
-    after: tuple[Networks, ...] | None = field(compare=False)
-    """And then; None: where it was looked at, each alone."""
-    fits: bool = field(default=False, compare=False)
-    """Whether it is known that it can be; then `compute` is that of its program."""
-
-
-def _least(node: Node, brancher: Brancher, budget: float | None, enough: float) -> float:
-    """The least time of a job on its lifted networks, or something at least `enough`.
-
-    Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
-    """
-    if not all(node.networks.linear):
-        return node.compute  # a slower dimension of such a network could relieve another one
-    bounds = np.full(len(node.live), np.inf)
-    bounds[node.live] = brancher.bounds(node)[:, 0]
-    if budget is None:
-        return float(bounds.min())
-    form = None if node.program is None else Iteration.of(node.design, node.program)
-    best = enough
-    spans = [(float(bounds[where].min()), family) for family, _, where in node.networks.spans()]
-    for lifted, family in sorted(spans, key=lambda span: span[0]):
-        if lifted >= best:
-            break
-        slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
-        if form is None:
-            shared = collective_bytes(node.design, family, slowed) / budget
-        else:
-            shared = _solved([(constant, table * slowed) for constant, table in form.problems(family)], budget)
-        best = min(best, max(lifted, shared))
-    return best
-
-
-def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
-    """The time of the largest problem at equal shares, with the shares that are best for it [s]."""
-    equal = np.full(problems[0][1].shape[1], budget / problems[0][1].shape[1])
-    constant, table = max(problems, key=lambda problem: split_time(problem[1], equal, problem[0]))
-    return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)
+def drawn_energy(shape: Design) -> Goal:
+    """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
+    power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
+    return Goal("energy", each * power.idle, each * (power.max - power.idle))
 
 
 def _npu_key(design: Design) -> tuple[str, int]:

@@ -16,9 +16,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dse.bound import Limit
 from dse.buy.evaluate import Buyer, tuned_for
 from dse.buy.tune import Tuner
-from dse.certificate import check_reachable, proven_bounds
+from dse.certificate import check_reachable, proven_bounds, proven_limits
 from dse.covered import best_of_all
 from dse.evaluate import Evaluate, Evaluator
 from dse.execute import Where, make_executor
@@ -319,13 +320,15 @@ def load_record(folder: Path) -> StudyRecord:
     trials = read_trials(folder, space.objectives)
     proof, purchase = read_proof(folder, space.objectives), purchase_of(space)
     record = study_record(space.name, space.objectives, trials, study, {}, price_sources(space), purchase, proof)
-    return replace(record, bounds=best_of_all(space, record) or _bounds(space, proof))
+    limits = {name: Limit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(space, proof)
+    leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
+    return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
 
 
-def _bounds(space: Space, proof: Mapping[str, Any] | None) -> dict[str, float | None]:
-    """The proven bounds of a space: a sampler's own where it has them, else those of `proven_bounds`."""
-    proved = {} if proof is None else {name: value for name, value in proof["bounds"].items() if value is not None}
-    return proved if len(proved) == len(space.objectives) else {**proven_bounds(space), **proved}
+def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, Limit]:
+    """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
+    proved = {} if proof is None else {name: Limit(v) for name, v in proof["bounds"].items() if v is not None}
+    return proved if len(proved) == len(space.objectives) else {**proven_limits(space), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

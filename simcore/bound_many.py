@@ -7,7 +7,7 @@ largest of sums of durations and of what collectives take (`simcore.bound_iterat
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,19 +17,16 @@ from numpy.typing import NDArray
 
 from simcore.bound_iteration import IterationBound, any_order_least, busy_least, routes, way_least
 from simcore.collective import FLAT_RING
-from simcore.compute import OperatorTimes, operator_times
+from simcore.compute import operator_times
 from simcore.cost.price import energy
 from simcore.cost.running import electricity, per_token, racks
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design import CollectiveWorkload, Design
 from simcore.engine.lower import Lowering, lower_schedule
 from simcore.memory.expanded import capacity, fits
-from simcore.program import Compute, Operator, Program, Segment
+from simcore.program import Program
 from simcore.result import Memory
-from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
 from simcore.system.placement import Placement, collective_groups, place
-from simcore.workload.stages import stage_runs
-from simcore.workload.transformer import layers_of, shapes_of
 
 Matrix = NDArray[np.float64]
 
@@ -194,63 +191,6 @@ def _timed(phase: Phase, family: Family) -> Any:
     serialization = load / family.rates[:, phase.dimension] * PICOSECONDS - _ROUNDING
     latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
     return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
-
-
-def compute_seconds(design: Design, program: Program) -> float:
-    """Least time of an iteration whatever its network: the compute of the busiest stage, and of those it waits for [s].
-
-    The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
-    unless the schedule leaves the weight gradients for then.
-    """
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
-    compute = operator_times(design.cluster.npu, workload.precision)
-    passes = [
-        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward, part.weights)]
-        for part in program.parts
-    ]
-    split = ORDERS[program.schedule].splits
-    p, m = program.stages, program.microbatches
-    own = [[passes[program.part_of[chunk * p + s]] for chunk in range(program.chunks)] for s in range(p)]
-    least = around = 0.0
-    for chunks in own:
-        least = max(least, around + m * sum(sum(way) for way in chunks))
-        around += chunks[0][0] if split else sum(chunks[0])
-    return least * _SAFE - 1e-9  # durations are rounded to picoseconds
-
-
-def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
-    """Less than `compute_seconds`, from the time of one layer alone, before there is a program [s].
-
-    The busiest stage has at least an even share of the layers; the last one waits for one part of each in front of it.
-    0 where the schedule splits the backward pass, or for a workload that is no transformer. `known` keeps what layers
-    take on the design's NPU.
-    """
-    workload, p = design.workload, design.parallelism
-    if not isinstance(workload, TransformerWorkload) or ORDERS[p.schedule].splits:
-        return 0.0
-    layers = layers_of(shapes_of(design))
-    compute = operator_times(design.cluster.npu, workload.precision)
-    runs = stage_runs(workload.model, p)
-    each = []
-    for kind in dict.fromkeys(kind for run in runs for kind, _ in run):
-        key = layers, kind
-        if key not in known:
-            layer = layers[kind]
-            known[key] = _operators((*layer.forward, *layer.backward), compute)
-        each.append(known[key])
-    fewest = min(sum(count for _, count in run) for run in runs)
-    even = design.microbatches * workload.model.layers / p.pipeline
-    last = fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
-    return max(even, last) * min(each) * _SAFE - 1e-9
-
-
-def _compute(segment: Segment, compute: OperatorTimes) -> float:
-    return _operators(segment.operators, compute) * segment.repeat
-
-
-def _operators(operators: Iterable[Operator], compute: OperatorTimes) -> float:
-    return sum(compute.seconds(op) for op in operators if isinstance(op, Compute))
 
 
 def collective_seconds(design: Design, family: Family) -> Matrix:

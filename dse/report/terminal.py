@@ -19,6 +19,7 @@ from rich.text import Text
 from dse.record import StudyRecord
 from dse.report.counted import counts_samples, in_own_units, unit_of
 from dse.report.describe import Comparison, compare
+from dse.report.gap import unreached
 from dse.report.infeasible import explain_infeasible
 from dse.report.reasons import reasons
 from dse.report.sensitivity import improvement
@@ -44,6 +45,8 @@ def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING
     """Print the front of a study, or why there is none, and the summary."""
     record = in_own_units(record)
     summary = summarize(record, what_if)
+    for paragraph in unreached(record, summary):
+        _say(console, paragraph)
     if summary.front:
         _print_table(record, summary, console)
     else:

@@ -18,7 +18,8 @@ from dse.objective import Objective
 from dse.screen import known_before
 from dse.search.parts import Networks, Part, parsed
 from simcore.bound import bound
-from simcore.bound_many import Family, Iteration, collective_seconds, compute_seconds, metric_bounds, sending_seconds
+from simcore.bound_compute import compute_seconds
+from simcore.bound_many import Family, Iteration, collective_seconds, metric_bounds, sending_seconds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
 from simcore.memory.expanded import capacity, fits, memory_of

@@ -18,9 +18,21 @@ from dse.constraint import KNOWN_BEFORE
 from dse.fill import Filled
 from dse.screen import Screened
 from dse.search.base import Proposal
-from dse.search.genome import GeneDraw, Genes, composite_holes, crossed, moved, moves
+from dse.search.genome import (
+    GeneDraw,
+    Genes,
+    composite_holes,
+    crossed,
+    linked,
+    moved,
+    moves,
+    values_of_genes,
+    with_value,
+)
+from dse.search.repair import Look, repaired
 from dse.search.surrogate import Encoder
 from dse.space import Space
+from simcore.design import Design
 from simcore.estimate import estimate
 from simcore.load import parse_design
 
@@ -40,12 +52,25 @@ class Candidate:
     features: dict[int, float]
     known: dict[str, float | None]
     """Metrics by name, exact where they do not depend on time, else estimates; and `MISSED` at these."""
+    shape: tuple[Any, ...] = ()
+    """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
     """Largest violation of a constraint on results."""
-    moves: list[Genes] | None = None
+    moves: list[tuple[str, float]] | None = None
     """Small moves that have not been made yet."""
+
+    @property
+    def niche(self) -> tuple[Any, ...]:
+        """Its job and the shape of its cluster."""
+        return self.shape, *((name, gene.value) for name, gene in self.genes.items() if gene.of_job)
+
+    @property
+    def policies(self) -> tuple[Any, ...]:
+        """What is chosen by name in its network: algorithms, policies."""
+        chosen = (item for item in self.genes.items() if item[1].kind == "name" and not item[1].of_job)
+        return tuple((name, gene.value) for name, gene in chosen if "#" not in name)
 
 
 @dataclass
@@ -67,16 +92,46 @@ class Candidates:
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
 
-    def made(self, given: Genes, estimated: bool = True) -> Candidate | None:
-        """The candidate of some genes, holes they do not name drawn at random; None where it was seen before."""
-        if given and tuple((name, gene.value) for name, gene in given.items()) in self._drawn:
+    def made(
+        self,
+        values: Mapping[str, float],
+        estimated: bool = True,
+        like: Mapping[str, Any] | None = None,
+        kept: frozenset[str] = frozenset(),
+    ) -> Candidate | None:
+        """The candidate of some genes' values; None where it was seen before.
+
+        Holes they do not name are drawn near `like` (path -> value), at random without it. Where genes were changed on
+        purpose (`kept`) others follow, if rules ask for that (`dse.search.repair`).
+        """
+        if values and tuple(values.items()) in self._drawn:
             return None
-        filled, genes = self.filled({name: gene.value for name, gene in given.items()})
-        drawn = tuple((name, gene.value) for name, gene in genes.items())
-        if drawn in self._drawn:
+        look = self._look(values, like or {})
+        drawn = values_of_genes(look.genes)
+        if tuple(drawn.items()) in self._drawn:
             return None
-        self._drawn.add(drawn)
-        return self.of(filled, genes, estimated)
+        self._drawn.add(tuple(drawn.items()))
+        if kept and look.screened.problems:
+            look = repaired(
+                look,
+                kept,
+                lambda genes: self._look(values_of_genes(genes), look.filled.params),
+                self._products,
+                self.generator,
+            )
+            self._drawn.add(tuple(values_of_genes(look.genes).items()))
+        return self._of(look, estimated)
+
+    def _look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
+        draw = GeneDraw(self.generator, values, like)
+        filled = self.space.fill(draw, solve=False)
+        return Look(draw.genes, filled, Screened(self._design(filled), self.space.constraints))
+
+    def _design(self, filled: Filled) -> Design:
+        design, problems = parse_design(filled.document)
+        if design is None:
+            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+        return design
 
     def filled(self, values: Mapping[str, float]) -> tuple[Filled, Genes]:
         """A document filled with what genes are known to have drawn, the others drawn at random; and all its genes.
@@ -90,19 +145,19 @@ class Candidates:
         """The proposal of a candidate, its splits solved."""
         if not candidate.filled.solved:
             return Proposal(candidate.filled, candidate, candidate.key)
-        values = {name: gene.value for name, gene in candidate.genes.items()}
-        filled = self.space.fill(GeneDraw(self.generator, values))
+        filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
         return Proposal(filled, candidate, self.space.key(filled))
 
-    def of(self, filled: Filled, genes: Genes, estimated: bool = True) -> Candidate | None:
-        """The candidate of a filled document, without estimates where these are not asked; None where seen before."""
-        design, problems = parse_design(filled.document)
-        if design is None:
-            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+    def of(self, filled: Filled, genes: Genes) -> Candidate | None:
+        """The candidate of a filled document; None where it was seen before."""
+        return self._of(Look(genes, filled, Screened(self._design(filled), self.space.constraints)), True)
+
+    def _of(self, look: Look, estimated: bool) -> Candidate | None:
+        screened, filled = look.screened, look.filled
+        design = screened.design
         if design.key in self.seen:
             return None
         self.seen.add(design.key)
-        screened = Screened(design, self.space.constraints)
         violation = screened.violation
         known: dict[str, float | None] = {}
         if violation > 0:
@@ -113,7 +168,8 @@ class Candidates:
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
-        return Candidate(genes, filled, design.key, violation, self.encoder.encode(filled.params), known)
+        features = self.encoder.encode(filled.params)
+        return Candidate(look.genes, filled, design.key, violation, features, known, _shape(design))
 
     def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
@@ -128,16 +184,31 @@ class Candidates:
         """A candidate drawn at random."""
         return self.made({})
 
-    def move(self, candidate: Candidate) -> Genes | None:
-        """The next of the designs one small move away, in random order; None after the last."""
-        if candidate.moves is None:
-            found = moves(candidate.genes, self._products, self.generator)
-            candidate.moves = [found[i] for i in self.generator.permutation(len(found))]
-        return candidate.moves.pop() if candidate.moves else None
+    def moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+        """The next of the designs one small move away, in random order; after the last a linked move."""
+        if parent.moves is None:
+            found = moves(parent.genes, self._products, self.generator)
+            parent.moves = [found[i] for i in self.generator.permutation(len(found))]
+        if not parent.moves:
+            return self.linked(parent, estimated)
+        return self._changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
+
+    def linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+        """A design a few small moves away, all in the job or all in the network."""
+        return self._changed(parent, linked(parent.genes, self._products, self.generator), estimated)
+
+    def _changed(self, parent: Candidate, genes: Genes, estimated: bool) -> Candidate | None:
+        kept = frozenset(name for name, gene in genes.items() if gene.value != parent.genes[name].value)
+        return self.made(values_of_genes(genes), estimated, parent.filled.params, kept)
 
     def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
             genes = moved(genes, self._products, self.generator)
-        return self.made(genes, estimated)
+        return self.made(values_of_genes(genes), estimated)
+
+
+def _shape(design: Design) -> tuple[Any, ...]:
+    cluster = design.cluster
+    return cluster.npu.name, *((dimension.topology, dimension.size) for dimension in cluster.dimensions)

@@ -2,21 +2,22 @@
 
 A gene is what a live hole drew, by the name it draws under; filling the same genes again gives the same design. Moves
 change one hole by one step: a number to its neighbour, a name to any other, a prime factor from one degree to another,
-a unit of bandwidth from one dimension to another. Where a move opens a branch of the space, the holes of that branch
-are drawn anew.
+a unit of bandwidth from one dimension to another. Linked moves change two or three holes of one half of a design (its
+job, or its network) at once. Where a move opens a branch of the space, the holes of that branch take what the design
+had at the same paths, as near as they can, and are drawn anew where it had nothing there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
-from dse.draw import random_below
+from dse.draw import PlacedDraw, random_below
 from dse.hole import (
     Choice,
     Product,
@@ -29,9 +30,14 @@ from dse.hole import (
     split_size,
 )
 from dse.npus import ProductOfNpus
+from dse.search.parts import JOB
+from dse.whatif.recall import indices_of
+from simcore.problem import Path, dotted
 
 MOST_ALTERNATIVES = 16
 """Of a hole with more unordered alternatives, so many are drawn for its moves."""
+JOBS_SHARE, TRIPLES_SHARE = 2 / 3, 1 / 3
+"""Of linked moves: those in the job of a design, and those of three holes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +49,41 @@ class Gene:
     low: float
     high: float
     log: bool = False
+    paths: tuple[Path, ...] = ()
+    """Where its values stand in the document."""
+
+    @property
+    def of_job(self) -> bool:
+        """Whether it belongs to the job of a design, not to its network."""
+        return bool(self.paths) and self.paths[0][0] in JOB
 
 
 Genes = dict[str, Gene]
 
 
+def values_of_genes(genes: Genes) -> dict[str, float]:
+    """What each gene drew, by name."""
+    return {name: gene.value for name, gene in genes.items()}
+
+
 @dataclass
-class GeneDraw:
-    """Fills a space from `given` values of genes, at random where they say nothing; `genes` are those used."""
+class GeneDraw(PlacedDraw):
+    """Fills a space from `given` values of genes, near `like` or at random where they say nothing.
+
+    `like` are parameters of a design, path -> value; `genes` are those used.
+    """
 
     generator: np.random.Generator
     given: Mapping[str, float] = field(default_factory=dict)
+    like: Mapping[str, Any] = field(default_factory=dict)
     genes: Genes = field(default_factory=dict)
     smooth: bool = False
+    _hole: Any = None
+    _paths: tuple[Path, ...] = ()
+
+    def place(self, hole: Any, paths: tuple[Path, ...]) -> None:
+        """See `PlacedDraw.place`."""
+        self._hole, self._paths = hole, paths
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
@@ -63,7 +91,7 @@ class GeneDraw:
             return 0
         known = self.given.get(name)
         value = self._like(name, count) if known is None else min(int(known), count - 1)
-        self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1)
+        self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1, paths=self._paths)
         return value
 
     def integer(self, name: str, low: int, high: int) -> int:
@@ -79,17 +107,28 @@ class GeneDraw:
             share = float(self.generator.random())
             value = math.exp(math.log(low) + share * math.log(high / low)) if log else low + share * (high - low)
             value = min(max(value, low), high)
-        self.genes[name] = Gene("real", value, low, high, log)
+        self.genes[name] = Gene("real", value, low, high, log, self._paths)
         return value
 
     def _like(self, name: str, count: int) -> int:
-        """A random index; of a split that was given for another budget, the same shares of this one."""
+        """An index near `like`, else a random one; of a split given for another budget, the same shares of this one."""
         hole, _, mark = name.partition("#")
         for other, index in self.given.items() if "/" in mark else ():
             if other.startswith(f"{hole}#") and split_size(other)[1] == split_size(name)[1]:
                 shares = composition(*split_size(other), int(index))
                 return composition_index(apportion(split_size(name)[0], [float(share) for share in shares]))
-        return random_below(self.generator, count)
+        before = [self.like.get(dotted(path)) for path in self._paths]
+        if None in before or not before or (isinstance(self._hole, Split) and not self._hole.solve):
+            return random_below(self.generator, count)
+        near = _nearest(self._hole, before) if isinstance(self._hole, Product) else indices_of(self._hole, before)
+        return near[int(self.generator.integers(len(near)))] if near else random_below(self.generator, count)
+
+
+def _nearest(hole: Product, degrees: Sequence[Any]) -> list[int]:
+    """The factorisations nearest to other degrees, by the squares of their ratios' logarithms."""
+    ratios = np.log(np.array(hole.factorisations, float) / np.array(degrees, float))
+    far = np.round((ratios**2).sum(axis=1), 9)
+    return [int(index) for index in np.flatnonzero(far == far.min())]
 
 
 Products = Mapping[str, Product | ProductOfNpus]
@@ -114,26 +153,42 @@ def composite_holes(template: Any, name: str = "") -> dict[str, Product | Produc
     return found
 
 
-def moves(genes: Genes, products: Products, generator: np.random.Generator) -> list[Genes]:
-    """The genes of every design one small move away."""
-    return [_with(genes, *move) for move in _moves(genes, products, generator)]
+def moves(genes: Genes, products: Products, generator: np.random.Generator) -> list[tuple[str, float]]:
+    """The hole that each small move changes, and its new value."""
+    return [(name, value) for name, gene in genes.items() for value in _values(name, gene, products, generator)]
 
 
 def moved(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of one of the designs one small move away; the same where there is none."""
-    found = list(_moves(genes, products, generator))
-    return _with(genes, *found[int(generator.integers(len(found)))]) if found else genes
+    found = moves(genes, products, generator)
+    return with_value(genes, *found[int(generator.integers(len(found)))]) if found else genes
 
 
-def _with(genes: Genes, name: str, value: float) -> Genes:
+def linked(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
+    """The genes of a design two or three small moves away, all of them in its job or all in its network."""
+    of_job = [name for name, gene in genes.items() if gene.of_job]
+    rest = [name for name in genes if name not in set(of_job)]
+    first, second = (of_job, rest) if generator.random() < JOBS_SHARE else (rest, of_job)
+    names = first if len(first) > 1 else second if len(second) > 1 else list(genes)
+    chosen = generator.permutation(len(names))[: 2 + int(generator.random() < TRIPLES_SHARE)]
+    for name in (names[i] for i in chosen):
+        values = list(_values(name, genes[name], products, generator))
+        if values:
+            genes = with_value(genes, name, values[int(generator.integers(len(values)))])
+    return genes
+
+
+def values_near(name: str, gene: Gene, products: Products, generator: np.random.Generator) -> list[float]:
+    """Other values of a gene, the nearest first; of degrees and shares those one small move away."""
+    if gene.kind == "real" or "#" in name or _product(name, products) is not None or gene.high >= MOST_ALTERNATIVES:
+        return list(_values(name, gene, products, generator))
+    others = [float(value) for value in range(int(gene.high) + 1) if value != gene.value]
+    return sorted(others, key=lambda value: abs(value - gene.value)) if gene.kind == "step" else others
+
+
+def with_value(genes: Genes, name: str, value: float) -> Genes:
+    """The genes with one of them changed."""
     return {**genes, name: replace(genes[name], value=value)}
-
-
-def _moves(genes: Genes, products: Products, generator: np.random.Generator) -> Iterator[tuple[str, float]]:
-    """The hole that each small move changes, and its new value."""
-    for name, gene in genes.items():
-        for value in _values(name, gene, products, generator):
-            yield name, value
 
 
 def _values(name: str, gene: Gene, products: Products, generator: np.random.Generator) -> Iterator[float]:
@@ -209,7 +264,9 @@ def share_moves(units: int, parts: int, index: int) -> tuple[int, ...]:
 
 
 def crossed(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:
-    """A mixture: each hole from either of two parents."""
+    """A mixture of two parents: the job of one on the network of the other, or each hole from either."""
+    if generator.random() < 0.5:
+        return {name: g for name, g in one.items() if g.of_job} | {n: g for n, g in other.items() if not g.of_job}
     names = list(dict.fromkeys([*one, *other]))
     coins = generator.random(len(names)) < 0.5
     return {

@@ -20,13 +20,15 @@ import numpy as np
 
 from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
+from dse.search.led import Led
 from dse.search.promise import Judge
+from dse.search.shares import Shares
 from dse.space import Space
 from simcore.problem import InputError, Problem
 
 SMALL = 2000
 """A space of at most this many combinations is screened whole."""
-SEEDS = 256
+SEEDS = 128
 """Random candidates with bounds before the first trial."""
 ROUNDS, ROUND = 20, 48
 """Most rounds of small moves over the estimates before the first trial, and candidates of each."""
@@ -38,6 +40,16 @@ PARENTS = 24
 """Designs around which a generation looks."""
 STEP = 48
 """Candidates of a step of a generation; the next step looks around what was found to promise most."""
+WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
+"""How a candidate around a design is made: one of these."""
+LED, NETWORKS = 4, 8
+"""Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+SHARES = 6
+"""Splits of a budget that are looked at for a design."""
+HOPEFUL = 4
+"""One of so many trials is for what the estimates promise, whatever the surrogate says, as long as they promise any."""
+SHAPES = 12
+"""Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
 TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
@@ -50,7 +62,7 @@ front is known, and many looks around it find more than the surrogate's choice o
 
 def effort(told: int) -> float:
     """Candidates with estimates per trial: many while trials are few."""
-    return 8.0 if told < 320 else 1.0
+    return 6.0 if told < 320 else 1.0
 
 
 class Guided(Sampler):
@@ -66,6 +78,7 @@ class Guided(Sampler):
         self._space = space
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
+        self._led, self._shares = Led(space, self._candidates), Shares(self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._forbidden: list[Candidate] = []
@@ -123,9 +136,12 @@ class Guided(Sampler):
     def _generation(self, count: int) -> list[Candidate]:
         """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
         if self._pool:
-            ranked = self._judge.ranked(self._pool, count)
+            hopeful = self._judge.hopeful(self._pool, count // HOPEFUL)
+            taken = {*hopeful}
+            left = [candidate for candidate in self._pool if candidate not in taken]
+            ranked, count = self._judge.ranked(left, count - len(hopeful)), count - len(hopeful)
             self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
-            return ranked[:count]
+            return hopeful + ranked[:count]
         if self._judge.simulated and self._whole:
             return []
         self._forbidden.sort(key=lambda candidate: candidate.violation)
@@ -159,9 +175,14 @@ class Guided(Sampler):
                 self._keep(self._candidates.of(filled, {}))
             return
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
+        for _ in range(2):
+            self._look_led(self._judge.of_shapes(self._pool, SHAPES), 2 * LED)
+            self._look_shares(self._judge.of_shapes(self._pool, SHAPES))
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
+            shapes = self._judge.of_shapes(self._pool, SHAPES)
+            self._look(ROUND, self._around(shapes))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
             if idle == IDLE:
@@ -176,6 +197,9 @@ class Guided(Sampler):
             return
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
+        apart = self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS)
+        self._look_led(apart, LED)
+        self._look_shares(apart)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
@@ -185,6 +209,16 @@ class Guided(Sampler):
             if not best:
                 best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
             self._look(count // steps, self._around(best))
+
+    def _look_led(self, parents: list[Candidate], rounds: int) -> None:
+        """Keep candidates of the jobs that compute least, on the networks of `parents`."""
+        for candidate in self._led.on(parents, rounds):
+            self._keep(candidate)
+
+    def _look_shares(self, parents: list[Candidate]) -> None:
+        """Keep candidates with other shares of the budgets of `parents`."""
+        for candidate in self._shares.of(parents, SHARES):
+            self._keep(candidate)
 
     def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
         """Keep candidates until `count` of them may be proposed, or there are no more."""
@@ -197,13 +231,14 @@ class Guided(Sampler):
     def _around(
         self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
     ) -> Iterator[Candidate | None]:
-        """Small moves from each parent in turn, every third time a mixture of two; a bounded number."""
-        if not parents:
-            return
-        for number in range(tries):
+        """Around each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
+        for number in range(tries if parents else 0):
             parent = parents[number % len(parents)]
-            if number % 3 < 2 and (genes := self._candidates.move(parent)) is not None:
-                yield self._candidates.made(genes, estimated)
+            way = WAYS[int(self._generator.integers(len(WAYS)))]
+            if way == "move":
+                yield self._candidates.moved(parent, estimated)
+            elif way == "linked":
+                yield self._candidates.linked(parent, estimated)
             else:
                 other = parents[int(self._generator.integers(len(parents)))]
                 yield self._candidates.offspring(parent.genes, other.genes, estimated)

@@ -34,6 +34,10 @@ LATE = 20.0
 """How fast the promise of a candidate falls with its estimated violation of a constraint on results."""
 NEAR = 0.1
 """Violations count up to this: whether one is met by a little is what has to be learned."""
+HOPE = 2e-3
+"""What the front must lack of an estimate, relative, for its design to be tried whatever the surrogate says."""
+TOLD = 4
+"""Designs of a job and shape after which what the estimates were off there holds for all of them."""
 SHARPEST = 1e-3
 """Least deviation that a predicted violation is taken to have."""
 
@@ -100,6 +104,64 @@ class Judge:
         if self._front:
             return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
         return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
+
+    def spread(self, count: int) -> list[Candidate]:
+        """Designs of the front, evenly by the first objective; the best by each objective among them."""
+        front = sorted(self._front, key=lambda candidate: _losses([candidate])[0].tolist())
+        if len(front) <= count:
+            return front
+        ends = [int(i) for i in _losses(front).argmin(axis=0)]
+        even = [round(i * (len(front) - 1) / (count - 1)) for i in range(count)]
+        return [front[i] for i in dict.fromkeys([*ends, *even])][:count]
+
+    def of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
+        if not pool:
+            return []
+        estimates = self._estimates(pool)
+        front = estimates[front_mask(estimates)]
+        score = np.round(promise(*(_Levels.fitted(self._signs, estimates).of(x) for x in (estimates, front))), DIGITS)
+        order = np.argsort(-score, kind="stable")
+        best: dict[tuple[object, ...], Candidate] = {}
+        for i in order:
+            best.setdefault(pool[i].shape, pool[i])
+        return list(best.values())[:count]
+
+    def hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
+
+        The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
+        off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
+        same policies and algorithms count alone; and it is right where nothing is known.
+        """
+        open_ones = [c for c in pool if c.known and (c.known[MISSED] or 0.0) <= 0.0]
+        if not open_ones or not self._front or not self._modelled:
+            return []
+        levels = _Levels.fitted(self._signs, _losses(self.simulated))
+        points = levels.of(self._estimates(open_ones)) + self._off(open_ones, levels)
+        score = promise(points, levels.of(_losses(self._front)))
+        chosen: list[Candidate] = []
+        while len(chosen) < count and score.max() > HOPE:
+            index = int(np.argmax(np.round(score, DIGITS)))
+            chosen.append(open_ones[index])
+            score = np.minimum(score, (points[index] - points).max(axis=1))
+        return chosen
+
+    def _off(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
+        """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
+        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
+        found: dict[object, list[Matrix]] = {}
+        for candidate, error in zip(self.simulated, missed, strict=True):
+            for key in (candidate.niche, (candidate.niche, candidate.policies)):
+                found.setdefault(key, []).append(error)
+        nothing = [np.zeros(len(self._names))]
+        rows = []
+        for candidate in candidates:
+            told = found.get(candidate.niche, nothing)
+            if len(told) < TOLD:
+                told = found.get((candidate.niche, candidate.policies), nothing)
+            rows.append(np.min(told, axis=0))
+        return np.array(rows)
 
     def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tiny_spaces import search, space, tiny
 
-from dse.bound import space_bounds
+from dse.bound import space_bounds, space_limits
 from dse.objective import Direction, Objective
 from dse.screen import Screened
 from dse.space import Space
@@ -164,3 +164,21 @@ def test_the_least_cost_of_a_space_is_reached_where_cost_is_all_that_counts(tmp_
     given = space({**DOCUMENTS["tiny"], "objectives": {"minimize": ["cost.total"]}, "constraints": []})
     _, outcomes = search(given, tmp_path, "exhaustive", 200)
     assert min(outcome.values["cost.total"] for outcome in outcomes) == space_bounds(given)["cost.total"]
+
+
+@pytest.mark.parametrize("name", ["tiny", "split", "sizes"])
+def test_the_least_energy_of_a_space_counts_what_its_npus_compute(name: str) -> None:
+    given = space({**DOCUMENTS[name], "objectives": {"minimize": ["energy"]}})
+    least, proven = float(brute_force(given)["energy"].min()), space_bounds(given)["energy"]
+    assert proven is not None
+    assert 0.85 * least <= proven <= least
+
+
+def test_a_bound_names_the_job_that_it_comes_from() -> None:
+    given = space({**DOCUMENTS["tiny"], "objectives": {"minimize": ["iteration_time"]}})
+    limit = space_limits(given)["iteration_time"]
+    assert limit.value == space_bounds(given)["iteration_time"]
+    assert limit.design is not None
+    design, _ = parse_design(limit.design)
+    assert design is not None
+    assert simulate(design).iteration_time_s >= limit.value

@@ -9,7 +9,7 @@ from designs import ROUNDING, assert_not_beaten, designs, dimension, npu, traini
 from hypothesis import given, settings
 
 from simcore.bound import bound
-from simcore.bound_many import compute_seconds, layers_seconds
+from simcore.bound_compute import compute_seconds, layers_seconds
 from simcore.design import Design, TransformerWorkload
 from simcore.load import design_from
 from simcore.plan import program_of

@@ -10,6 +10,7 @@ import yaml
 
 from dse.record import StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
+from dse.report.gap import unreached
 from dse.report.infeasible import explain_infeasible
 from dse.report.page.base import Chart, esc
 from dse.report.page.steps import steps_section
@@ -30,6 +31,8 @@ def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iter
     if not summary.front:
         lines = "".join(f"<p>{esc(line)}</p>" for line in explain_infeasible(record).splitlines())
         yield f'<section class="warning"><h2>No feasible design</h2>{lines}</section>'
+    open_ones = "".join(f"<p>{esc(paragraph)}</p>" for paragraph in unreached(record, summary))
+    yield f"<section><h2>Distance from the bounds</h2>{open_ones}</section>" if open_ones else ""
     yield drawn.get("pareto", "")
     if summary.front:
         yield _front(record, summary)

@@ -19,7 +19,7 @@ from dse.pareto import hypervolume
 from dse.screen import Screened
 from dse.search import make_sampler
 from dse.search.gain import Box, greedy, promise
-from dse.search.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves
+from dse.search.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves, with_value
 from dse.search.guided import Guided
 from dse.search.surrogate import fit
 from dse.stop import Limits, StopRules
@@ -69,7 +69,8 @@ def test_every_design_of_a_space_is_reached_by_small_moves() -> None:
         key = str(given.fill(again).document)
         if key not in found:
             found.add(key)
-            queue += moves(again.genes, composite_holes(given.template), generator)
+            found_moves = moves(again.genes, composite_holes(given.template), generator)
+            queue += [with_value(again.genes, *move) for move in found_moves]
     assert len(found) == given.count() == 120
 
 

@@ -1,0 +1,81 @@
+"""Why the best of an objective is far from its proven bound: what the bound comes from, and what became of that.
+
+A bound comes from a job (degrees, memory savings) on a network with the most of everything. So the gap is either one of
+the search, which never tried that job, or one of the bound, which leaves out what its simulated designs wait for, or
+one of the rules, which that job breaks on every network that was tried.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from dse.constraint import KNOWN_BEFORE
+from dse.objective import Objective
+from dse.record import StudyRecord, TrialRecord
+from dse.report.describe import headline
+from dse.report.reasons import bounds_by
+from dse.report.summary import Summary
+from dse.report.units import clean, human, label, number, percent
+
+WORTH = 0.01
+"""Gaps up to this need no words."""
+_OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
+_OF_NETWORK = ("NPUs", "topology")
+_TIMES = ("iteration_time", "throughput", "mfu", "time_to_train", "time_to_first_token", "time_per_output_token")
+"""Metrics of which the bound is that of a time, whatever the price."""
+
+
+def unreached(record: StudyRecord, summary: Summary) -> list[str]:
+    """A paragraph for each objective whose best is further from its bound than `WORTH`; a proof has its own words."""
+    if record.proof is not None:
+        return []
+    return [_paragraph(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
+
+
+def _paragraph(objective: Objective, record: StudyRecord, summary: Summary) -> str:
+    gap, leader = summary.gaps[objective.name], record.leaders.get(objective.name)
+    name = clean(label(objective.name))
+    start = f"{name[0].upper()}{name[1:]}: a design that is up to {percent(gap or 0.0)} better is not ruled out."
+    if leader is None:
+        return f"{start} The bound is put together from the best of several designs, and may be that of none."
+    job, network = headline(leader, _OF_JOB), headline(leader, _OF_NETWORK)
+    if objective.name in KNOWN_BEFORE:
+        return f"{start} The bound is that of the cheapest {network}; none was found that meets every constraint."
+    said = f"{job} on {network}"
+    if objective.name not in _TIMES:
+        said = f"the least time, that of {said}, with the least price of any network there"
+    return f"{start} The bound is that of {said}. {_became(objective, leader, record)}"
+
+
+def _became(objective: Objective, leader: Mapping[str, Any], record: StudyRecord) -> str:
+    """What became of the bound's job: simulated, ruled out, or not tried."""
+    alike = [trial for trial in record.trials if _same_job(trial, leader)]
+    feasible = [trial for trial in alike if trial.state == "feasible"]
+    if feasible:
+        best = min(feasible, key=lambda trial: objective.sign * trial.values[objective.name])
+        value = human(best.values[objective.name], objective.unit, objective.name)
+        networks = "1 network" if len(feasible) == 1 else f"{number(len(feasible))} networks"
+        spent = clean(bounds_by(best)) or "its parts are not known"
+        return (
+            f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound has "
+            "the most of every dimension at once and leaves out what does not overlap."
+        )
+    if alike:
+        rules = Counter(_rule(trial) for trial in alike)
+        return f"It was ruled out by {', '.join(f'{clean(rule)} ({number(n)})' for rule, n in rules.most_common(3))}."
+    return "It was not tried: more trials may reach it."
+
+
+def _rule(trial: TrialRecord) -> str:
+    missed = [name for name, violation in trial.violations.items() if violation > 0]
+    return trial.cut_by or (missed[0] if missed else "a failure of the simulation")
+
+
+def _same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:
+    """Whether a trial has the job of a design, on as many NPUs of its kind."""
+    design = trial.design
+    if design is None or trial.workloads:
+        return False
+    return all(design.get(section) == leader.get(section) for section in ("workload", "parallelism"))

@@ -1,0 +1,111 @@
+"""What an iteration computes at least, whatever its network: of a program, and of layers before there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+from simcore.compute import OperatorTimes, operator_times
+from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.program import Category, Compute, Operator, Program, Segment
+from simcore.schedule import ORDERS
+from simcore.workload.stages import stage_runs
+from simcore.workload.transformer import layers_of, shapes_of
+
+_SAFE = 1 - 1e-12
+
+
+def compute_seconds(design: Design, program: Program) -> float:
+    """Least time of an iteration whatever its network: the compute of the busiest stage, and of those it waits for [s].
+
+    The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
+    unless the schedule leaves the weight gradients for then.
+    """
+    workload = design.workload
+    assert not isinstance(workload, CollectiveWorkload)
+    compute = operator_times(design.cluster.npu, workload.precision)
+    passes = [
+        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward, part.weights)]
+        for part in program.parts
+    ]
+    split = ORDERS[program.schedule].splits
+    p, m = program.stages, program.microbatches
+    own = [[passes[program.part_of[chunk * p + s]] for chunk in range(program.chunks)] for s in range(p)]
+    least = around = 0.0
+    for chunks in own:
+        least = max(least, around + m * sum(sum(way) for way in chunks))
+        around += chunks[0][0] if split else sum(chunks[0])
+    return least * _SAFE - 1e-9  # durations are rounded to picoseconds
+
+
+def busy_seconds(design: Design, program: Program) -> float:
+    """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
+    workload = design.workload
+    assert not isinstance(workload, CollectiveWorkload)
+    compute = operator_times(design.cluster.npu, workload.precision)
+    p = program.stages
+    passes = [
+        sum(
+            _busy(segment.operators, compute) * segment.repeat
+            for way in (part.forward, part.backward, part.weights)
+            for segment in way
+        )
+        for part in program.parts
+    ]
+    own = [sum(passes[program.part_of[chunk * p + stage]] for chunk in range(program.chunks)) for stage in range(p)]
+    return program.microbatches * min(own) * _SAFE - 1e-9
+
+
+def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
+    """Less than `compute_seconds`, from the time of one layer alone, before there is a program [s].
+
+    The busiest stage has at least an even share of the layers; the last one waits for one part of each in front of it.
+    0 where the schedule splits the backward pass, or for a workload that is no transformer. `known` keeps what layers
+    take on the design's NPU.
+    """
+    workload, p = design.workload, design.parallelism
+    if not isinstance(workload, TransformerWorkload) or ORDERS[p.schedule].splits:
+        return 0.0
+    least, fewest = _least_layer(design, known, _operators)
+    even = design.microbatches * workload.model.layers / p.pipeline
+    last = fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
+    return max(even, last) * least * _SAFE - 1e-9
+
+
+def layers_busy(design: Design, known: dict[Hashable, float]) -> float:
+    """Less than `busy_seconds`, likewise: no stage has fewer layers than `interleave` of its smallest parts [s]."""
+    if not isinstance(design.workload, TransformerWorkload):
+        return 0.0
+    least, fewest = _least_layer(design, known, _busy)
+    return fewest * design.microbatches * design.parallelism.interleave * least * _SAFE - 1e-9
+
+
+def _least_layer(
+    design: Design, known: dict[Hashable, float], seconds: Callable[[Iterable[Operator], OperatorTimes], float]
+) -> tuple[float, int]:
+    """What the quickest layer takes, forward and backward [s], and the fewest layers of a virtual stage."""
+    workload = design.workload
+    assert isinstance(workload, TransformerWorkload)
+    layers = layers_of(shapes_of(design))
+    compute = operator_times(design.cluster.npu, workload.precision)
+    runs = stage_runs(workload.model, design.parallelism)
+    each = []
+    for kind in dict.fromkeys(kind for run in runs for kind, _ in run):
+        key = layers, kind, seconds
+        if key not in known:
+            layer = layers[kind]
+            known[key] = seconds((*layer.forward, *layer.backward), compute)
+        each.append(known[key])
+    return min(each), min(sum(count for _, count in run) for run in runs)
+
+
+def _busy(operators: Iterable[Operator], compute: OperatorTimes) -> float:
+    """Seconds of the operators that are computing, not moving data."""
+    return sum(compute.seconds(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
+
+
+def _compute(segment: Segment, compute: OperatorTimes) -> float:
+    return _operators(segment.operators, compute) * segment.repeat
+
+
+def _operators(operators: Iterable[Operator], compute: OperatorTimes) -> float:
+    return sum(compute.seconds(op) for op in operators if isinstance(op, Compute))
