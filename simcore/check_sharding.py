@@ -2,7 +2,8 @@
 
 Under a pipeline the microbatches of a stage alternate between forward and backward, so gradients reduced and parameters
 gathered in each of them would be sent as often as there are microbatches. No stack does that: PyTorch's FSDP
-accumulates locally and keeps parameters gathered, DeepSpeed refuses ZeRO-2 and 3 with a pipeline.
+accumulates locally and keeps parameters gathered, DeepSpeed refuses ZeRO-2 and 3 with a pipeline. ZeRO-2 would be
+ZeRO-1 there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from simcore.problem import Path, Problem
 
 def sharding_problems(design: Design) -> Iterator[Problem]:
     """Every problem of `zero`, `accumulate`, `gather` and `shard_group` of a design that trains."""
+    p = design.parallelism
+    if p.zero == 2 and p.pipeline > 1:
+        expected = f"0, 1 or 3 under a pipeline of {p.pipeline} stages, where whole gradients make ZeRO-2 the same as 1"
+        yield Problem(("parallelism", "zero"), expected, "2", "use 1", rule="ZeRO-2 under a pipeline")
+        return
     yield from _accumulate(design)
     yield from _gather(design)
     yield from _shard_group(design)

@@ -185,7 +185,7 @@ def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] 
 
 def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int) -> Document:
     """ZeRO's stage with what it leaves to choose."""
-    found: Document = {"zero": zero}
+    found: Document = {"zero": 1 if zero == 2 and pipeline > 1 else zero}
     if zero >= 2 and pipeline == 1:
         found["accumulate"] = draw(st.sampled_from(["sharded", "sharded", "local"]))
     if zero == 3 and pipeline == 1:

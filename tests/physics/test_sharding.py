@@ -173,7 +173,8 @@ def test_shard_groups_reduce_the_shards_between_them() -> None:
         ({"zero": 2, "gather": "once"}, "parameters to gather"),
         ({"zero": 0, "shard_group": 2}, "shard group"),
         ({"zero": 1, "shard_group": 3}, "shard group"),
-        ({"zero": 2, "pipeline": 2, "accumulate": "sharded"}, "sharded gradients under a pipeline"),
+        ({"zero": 2, "pipeline": 2}, "ZeRO-2 under a pipeline"),
+        ({"zero": 3, "pipeline": 2, "accumulate": "sharded"}, "sharded gradients under a pipeline"),
         ({"zero": 3, "pipeline": 2, "gather": "twice"}, "gathers under a pipeline"),
     ],
 )
