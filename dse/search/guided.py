@@ -62,7 +62,7 @@ front is known, and many looks around it find more than the surrogate's choice o
 
 def effort(told: int) -> float:
     """Candidates with estimates per trial: many while trials are few."""
-    return 6.0 if told < 320 else 1.0
+    return 6.0 if told < 400 else 1.0
 
 
 class Guided(Sampler):
