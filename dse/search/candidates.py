@@ -87,7 +87,7 @@ class Candidates:
     encoder: Encoder = field(default_factory=Encoder)
 
     def __post_init__(self) -> None:
-        self._products = composite_holes(self.space.template)
+        self.products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
         self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
@@ -106,7 +106,7 @@ class Candidates:
         """
         if values and tuple(values.items()) in self._drawn:
             return None
-        look = self._look(values, like or {})
+        look = self.look(values, like or {})
         drawn = values_of_genes(look.genes)
         if tuple(drawn.items()) in self._drawn:
             return None
@@ -115,14 +115,15 @@ class Candidates:
             look = repaired(
                 look,
                 kept,
-                lambda genes: self._look(values_of_genes(genes), look.filled.params),
-                self._products,
+                lambda genes: self.look(values_of_genes(genes), look.filled.params),
+                self.products,
                 self.generator,
             )
             self._drawn.add(tuple(values_of_genes(look.genes).items()))
         return self._of(look, estimated)
 
-    def _look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
+    def look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
+        """The design of some genes' values, the others drawn near `like`, and what is wrong with it."""
         draw = GeneDraw(self.generator, values, like)
         filled = self.space.fill(draw, solve=False)
         return Look(draw.genes, filled, Screened(self._design(filled), self.space.constraints))
@@ -147,6 +148,10 @@ class Candidates:
             return Proposal(candidate.filled, candidate, candidate.key)
         filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
         return Proposal(filled, candidate, self.space.key(filled))
+
+    def seen_through(self, look: Look) -> Candidate | None:
+        """The candidate of a design that was looked at; None where it was seen before."""
+        return self._of(look, True)
 
     def of(self, filled: Filled, genes: Genes) -> Candidate | None:
         """The candidate of a filled document; None where it was seen before."""
@@ -187,17 +192,18 @@ class Candidates:
     def moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """The next of the designs one small move away, in random order; after the last a linked move."""
         if parent.moves is None:
-            found = moves(parent.genes, self._products, self.generator)
+            found = moves(parent.genes, self.products, self.generator)
             parent.moves = [found[i] for i in self.generator.permutation(len(found))]
         if not parent.moves:
             return self.linked(parent, estimated)
-        return self._changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
+        return self.changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
 
     def linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """A design a few small moves away, all in the job or all in the network."""
-        return self._changed(parent, linked(parent.genes, self._products, self.generator), estimated)
+        return self.changed(parent, linked(parent.genes, self.products, self.generator), estimated)
 
-    def _changed(self, parent: Candidate, genes: Genes, estimated: bool) -> Candidate | None:
+    def changed(self, parent: Candidate, genes: Genes, estimated: bool = True) -> Candidate | None:
+        """A design with some genes of `parent` changed, and what rules need with them."""
         kept = frozenset(name for name, gene in genes.items() if gene.value != parent.genes[name].value)
         return self.made(values_of_genes(genes), estimated, parent.filled.params, kept)
 
@@ -205,7 +211,7 @@ class Candidates:
         """A mixture of two parents, moved a step or two."""
         genes = crossed(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
-            genes = moved(genes, self._products, self.generator)
+            genes = moved(genes, self.products, self.generator)
         return self.made(values_of_genes(genes), estimated)
 
 

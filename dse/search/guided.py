@@ -18,8 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from dse.search.across import Across
 from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.candidates import Candidate, Candidates
+from dse.search.ends import Ends
 from dse.search.led import Led
 from dse.search.promise import Judge
 from dse.search.shares import Shares
@@ -44,6 +46,8 @@ WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
 """How a candidate around a design is made: one of these."""
 LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+ACROSS = 12
+"""Designs with the job of one and the network of another that are looked at in a generation."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 HOPEFUL = 4
@@ -79,6 +83,7 @@ class Guided(Sampler):
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
         self._led, self._shares = Led(space, self._candidates), Shares(self._candidates)
+        self._ends, self._across = Ends(self._candidates), Across(self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._forbidden: list[Candidate] = []
@@ -190,6 +195,8 @@ class Guided(Sampler):
             if len(best) < PARENTS:
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
             self._look(ROUND, self._around(best))
+            self._look_ends(self._pool)
+            self._look_across(best, ACROSS)
 
     def _widen(self) -> None:
         """More candidates: around the front, mixtures of what is good, and random ones."""
@@ -200,6 +207,8 @@ class Guided(Sampler):
         apart = self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS)
         self._look_led(apart, LED)
         self._look_shares(apart)
+        self._look_ends(apart)
+        self._look_across(apart, ACROSS)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best(PARENTS)
@@ -213,6 +222,19 @@ class Guided(Sampler):
     def _look_led(self, parents: list[Candidate], rounds: int) -> None:
         """Keep candidates of the jobs that compute least, on the networks of `parents`."""
         for candidate in self._led.on(parents, rounds):
+            self._keep(candidate)
+
+    def _look_across(self, designs: list[Candidate], count: int) -> None:
+        """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
+        looks = list(self._across.of(designs, self._judge.of_shapes(self._pool, SHAPES), count))
+        for look in looks:
+            self._keep(self._candidates.seen_through(look))
+        for candidate in self._shares.of(looks, SHARES):
+            self._keep(candidate)
+
+    def _look_ends(self, parents: list[Candidate]) -> None:
+        """Keep candidates beyond the best of `parents` by what is known without simulation."""
+        for candidate in self._ends.beyond(parents):
             self._keep(candidate)
 
     def _look_shares(self, parents: list[Candidate]) -> None:

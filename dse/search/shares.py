@@ -18,6 +18,7 @@ from dse.pareto import front_mask
 from dse.search.candidates import Candidate, Candidates
 from dse.search.genome import Gene, values_of_genes
 from dse.search.parts import parsed
+from dse.search.repair import Look
 from simcore.bound_many import Family, Iteration, linear
 from simcore.cost.price import unit_price
 from simcore.design import CollectiveWorkload, Design
@@ -35,7 +36,7 @@ class Shares:
     _seen: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
     """What was drawn beside the shares, of designs that were looked at."""
 
-    def of(self, parents: Sequence[Candidate], count: int) -> Iterator[Candidate | None]:
+    def of(self, parents: Sequence[Candidate | Look], count: int) -> Iterator[Candidate | None]:
         """Candidates of each of `parents` with up to `count` other splits of its budget; of each design once."""
         for parent in parents:
             split = next(((n, g) for n, g in parent.genes.items() if "/" in n.partition("#")[2]), None)

@@ -52,7 +52,7 @@ def test_a_step_that_breaks_a_rule_takes_with_it_what_the_rule_names() -> None:
     before = tuple(start.filled.params[f"parallelism.{key}"] for key in hole.of)
     wanted = (before[0], 1, before[2] * 2)
     genes = with_value(start.genes, "parallelism.degrees", hole.factorisations.index(wanted))
-    found = made._changed(start, genes, estimated=False)
+    found = made.changed(start, genes, estimated=False)
     assert found is not None
     assert found.violation == 0
     params = found.filled.params
@@ -83,7 +83,7 @@ def test_a_repair_may_change_what_stands_beside_the_broken_place() -> None:
     )
     made = candidates(given)
     start = with_first(made, "cluster.dimensions[0].collective", "halving_doubling")
-    found = made._changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
+    found = made.changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
     assert found is not None
     assert found.filled.params["cluster.dimensions[0].size"] == 6
     assert found.filled.params["cluster.dimensions[0].collective"] == "ring"
@@ -110,7 +110,7 @@ def test_degrees_stay_near_where_the_number_of_npus_changes() -> None:
     )
     made = candidates(given)
     start = with_params(made, tensor=2, pipeline=2, data=2)
-    found = made._changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
+    found = made.changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
     assert found is not None
     degrees = [found.filled.params[f"parallelism.{key}"] for key in ("tensor", "pipeline", "data")]
     assert sorted(degrees) == [2, 2, 4]

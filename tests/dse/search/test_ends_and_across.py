@@ -1,0 +1,101 @@
+"""What small moves reach late: cheaper networks whose jobs must follow, and good jobs on every shape and budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.run import open_space
+from dse.search.across import Across
+from dse.search.candidates import MISSED, Candidate, Candidates
+from dse.search.ends import Ends
+from dse.space import Space
+
+SPACE = """\
+workload: {model: llama3-8b, global_batch: 64, sequence_length: 4096, precision: bf16}
+parallelism:
+  degrees: {product: 16, of: [tensor, pipeline, data], limits: {tensor: [1, 8]}}
+  zero: {choice: [0, 1, 3]}
+  recompute: {choice: [none, full]}
+cluster:
+  npu: h100-80gb
+  bandwidth: {split: {choice: [200 GB/s, 400 GB/s]}, step: 50 GB/s}
+  dimensions:
+    choice:
+      - - {topology: switch, size: 8, latency: 700 ns, tier: node}
+        - {topology: switch, size: 2, latency: 1.7 us, tier: pod}
+      - - {topology: switch, size: 4, latency: 700 ns, tier: node}
+        - {topology: switch, size: 4, latency: 1.7 us, tier: pod}
+objectives: {minimize: [iteration_time, cost.total]}
+constraints: [fits, iteration_time <= LIMIT s]
+"""
+
+
+def fresh() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def space(folder: Path, limit: float) -> Space:
+    path = folder / "space.yaml"
+    path.write_text(SPACE.replace("LIMIT", str(limit)))
+    return open_space(str(path))[0]
+
+
+def drawn(candidates: Candidates, count: int) -> list[Candidate]:
+    found: list[Candidate] = []
+    while len(found) < count:
+        candidate = candidates.random()
+        if candidate is not None and candidate.violation <= 0:
+            found.append(candidate)
+    return found
+
+
+def cost(candidate: Candidate) -> float:
+    return candidate.known["cost.total"] or 0.0
+
+
+def missed(candidate: Candidate) -> float:
+    return candidate.known[MISSED] or 0.0
+
+
+def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) -> None:
+    times = sorted(c.known["iteration_time"] or 0.0 for c in drawn(Candidates(space(tmp_path, 1e6), fresh()), 40))
+    candidates = Candidates(space(tmp_path, round(times[4], 3)), fresh())
+    parents = drawn(candidates, 60)
+    least = min(map(cost, parents))
+    allowed = [parent for parent in parents if missed(parent) <= 0 and cost(parent) > least]
+    assert allowed
+    found = [candidate for candidate in Ends(candidates).beyond(allowed) if candidate is not None and candidate.known]
+    cheaper = [candidate for candidate in found if cost(candidate) < min(map(cost, allowed))]
+    assert cheaper
+    networks: dict[Any, list[float]] = {}
+    for candidate in cheaper:
+        network = tuple((n, g.value) for n, g in candidate.genes.items() if not g.of_job)
+        networks.setdefault(network, []).append(missed(candidate))
+    assert any(len(tried) > 1 for tried in networks.values() if tried[0] > 0) or min(map(missed, cheaper)) <= 0
+
+
+def test_without_designs_that_meet_the_limits_there_is_no_end(tmp_path: Path) -> None:
+    candidates = Candidates(space(tmp_path, 0.01), fresh())
+    assert list(Ends(candidates).beyond(drawn(candidates, 4))) == []
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_a_job_meets_every_shape_and_budget_once(tmp_path: Path, count: int) -> None:
+    candidates = Candidates(space(tmp_path, 100.0), fresh())
+    across = Across(candidates)
+    parents = drawn(candidates, 12)
+    networks = list({candidate.shape: candidate for candidate in parents}.values())
+    assert len(networks) == 2
+    found = list(across.of(parents[:1], networks, count))
+    pairs = {
+        (str(look.filled.params["cluster.dimensions"]), look.filled.params["cluster.bandwidth.split"]) for look in found
+    }
+    assert len(found) == len(pairs) <= min(count, 4)
+    jobs: set[Any] = {tuple((n, g.value) for n, g in look.genes.items() if g.of_job) for look in found}
+    assert len(jobs) == 1
+    again = list(across.of(parents[:1], networks, 100))
+    assert len(found) + len(again) <= 4
