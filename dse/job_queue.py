@@ -37,7 +37,7 @@ class Goal:
 
 
 TIME = Goal("iteration_time")
-_SAME_COMPUTE = ("zero", "bucket")
+_SAME_COMPUTE = ("zero", "accumulate", "gather", "shard_group", "bucket")
 """What changes memory and collectives alone."""
 
 

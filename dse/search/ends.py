@@ -1,21 +1,24 @@
-"""The front's ends by what no simulation needs: a cheaper network, and a job that still meets the limits on it.
+"""The front's ends by what no simulation needs: cheaper networks, and jobs that still meet the limits on them.
 
 On a cheaper network the job of the cheapest design may break a limit on results (a time, a power), and what would meet
-it lies several steps away. So the job follows: small moves, each kept where the estimates miss the limits by less.
+it lies several steps away. So the job follows: moves of it, each kept where the estimates miss the limits by less. What
+was reached on a network is where the next look at it goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dse.constraint import KNOWN_BEFORE
 from dse.objective import Objective
 from dse.search.candidates import MISSED, Candidate, Candidates
-from dse.search.genome import moves, with_value
+from dse.search.genome import linked, moves, with_value
 
-NETWORKS, CLIMB = 6, 12
-"""Cheaper networks that are looked at for a design, and small moves of the job on each."""
+NETWORKS, CLIMB = 4, 32
+"""Cheaper networks that are looked at at a time, and moves of the job on each."""
+
+Network = tuple[tuple[str, float], ...]
 
 
 @dataclass
@@ -23,51 +26,57 @@ class Ends:
     """Makes candidates beyond the designs that are best by an objective known without simulation."""
 
     candidates: Candidates
+    _reached: dict[Network, Candidate] = field(default_factory=dict)
+    """The design of each network whose job misses the limits least."""
 
     def beyond(self, parents: Sequence[Candidate]) -> Iterator[Candidate | None]:
         """Candidates beyond the best of `parents`, by each such objective."""
-        allowed = [parent for parent in parents if parent.known and (parent.known[MISSED] or 0.0) <= 0.0]
+        allowed = [parent for parent in parents if parent.known and _missed(parent) <= 0.0]
         for objective in self.candidates.space.objectives:
             if allowed and objective.expression is None and objective.name in KNOWN_BEFORE:
                 best = min(allowed, key=lambda parent: (_loss(objective, parent), parent.key))
-                yield from self._beyond(best, objective)
+                yield from self._networks(best)
+                yield from self._climbed(objective, _loss(objective, best))
 
-    def _beyond(self, parent: Candidate, objective: Objective) -> Iterator[Candidate | None]:
-        left = NETWORKS
-        for candidate in self._near(parent, of_job=False):
-            yield candidate
-            if candidate is None or not candidate.known or _loss(objective, candidate) >= _loss(objective, parent):
-                continue
-            yield from self._climbed(candidate)
-            left -= 1
-            if not left:
-                return
-
-    def _climbed(self, candidate: Candidate) -> Iterator[Candidate | None]:
-        """Small moves of the job, towards the limits."""
-        left = CLIMB
-        while left and _missed(candidate) > 0.0:
-            before = candidate
-            for other in self._near(before, of_job=True):
-                yield other
-                left -= 1
-                if other is not None and other.known and _missed(other) < _missed(before):
-                    candidate = other
-                if candidate is not before or not left:
-                    break
-            if candidate is before:
-                return
-
-    def _near(self, parent: Candidate, of_job: bool) -> Iterator[Candidate | None]:
-        """Designs one small move of the job away, or of the network, in random order."""
+    def _networks(self, parent: Candidate) -> Iterator[Candidate | None]:
+        """The job on every network one small move away."""
         draw = self.candidates.generator
-        found = [
-            (name, value)
-            for name, value in moves(parent.genes, self.candidates.products, draw)
-            if parent.genes[name].of_job == of_job
-        ]
-        for i in draw.permutation(len(found)):
-            yield self.candidates.changed(parent, with_value(parent.genes, *found[i]))
+        for name, value in moves(parent.genes, self.candidates.products, draw):
+            if not parent.genes[name].of_job:
+                yield self._noted(self.candidates.changed(parent, with_value(parent.genes, name, value)))
+
+    def _climbed(self, objective: Objective, best: float) -> Iterator[Candidate | None]:
+        """Moves of the jobs on better networks, where they come nearest to the limits."""
+        better = [c for c in self._reached.values() if _loss(objective, c) < best and _missed(c) > 0.0]
+        for candidate in sorted(better, key=lambda c: (_missed(c), c.key))[:NETWORKS]:
+            network = _network(candidate)
+            for _ in range(CLIMB):
+                yield self._noted(self._moved(self._reached[network]))
+                if _missed(self._reached[network]) <= 0.0:
+                    break
+
+    def _moved(self, candidate: Candidate) -> Candidate | None:
+        """The design with its job moved a little, or by several moves together."""
+        draw, products = self.candidates.generator, self.candidates.products
+        if draw.random() < 0.5:
+            genes = linked(candidate.genes, products, draw)
+        else:
+            found = [(n, v) for n, v in moves(candidate.genes, products, draw) if candidate.genes[n].of_job]
+            genes = with_value(candidate.genes, *found[int(draw.integers(len(found)))]) if found else candidate.genes
+        job = {name: gene for name, gene in genes.items() if gene.of_job}
+        return self.candidates.changed(candidate, {**candidate.genes, **job})
+
+    def _noted(self, candidate: Candidate | None) -> Candidate | None:
+        if candidate is not None and candidate.known and candidate.violation <= 0.0:
+            network = _network(candidate)
+            before = self._reached.get(network)
+            if before is None or _missed(candidate) < _missed(before):
+                self._reached[network] = candidate
+        return candidate
+
+
+def _network(candidate: Candidate) -> Network:
+    return tuple((name, gene.value) for name, gene in candidate.genes.items() if not gene.of_job)
 
 
 def _loss(objective: Objective, candidate: Candidate) -> float:
