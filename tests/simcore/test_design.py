@@ -286,3 +286,10 @@ def test_a_fabric_whose_sizes_leave_npus_over_is_refused() -> None:
 )
 def test_a_fabric_that_makes_no_sense_is_an_input_error_and_no_traceback(fabric: object) -> None:
     assert "cluster" in refused({"fabric": fabric, "npus": 8})
+
+
+def test_modern_kernels_and_priority_are_the_default() -> None:
+    least = design_from(LEAST)
+    assert least.parallelism.flash_attention
+    assert least.parallelism.cross_entropy_fusion
+    assert least.system.intra_dimension == "priority"
