@@ -1,8 +1,8 @@
 """Good jobs on the networks of every shape, with every budget: what mixtures find by chance, one after the other.
 
-Which job is best depends little on the network, and which network little on the job. So the jobs of good designs are
-put on the most promising network of each shape, and where that splits a budget, on each budget; which shares suit them
-is another question (`dse.search.shares`).
+Which job is best depends little on the network, and which network little on the job. So the jobs of good designs, with
+their policies, which no estimate knows, are put on the most promising network of each shape, and where that splits a
+budget, on each budget; which shares suit them is another question (`dse.search.shares`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dse.search.candidates import Candidate, Candidates
-from dse.search.genome import Genes, values_of_genes
+from dse.search.genome import Gene, Genes, values_of_genes
 from dse.search.repair import Look
 
 
@@ -25,7 +25,7 @@ class Across:
     def of(self, designs: Sequence[Candidate], networks: Sequence[Candidate], count: int) -> Iterator[Look]:
         """Up to `count` designs that may be simulated, with the job of one and the network of another."""
         for design in designs:
-            job = {name: gene.value for name, gene in design.genes.items() if gene.of_job}
+            job = {name: gene.value for name, gene in design.genes.items() if not _of_cluster(gene)}
             for network in networks:
                 for values in _budgets(network.genes):
                     key = tuple({**values, **job}.items())
@@ -40,9 +40,13 @@ class Across:
                         return
 
 
+def _of_cluster(gene: Gene) -> bool:
+    return bool(gene.paths) and gene.paths[0][0] == "cluster"
+
+
 def _budgets(genes: Genes) -> Iterator[Mapping[str, float]]:
     """What a network draws, the shares of a budget left open; once for each budget."""
-    network = values_of_genes({name: gene for name, gene in genes.items() if not gene.of_job})
+    network = values_of_genes({name: gene for name, gene in genes.items() if _of_cluster(gene)})
     shares = [name for name in network if "/" in name.partition("#")[2]]
     fixed = {name: value for name, value in network.items() if name not in shares}
     budgets = [f"{name.partition('#')[0]}.split" for name in shares]

@@ -86,6 +86,7 @@ class Guided(Sampler):
         self._ends, self._across = Ends(self._candidates), Across(self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
+        self._shape_best: dict[tuple[object, ...], Candidate] = {}
         self._forbidden: list[Candidate] = []
         self._queue: deque[Candidate] = deque()
         self._asked = 0
@@ -181,12 +182,12 @@ class Guided(Sampler):
             return
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
         for _ in range(2):
-            self._look_led(self._judge.of_shapes(self._pool, SHAPES), 2 * LED)
-            self._look_shares(self._judge.of_shapes(self._pool, SHAPES))
+            self._look_led(self._of_shapes(SHAPES), 2 * LED)
+            self._look_shares(self._of_shapes(SHAPES))
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
-            shapes = self._judge.of_shapes(self._pool, SHAPES)
+            shapes = self._of_shapes(SHAPES)
             self._look(ROUND, self._around(shapes))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
@@ -204,7 +205,7 @@ class Guided(Sampler):
             return
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        apart = self._judge.spread(NETWORKS) + self._judge.of_shapes(self._pool, NETWORKS)
+        apart = self._judge.spread(NETWORKS) + self._of_shapes(NETWORKS)
         self._look_led(apart, LED)
         self._look_shares(apart)
         self._look_ends(apart)
@@ -224,9 +225,15 @@ class Guided(Sampler):
         for candidate in self._led.on(parents, rounds):
             self._keep(candidate)
 
+    def _of_shapes(self, count: int) -> list[Candidate]:
+        """The best design of each shape of the cluster by estimates, of all that were looked at."""
+        found = self._judge.of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
+        self._shape_best |= {candidate.shape: candidate for candidate in found}
+        return found[:count]
+
     def _look_across(self, designs: list[Candidate], count: int) -> None:
         """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
-        looks = list(self._across.of(designs, self._judge.of_shapes(self._pool, SHAPES), count))
+        looks = list(self._across.of(designs, self._of_shapes(SHAPES), count))
         for look in looks:
             self._keep(self._candidates.seen_through(look))
         for candidate in self._shares.of(looks, SHARES):
