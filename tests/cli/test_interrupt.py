@@ -151,7 +151,7 @@ entry()
 @pytest.mark.parametrize(
     ("patch", "arguments"),
     [
-        ("dse.certificate.proven_bounds", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
+        ("dse.certificate.proven_limits", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.whatif.ask.what_if", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.report.write_reports", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
     ],
@@ -161,7 +161,7 @@ def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, 
     module = patch.rpartition(".")[0]
     script = STUCK.format(imports=f"import dse.run, {module}", mark=str(mark), patch=patch)
     if module == "dse.certificate":
-        script = script.replace("from dse.cli import entry", "dse.run.proven_bounds = stuck\nfrom dse.cli import entry")
+        script = script.replace("from dse.cli import entry", "dse.run.proven_limits = stuck\nfrom dse.cli import entry")
     (tmp_path / "stuck.py").write_text(script)
     names = {"SPACE": str(write_space(tmp_path)), "RUN": str(tmp_path / "run")}
     given = [names.get(argument, argument) for argument in arguments]
