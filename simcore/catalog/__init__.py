@@ -26,6 +26,7 @@ _ONE = {
     "fabrics": "a fabric",
     "prices": "a price list",
     "curves": "a curve",
+    "software": "a software stack",
 }
 """What an entry is called."""
 

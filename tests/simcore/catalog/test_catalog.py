@@ -120,3 +120,9 @@ def test_fabrics_with_tables_give_the_times_of_nccl(
     workload = {"collective": "all_reduce", "size": f"{mebibytes} MiB"}
     design = design_from({"workload": workload, "cluster": {"npu": npu, "fabric": fabric, "npus": npus}})
     assert 1e6 * simulate(design).iteration_time_s == pytest.approx(microseconds, rel=0.05)
+
+
+@pytest.mark.parametrize("section", catalog.SECTIONS)
+def test_a_name_that_no_entry_has_is_refused_in_words(section: str) -> None:
+    with pytest.raises(ValueError, match=r"^expected an? [\w ]+ of the catalogue or one spelled out, got 'nothing'; "):
+        catalog.entry(section, "nothing")
