@@ -221,6 +221,11 @@ class Split:
         return int(parse(budget, "bandwidth") / self.step + 1e-9)
 
 
+def is_share(name: str) -> bool:
+    """Whether a split draws its shares under a name."""
+    return "/" in name.rpartition("#")[2]
+
+
 def split_size(name: str) -> tuple[int, int]:
     """Units and parts of a split, from the name that it draws under."""
     units, _, parts = name.rpartition("#")[2].partition("/")

@@ -15,7 +15,7 @@ from simcore.check import check
 from simcore.cost.price import cluster_cost
 from simcore.cost.running import racks
 from simcore.design import CollectiveWorkload, Design
-from simcore.memory.expanded import capacity, fits
+from simcore.memory.expanded import capacity, memory_metrics
 from simcore.plan import memory_needed
 from simcore.problem import Problem
 from simcore.result import Memory
@@ -96,7 +96,5 @@ def bounds_before(design: Design) -> dict[str, float | None]:
         memory = memory_needed(design)
     return {
         **cluster_metrics(design),
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.reserved": None if memory is None else memory.reserved,
-        "fits": float(memory is None or fits(design, memory)),
+        **memory_metrics(design, memory),
     }

@@ -21,16 +21,17 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from simcore.bound_compute import least_busy
 from simcore.bound_iteration import IterationBound, collectives
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.memory.expanded import capacity, memory_of
+from simcore.memory.expanded import memory_metrics, memory_of
 from simcore.memory.footprint import model_states
 from simcore.plan import program_of
-from simcore.program import Category, Compute, Program
+from simcore.program import Program
 from simcore.spec import BYTES, Npu, PriceList, preset
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import collective_groups, place
@@ -78,11 +79,11 @@ def _bound_design(design: Design) -> Bounds:
         return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
     lowering, iteration = _iteration(design, program)
-    least_busy = least_compute(program, lowering) / PICOSECONDS
+    busy = least_busy(program, lowering.duration) / PICOSECONDS
     if program.trained:
-        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, least_busy, program)
+        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, busy, program)
     times = _served(program, lowering, iteration, [1] * program.chunks)
-    found = bounds_at(design, times["iteration_time"], least_busy, program)
+    found = bounds_at(design, times["iteration_time"], busy, program)
     return found | {"time_per_output_token": None} | times
 
 
@@ -118,24 +119,6 @@ def _served(program: Program, lowering: Lowering, iteration: IterationBound, rep
     return times
 
 
-def least_compute(program: Program, lowering: Lowering) -> int:
-    """Compute time of the stage that computes least [ps]; what a collective does in memory is communication."""
-    of_part = []
-    for part in program.parts:
-        total = 0
-        for segments in (part.forward, part.backward, part.weights):
-            for segment in segments:
-                own = sum(
-                    lowering.duration(op)
-                    for op in segment.operators
-                    if isinstance(op, Compute) and op.category == Category.COMPUTE
-                )
-                total += own * segment.repeat
-        of_part.append(total * program.microbatches)
-    p = program.stages
-    return min(sum(of_part[program.part_of[k]] for k in range(s, len(program.part_of), p)) for s in range(p))
-
-
 def bounds_at(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
     """The bounds of all metrics if an iteration takes `seconds` and every NPU computes for `busy` [s] of it."""
     cost = cluster_cost(design)
@@ -149,9 +132,7 @@ def bounds_at(design: Design, seconds: float, busy: float, program: Program | No
     return {
         "iteration_time": seconds,
         "throughput": throughput,
-        "memory.peak": memory.peak if memory else None,
-        "memory.reserved": memory.reserved if memory else None,
-        "memory.capacity": capacity(design),
+        **memory_metrics(design, memory),
         "cost.total": cost.total,
         "cost.network": cost.network,
         "cost.npu": cost.npu,

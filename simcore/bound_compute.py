@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
-from simcore.compute import OperatorTimes, operator_times
+from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.schedule import ORDERS
@@ -12,6 +13,9 @@ from simcore.workload.stages import stage_runs
 from simcore.workload.transformer import layers_of, shapes_of
 
 _SAFE = 1 - 1e-12
+
+Time = Callable[[Compute], Any]
+"""Of an operator, in whichever unit."""
 
 
 def compute_seconds(design: Design, program: Program) -> float:
@@ -22,9 +26,9 @@ def compute_seconds(design: Design, program: Program) -> float:
     """
     workload = design.workload
     assert not isinstance(workload, CollectiveWorkload)
-    compute = operator_times(design.cluster.npu, workload.precision)
+    time = operator_times(design.cluster.npu, workload.precision).seconds
     passes = [
-        [sum(_compute(segment, compute) for segment in way) for way in (part.forward, part.backward, part.weights)]
+        [sum(_compute(segment, time) for segment in way) for way in (part.forward, part.backward, part.weights)]
         for part in program.parts
     ]
     split = ORDERS[program.schedule].splits
@@ -41,18 +45,26 @@ def busy_seconds(design: Design, program: Program) -> float:
     """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
     workload = design.workload
     assert not isinstance(workload, CollectiveWorkload)
-    compute = operator_times(design.cluster.npu, workload.precision)
+    least: float = least_busy(program, operator_times(design.cluster.npu, workload.precision).seconds)
+    return least * _SAFE - 1e-9
+
+
+def least_busy(program: Program, time: Time) -> Any:
+    """Compute time of the stage that computes least, in the unit of `time`.
+
+    What a collective does in memory is communication.
+    """
     p = program.stages
     passes = [
         sum(
-            _busy(segment.operators, compute) * segment.repeat
+            _busy(segment.operators, time) * segment.repeat
             for way in (part.forward, part.backward, part.weights)
             for segment in way
         )
         for part in program.parts
     ]
     own = [sum(passes[program.part_of[chunk * p + stage]] for chunk in range(program.chunks)) for stage in range(p)]
-    return program.microbatches * min(own) * _SAFE - 1e-9
+    return program.microbatches * min(own)
 
 
 def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
@@ -80,32 +92,32 @@ def layers_busy(design: Design, known: dict[Hashable, float]) -> float:
 
 
 def _least_layer(
-    design: Design, known: dict[Hashable, float], seconds: Callable[[Iterable[Operator], OperatorTimes], float]
+    design: Design, known: dict[Hashable, float], total: Callable[[Iterable[Operator], Time], float]
 ) -> tuple[float, int]:
     """What the quickest layer takes, forward and backward [s], and the fewest layers of a virtual stage."""
     workload = design.workload
     assert isinstance(workload, TransformerWorkload)
     layers = layers_of(shapes_of(design))
-    compute = operator_times(design.cluster.npu, workload.precision)
+    time = operator_times(design.cluster.npu, workload.precision).seconds
     runs = stage_runs(workload.model, design.parallelism)
     each = []
     for kind in dict.fromkeys(kind for run in runs for kind, _ in run):
-        key = layers, kind, seconds
+        key = layers, kind, total
         if key not in known:
             layer = layers[kind]
-            known[key] = seconds((*layer.forward, *layer.backward), compute)
+            known[key] = total((*layer.forward, *layer.backward), time)
         each.append(known[key])
     return min(each), min(sum(count for _, count in run) for run in runs)
 
 
-def _busy(operators: Iterable[Operator], compute: OperatorTimes) -> float:
-    """Seconds of the operators that are computing, not moving data."""
-    return sum(compute.seconds(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
+def _busy(operators: Iterable[Operator], time: Time) -> Any:
+    """Time of the operators that are computing, not moving data."""
+    return sum(time(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
 
 
-def _compute(segment: Segment, compute: OperatorTimes) -> float:
-    return _operators(segment.operators, compute) * segment.repeat
+def _compute(segment: Segment, time: Time) -> Any:
+    return _operators(segment.operators, time) * segment.repeat
 
 
-def _operators(operators: Iterable[Operator], compute: OperatorTimes) -> float:
-    return sum(compute.seconds(op) for op in operators if isinstance(op, Compute))
+def _operators(operators: Iterable[Operator], time: Time) -> Any:
+    return sum(time(op) for op in operators if isinstance(op, Compute))

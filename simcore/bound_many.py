@@ -22,7 +22,7 @@ from simcore.cost.price import energy
 from simcore.cost.running import electricity, per_token, racks
 from simcore.design import CollectiveWorkload, Design
 from simcore.engine.lower import Lowering, lower_schedule
-from simcore.memory.expanded import capacity, fits
+from simcore.memory.expanded import memory_metrics
 from simcore.program import Program
 from simcore.result import Memory
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
@@ -254,10 +254,7 @@ def metric_bounds(
         "throughput": None,
         "mfu": None,
         "perf_per_cost": None,
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.reserved": None if memory is None else memory.reserved,
-        "memory.capacity": capacity(design),
-        "fits": float(memory is None or fits(design, memory)),
+        **memory_metrics(design, memory),
         "power": still,
         "energy": still * seconds,
         "npus": float(npus),

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.bound import Bounds, bound, bounds_at, least_compute
+from simcore.bound import Bounds, bound, bounds_at
+from simcore.bound_compute import least_busy
 from simcore.bound_iteration import IterationBound, busy_least, way_least
 from simcore.compute import operator_times
 from simcore.design import CollectiveWorkload, Design
@@ -31,7 +32,7 @@ def estimate(design: Design) -> Bounds:
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
-    found = bounds_at(design, seconds, least_compute(program, lowering) / PICOSECONDS, program)
+    found = bounds_at(design, seconds, least_busy(program, lowering.duration) / PICOSECONDS, program)
     joules = found["energy"]
     return found | {"power": None if joules is None else joules / seconds}
 

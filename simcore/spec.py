@@ -246,17 +246,14 @@ class NpuPower(Frozen):
     idle: Annotated[Power, Field(ge=0)]
 
 
-def _curve(value: Any) -> Any:
-    return catalog.entry("curves", value) if isinstance(value, str) else value
+def _entry_of(section: str) -> BeforeValidator:
+    """Reads the name of an entry of the catalogue as that entry."""
+    return BeforeValidator(lambda value: catalog.entry(section, value) if isinstance(value, str) else value)
 
 
-def _stack(value: Any) -> Any:
-    return catalog.entry("software", value) if isinstance(value, str) else value
-
-
-@cache
 def _default_stack() -> Stack:
-    return Stack.model_validate(_stack("megatron-core"))
+    stack: Stack = preset("software", "megatron-core")
+    return stack
 
 
 class Npu(Frozen):
@@ -272,9 +269,9 @@ class Npu(Frozen):
     """Streaming multiprocessors."""
     flops_per_clock: Count | None = None
     """Dense 16-bit FLOPs of one multiprocessor in one clock."""
-    curve: Annotated[Curve | None, BeforeValidator(_curve)] = None
+    curve: Annotated[Curve | None, _entry_of("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
-    software: Annotated[Stack, BeforeValidator(_stack)] = Field(default_factory=_default_stack)
+    software: Annotated[Stack, _entry_of("software")] = Field(default_factory=_default_stack)
     """The software that its jobs are assumed to run (or its name in the catalogue)."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
@@ -319,7 +316,7 @@ class PriceList(Frozen):
 
 
 Spec = TypeVar("Spec", bound=Frozen)
-_SPECS: dict[str, type[Frozen]] = {"models": Transformer, "npus": Npu, "prices": PriceList}
+_SPECS: dict[str, type[Frozen]] = {"models": Transformer, "npus": Npu, "prices": PriceList, "software": Stack}
 
 
 @cache

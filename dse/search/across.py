@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dse.hole import is_share
 from dse.search.candidates import Candidate, Candidates
 from dse.search.genome import Gene, Genes, values_of_genes
 from dse.search.repair import Look
@@ -47,7 +48,7 @@ def _of_cluster(gene: Gene) -> bool:
 def _budgets(genes: Genes) -> Iterator[Mapping[str, float]]:
     """What a network draws, the shares of a budget left open; once for each budget."""
     network = values_of_genes({name: gene for name, gene in genes.items() if _of_cluster(gene)})
-    shares = [name for name in network if "/" in name.partition("#")[2]]
+    shares = [name for name in network if is_share(name)]
     fixed = {name: value for name, value in network.items() if name not in shares}
     budgets = [f"{name.partition('#')[0]}.split" for name in shares]
     varied = next((name for name in budgets if name in fixed), None)

@@ -22,7 +22,7 @@ from simcore.bound_compute import compute_seconds
 from simcore.bound_many import Family, Iteration, collective_seconds, metric_bounds, sending_seconds
 from simcore.check import check
 from simcore.design import CollectiveWorkload, Design
-from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.memory.expanded import memory_metrics, memory_of
 from simcore.plan import program_of
 from simcore.problem import dotted
 from simcore.program import Program
@@ -166,10 +166,7 @@ class Brancher:
     def _broken_constraint(self, design: Design, memory: Memory | None) -> str | None:
         """The constraint that the job breaks on all networks of its shape."""
         known: Mapping[str, float | None] = {
-            "memory.peak": None if memory is None else memory.peak,
-            "memory.reserved": None if memory is None else memory.reserved,
-            "memory.capacity": capacity(design),
-            "fits": float(memory is None or fits(design, memory)),
+            **memory_metrics(design, memory),
             "npus": float(design.cluster.npus),
         }
         for constraint in self.constraints:

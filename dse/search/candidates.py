@@ -23,9 +23,11 @@ from dse.search.genome import (
     Genes,
     composite_holes,
     crossed,
+    job_of,
     linked,
     moved,
     moves,
+    network_of,
     values_of_genes,
     with_value,
 )
@@ -64,12 +66,22 @@ class Candidate:
     @property
     def niche(self) -> tuple[Any, ...]:
         """Its job and the shape of its cluster."""
-        return self.shape, *((name, gene.value) for name, gene in self.genes.items() if gene.of_job)
+        return self.shape, *values_of_genes(job_of(self.genes)).items()
+
+    @property
+    def network(self) -> tuple[tuple[str, float], ...]:
+        """What was drawn for all but its job."""
+        return tuple(values_of_genes(network_of(self.genes)).items())
+
+    @property
+    def missed(self) -> float:
+        """Largest violation of a constraint on results at the estimates; `known` has them."""
+        return self.known[MISSED] or 0.0
 
     @property
     def policies(self) -> tuple[Any, ...]:
         """What is chosen by name in its network: algorithms, policies."""
-        chosen = (item for item in self.genes.items() if item[1].kind == "name" and not item[1].of_job)
+        chosen = (item for item in network_of(self.genes).items() if item[1].kind == "name")
         return tuple((name, gene.value) for name, gene in chosen if "#" not in name)
 
 
@@ -120,27 +132,22 @@ class Candidates:
                 self.generator,
             )
             self._drawn.add(tuple(values_of_genes(look.genes).items()))
-        return self._of(look, estimated)
+        return self.of(look, estimated)
 
     def look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
-        """The design of some genes' values, the others drawn near `like`, and what is wrong with it."""
-        draw = GeneDraw(self.generator, values, like)
-        filled = self.space.fill(draw, solve=False)
-        return Look(draw.genes, filled, Screened(self._design(filled), self.space.constraints))
-
-    def _design(self, filled: Filled) -> Design:
-        design, problems = parse_design(filled.document)
-        if design is None:
-            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-        return design
-
-    def filled(self, values: Mapping[str, float]) -> tuple[Filled, Genes]:
-        """A document filled with what genes are known to have drawn, the others drawn at random; and all its genes.
+        """The design of some genes' values, the others drawn near `like`, and what is wrong with it.
 
         Splits that are to be solved have equal shares: they are solved when the design is proposed.
         """
-        draw = GeneDraw(self.generator, values)
-        return self.space.fill(draw, solve=False), draw.genes
+        draw = GeneDraw(self.generator, values, like)
+        return self.look_at(self.space.fill(draw, solve=False), draw.genes)
+
+    def look_at(self, filled: Filled, genes: Genes) -> Look:
+        """A filled document, and what is wrong with its design."""
+        design, problems = parse_design(filled.document)
+        if design is None:
+            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+        return Look(genes, filled, Screened(design, self.space.constraints))
 
     def solved(self, candidate: Candidate) -> Proposal:
         """The proposal of a candidate, its splits solved."""
@@ -149,15 +156,8 @@ class Candidates:
         filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
         return Proposal(filled, candidate, self.space.key(filled))
 
-    def seen_through(self, look: Look) -> Candidate | None:
+    def of(self, look: Look, estimated: bool = True) -> Candidate | None:
         """The candidate of a design that was looked at; None where it was seen before."""
-        return self._of(look, True)
-
-    def of(self, filled: Filled, genes: Genes) -> Candidate | None:
-        """The candidate of a filled document; None where it was seen before."""
-        return self._of(Look(genes, filled, Screened(self._design(filled), self.space.constraints)), True)
-
-    def _of(self, look: Look, estimated: bool) -> Candidate | None:
         screened, filled = look.screened, look.filled
         design = screened.design
         if design.key in self.seen:

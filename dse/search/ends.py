@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from dse.constraint import KNOWN_BEFORE
 from dse.objective import Objective
-from dse.search.candidates import MISSED, Candidate, Candidates
-from dse.search.genome import linked, moves, with_value
+from dse.search.candidates import Candidate, Candidates
+from dse.search.genome import job_of, linked, moves, with_value
 
 NETWORKS, CLIMB = 4, 32
 """Cheaper networks that are looked at at a time, and moves of the job on each."""
@@ -31,7 +31,7 @@ class Ends:
 
     def beyond(self, parents: Sequence[Candidate]) -> Iterator[Candidate | None]:
         """Candidates beyond the best of `parents`, by each such objective."""
-        allowed = [parent for parent in parents if parent.known and _missed(parent) <= 0.0]
+        allowed = [parent for parent in parents if parent.known and parent.missed <= 0.0]
         for objective in self.candidates.space.objectives:
             if allowed and objective.expression is None and objective.name in KNOWN_BEFORE:
                 best = min(allowed, key=lambda parent: (_loss(objective, parent), parent.key))
@@ -47,12 +47,12 @@ class Ends:
 
     def _climbed(self, objective: Objective, best: float) -> Iterator[Candidate | None]:
         """Moves of the jobs on better networks, where they come nearest to the limits."""
-        better = [c for c in self._reached.values() if _loss(objective, c) < best and _missed(c) > 0.0]
-        for candidate in sorted(better, key=lambda c: (_missed(c), c.key))[:NETWORKS]:
-            network = _network(candidate)
+        better = [c for c in self._reached.values() if _loss(objective, c) < best and c.missed > 0.0]
+        for candidate in sorted(better, key=lambda c: (c.missed, c.key))[:NETWORKS]:
+            network = candidate.network
             for _ in range(CLIMB):
                 yield self._noted(self._moved(self._reached[network]))
-                if _missed(self._reached[network]) <= 0.0:
+                if self._reached[network].missed <= 0.0:
                     break
 
     def _moved(self, candidate: Candidate) -> Candidate | None:
@@ -63,25 +63,16 @@ class Ends:
         else:
             found = [(n, v) for n, v in moves(candidate.genes, products, draw) if candidate.genes[n].of_job]
             genes = with_value(candidate.genes, *found[int(draw.integers(len(found)))]) if found else candidate.genes
-        job = {name: gene for name, gene in genes.items() if gene.of_job}
-        return self.candidates.changed(candidate, {**candidate.genes, **job})
+        return self.candidates.changed(candidate, {**candidate.genes, **job_of(genes)})
 
     def _noted(self, candidate: Candidate | None) -> Candidate | None:
         if candidate is not None and candidate.known and candidate.violation <= 0.0:
-            network = _network(candidate)
+            network = candidate.network
             before = self._reached.get(network)
-            if before is None or _missed(candidate) < _missed(before):
+            if before is None or candidate.missed < before.missed:
                 self._reached[network] = candidate
         return candidate
 
 
-def _network(candidate: Candidate) -> Network:
-    return tuple((name, gene.value) for name, gene in candidate.genes.items() if not gene.of_job)
-
-
 def _loss(objective: Objective, candidate: Candidate) -> float:
     return objective.sign * (candidate.known[objective.name] or 0.0)
-
-
-def _missed(candidate: Candidate) -> float:
-    return candidate.known[MISSED] or 0.0

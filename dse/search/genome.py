@@ -27,6 +27,7 @@ from dse.hole import (
     composition_index,
     compositions,
     divisors,
+    is_share,
     split_size,
 )
 from dse.npus import ProductOfNpus
@@ -59,6 +60,16 @@ class Gene:
 
 
 Genes = dict[str, Gene]
+
+
+def job_of(genes: Genes) -> Genes:
+    """The genes of a design's job."""
+    return {name: gene for name, gene in genes.items() if gene.of_job}
+
+
+def network_of(genes: Genes) -> Genes:
+    """The genes of all else."""
+    return {name: gene for name, gene in genes.items() if not gene.of_job}
 
 
 def values_of_genes(genes: Genes) -> dict[str, float]:
@@ -112,8 +123,8 @@ class GeneDraw(PlacedDraw):
 
     def _like(self, name: str, count: int) -> int:
         """An index near `like`, else a random one; of a split given for another budget, the same shares of this one."""
-        hole, _, mark = name.partition("#")
-        for other, index in self.given.items() if "/" in mark else ():
+        hole = name.partition("#")[0]
+        for other, index in self.given.items() if is_share(name) else ():
             if other.startswith(f"{hole}#") and split_size(other)[1] == split_size(name)[1]:
                 shares = composition(*split_size(other), int(index))
                 return composition_index(apportion(split_size(name)[0], [float(share) for share in shares]))
@@ -166,8 +177,7 @@ def moved(genes: Genes, products: Products, generator: np.random.Generator) -> G
 
 def linked(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of a design two or three small moves away, all of them in its job or all in its network."""
-    of_job = [name for name, gene in genes.items() if gene.of_job]
-    rest = [name for name in genes if name not in set(of_job)]
+    of_job, rest = list(job_of(genes)), list(network_of(genes))
     first, second = (of_job, rest) if generator.random() < JOBS_SHARE else (rest, of_job)
     names = first if len(first) > 1 else second if len(second) > 1 else list(genes)
     chosen = generator.permutation(len(names))[: 2 + int(generator.random() < TRIPLES_SHARE)]
@@ -266,7 +276,7 @@ def share_moves(units: int, parts: int, index: int) -> tuple[int, ...]:
 def crossed(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:
     """A mixture of two parents: the job of one on the network of the other, or each hole from either."""
     if generator.random() < 0.5:
-        return {name: g for name, g in one.items() if g.of_job} | {n: g for n, g in other.items() if not g.of_job}
+        return job_of(one) | network_of(other)
     names = list(dict.fromkeys([*one, *other]))
     coins = generator.random(len(names)) < 0.5
     return {

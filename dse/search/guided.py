@@ -129,10 +129,10 @@ class Guided(Sampler):
         """See `Sampler.learn`."""
         if drawn.smooth:
             return
-        filled, genes = self._candidates.filled(drawn.values)
-        candidate = self._candidates.of(filled, genes)
+        look = self._candidates.look(drawn.values, {})
+        candidate = self._candidates.of(look)
         if candidate is None:  # seen here as well: if it waits to be proposed, it need not
-            key = self._space.key(filled)
+            key = look.screened.design.key
             candidate = next((other for other in self._pool if other.key == key), None)
             if candidate is None:
                 return
@@ -171,6 +171,10 @@ class Guided(Sampler):
         (self._pool if candidate.violation <= 0 else self._forbidden).append(candidate)
         return int(candidate.violation <= 0)
 
+    def _keep_all(self, candidates: Iterable[Candidate | None]) -> None:
+        for candidate in candidates:
+            self._keep(candidate)
+
     def _seed(self) -> None:
         """The candidates before the first trial: all of a small space, else random ones and what lies around the best.
 
@@ -178,12 +182,12 @@ class Guided(Sampler):
         """
         if self._whole:
             for filled in self._space.enumerate():
-                self._keep(self._candidates.of(filled, {}))
+                self._keep(self._candidates.of(self._candidates.look_at(filled, {})))
             return
         self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
         for _ in range(2):
-            self._look_led(self._of_shapes(SHAPES), 2 * LED)
-            self._look_shares(self._of_shapes(SHAPES))
+            self._keep_all(self._led.on(self._of_shapes(SHAPES), 2 * LED))
+            self._keep_all(self._shares.of(self._of_shapes(SHAPES), SHARES))
         idle, known = 0, None
         for _ in range(ROUNDS):
             best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
@@ -196,7 +200,7 @@ class Guided(Sampler):
             if len(best) < PARENTS:
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
             self._look(ROUND, self._around(best))
-            self._look_ends(self._pool)
+            self._keep_all(self._ends.beyond(self._pool))
             self._look_across(best, ACROSS)
 
     def _widen(self) -> None:
@@ -206,9 +210,9 @@ class Guided(Sampler):
         count = round(self._space.settings.batch * effort(self._asked))
         self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
         apart = self._judge.spread(NETWORKS) + self._of_shapes(NETWORKS)
-        self._look_led(apart, LED)
-        self._look_shares(apart)
-        self._look_ends(apart)
+        self._keep_all(self._led.on(apart, LED))
+        self._keep_all(self._shares.of(apart, SHARES))
+        self._keep_all(self._ends.beyond(apart))
         self._look_across(apart, ACROSS)
         steps = max(1, count // STEP)
         for _ in range(steps):
@@ -220,11 +224,6 @@ class Guided(Sampler):
                 best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
             self._look(count // steps, self._around(best))
 
-    def _look_led(self, parents: list[Candidate], rounds: int) -> None:
-        """Keep candidates of the jobs that compute least, on the networks of `parents`."""
-        for candidate in self._led.on(parents, rounds):
-            self._keep(candidate)
-
     def _of_shapes(self, count: int) -> list[Candidate]:
         """The best design of each shape of the cluster by estimates, of all that were looked at."""
         found = self._judge.of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
@@ -234,20 +233,8 @@ class Guided(Sampler):
     def _look_across(self, designs: list[Candidate], count: int) -> None:
         """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
         looks = list(self._across.of(designs, self._of_shapes(SHAPES), count))
-        for look in looks:
-            self._keep(self._candidates.seen_through(look))
-        for candidate in self._shares.of(looks, SHARES):
-            self._keep(candidate)
-
-    def _look_ends(self, parents: list[Candidate]) -> None:
-        """Keep candidates beyond the best of `parents` by what is known without simulation."""
-        for candidate in self._ends.beyond(parents):
-            self._keep(candidate)
-
-    def _look_shares(self, parents: list[Candidate]) -> None:
-        """Keep candidates with other shares of the budgets of `parents`."""
-        for candidate in self._shares.of(parents, SHARES):
-            self._keep(candidate)
+        self._keep_all(map(self._candidates.of, looks))
+        self._keep_all(self._shares.of(looks, SHARES))
 
     def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
         """Keep candidates until `count` of them may be proposed, or there are no more."""

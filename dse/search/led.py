@@ -57,8 +57,7 @@ class Led:
         """Candidates of the next jobs on the networks of `parents`, one each in a round."""
         designs: dict[tuple[tuple[str, float], ...], Design] = {}
         for parent in parents:
-            drawn = tuple((name, gene.value) for name, gene in parent.genes.items() if not gene.of_job)
-            designs.setdefault(drawn, parsed(parent.filled.document))
+            designs.setdefault(parent.network, parsed(parent.filled.document))
         for _ in range(rounds):
             for network, design in designs.items():
                 job = self._job(design, self._next.setdefault(network, 0))

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from dse.constraint import KNOWN_BEFORE
 from dse.pareto import front_mask
-from dse.search.candidates import MISSED, Candidate
+from dse.search.candidates import Candidate
 from dse.search.gain import DIGITS, Box, greedy, promise
 from dse.search.surrogate import Encoder, Surrogate, fit
 from dse.space import Space
@@ -134,7 +134,7 @@ class Judge:
         off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
         same policies and algorithms count alone; and it is right where nothing is known.
         """
-        open_ones = [c for c in pool if c.known and (c.known[MISSED] or 0.0) <= 0.0]
+        open_ones = [c for c in pool if c.known and c.missed <= 0.0]
         if not open_ones or not self._front or not self._modelled:
             return []
         levels = _Levels.fitted(self._signs, _losses(self.simulated))
@@ -240,4 +240,4 @@ def _losses(candidates: Sequence[Candidate]) -> Matrix:
 
 def _missed(candidates: Sequence[Candidate]) -> Matrix:
     """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
-    return np.array([min(max(c.known[MISSED] or 0.0, -NEAR), NEAR) for c in candidates])
+    return np.array([min(max(c.missed, -NEAR), NEAR) for c in candidates])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.hole import composition, compositions, split_size
+from dse.hole import composition, compositions, is_share, split_size
 from dse.lifted import MOST_SPLITS, all_compositions
 from dse.pareto import front_mask
 from dse.search.candidates import Candidate, Candidates
@@ -39,7 +39,7 @@ class Shares:
     def of(self, parents: Sequence[Candidate | Look], count: int) -> Iterator[Candidate | None]:
         """Candidates of each of `parents` with up to `count` other splits of its budget; of each design once."""
         for parent in parents:
-            split = next(((n, g) for n, g in parent.genes.items() if "/" in n.partition("#")[2]), None)
+            split = next(((name, gene) for name, gene in parent.genes.items() if is_share(name)), None)
             if split is None:
                 continue
             name, gene = split

@@ -268,10 +268,11 @@ def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...]
     """
     inputs: list[Operator] = []
     weights: list[Operator] = []
-    gathers = False  # for weights: the next wait is theirs too
+    gathering = False  # for weights: the next wait is theirs too
     for operator in backward:
-        own = _of_weights(operator) or (gathers and isinstance(operator, Wait))
-        gathers = own and not isinstance(operator, Wait) if isinstance(operator, Start | Wait) else gathers
+        own = _of_weights(operator) or (gathering and isinstance(operator, Wait))
+        if isinstance(operator, Start | Wait):
+            gathering = own and isinstance(operator, Start)
         (weights if own else inputs).append(operator)
     return tuple(inputs), tuple(weights)
 

@@ -2,9 +2,9 @@
 
 A column-parallel product gathers the tokens before it (with sequence parallelism). Backward, as in Megatron-LM, it
 gathers them again beside the product of its input's gradient, and reduces that beside the product of its weights'
-gradient; a row-parallel product does it the other way round. With `tensor_overlap` what is not
-beside another product already is cut into as many pieces as the group has members, each beside one exchange of a ring
-(see `simcore.workload.overlap`).
+gradient; a row-parallel product does it the other way round. With `tensor_overlap` what is not beside another product
+already is cut into as many pieces as the group has members, each beside one exchange of a ring (see
+`simcore.workload.overlap`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from simcore.workload.overlap import gathering, scattering
 def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Piece:
     """[tokens, k] x [k, n], n an NPU's part, then `after`."""
     whole = (shapes.gemm(name, shapes.tokens, n, k), *after)
-    forward = (*shapes.gather(), *whole)
     if shapes.splits:
         part = (shapes.gemm(name, shapes.tokens // shapes.parallelism.tensor, n, k),)
         forward = (*gathering("tensor", shapes.exchanged, [part] * shapes.parallelism.tensor), *after)
+    else:
+        forward = (*shapes.gather(), *whole)
     return Piece(forward, backwards(whole, shapes, shapes.reduce_beside(), shapes.gather_beside()))
 
 
