@@ -7,11 +7,11 @@
 `simcore` knows nothing of search; see `dse`.
 """
 
-from simcore.bound import bound
-from simcore.check import check
-from simcore.design import Design
-from simcore.load import load_design
-from simcore.problem import InputError
+from simcore.bounds.design import bound
+from simcore.check.check import check
+from simcore.check.load import load_design
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.result import Result
 from simcore.simulate import simulate
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
-from simcore.design import CollectiveWorkload, Design
-from simcore.engine.fast import Timing, Trace, time_collective, time_program
-from simcore.interval import interval
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.document.problem import InputError, Path, Problem
+from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
-from simcore.plan import memory_needed, program_of
-from simcore.problem import InputError, Path, Problem
+from simcore.memory.plan import memory_needed, program_of
+from simcore.prediction_interval import interval
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
 from simcore.system.chunks import PICOSECONDS

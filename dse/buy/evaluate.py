@@ -13,23 +13,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.buy.aggregate import SHARED, Aggregate, aggregate, shared
-from dse.buy.jobs import Job, is_software
 from dse.buy.tune import Tuned, Tuner
-from dse.constraint import Constraint
-from dse.draw import FixedDraw
-from dse.evaluate import Outcome
-from dse.fill import Filled
-from dse.interval import design_bound
-from dse.objective import Direction, Objective
-from dse.record import VALID, State, TunedRecord
-from dse.screen import cluster_metrics, known_before
-from dse.space import Space
-from simcore.bound import bound_of_any
+from dse.evaluate.aggregate import SHARED, Aggregate, aggregate, shared
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import VALID, State, TunedRecord
+from dse.space.constraint import Constraint
+from dse.space.draw import FixedDraw
+from dse.space.fill import Filled
+from dse.space.interval import design_bound
+from dse.space.jobs import Job, is_software
+from dse.space.objective import Direction, Objective
+from dse.space.screen import cluster_metrics, known_before
+from dse.space.space import Space
+from simcore.bounds.design import bound_of_any
+from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
-from simcore.design import Design
-from simcore.load import parse_design
-from simcore.problem import dotted
+from simcore.design.design import Design
+from simcore.document.problem import dotted
 from simcore.result import METRICS, Result
 
 _STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")

@@ -2,8 +2,8 @@
 
 Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
 on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
-`simcore.bound` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one is
-better, whatever the metric.
+`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one
+is better, whatever the metric.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.constraint import Constraint
-from dse.hole import Expr
-from dse.interval import design_bound
-from dse.objective import Objective
-from dse.screen import bounds_before
-from dse.space import Space
-from simcore.algorithm_spec import Algorithm
-from simcore.bound import bound
-from simcore.check import check
-from simcore.design import Cluster, Design
-from simcore.load import parse_design
-from simcore.quantity import SI
+from dse.space.constraint import Constraint
+from dse.space.hole import Expr
+from dse.space.interval import design_bound
+from dse.space.objective import Objective
+from dse.space.screen import bounds_before
+from dse.space.space import Space
+from simcore.bounds.design import bound
+from simcore.check.check import check
+from simcore.check.load import parse_design
+from simcore.design.algorithm import Algorithm
+from simcore.design.design import Cluster, Design
+from simcore.design.spec import PriceList, TierPrices
+from simcore.document.quantity import SI
 from simcore.result import METRICS
-from simcore.spec import PriceList, TierPrices
 
 _IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "nics": None, "nic_bandwidth": None}
 """A dimension that is never waited for."""

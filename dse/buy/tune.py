@@ -16,16 +16,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dse.buy.jobs import Job
 from dse.buy.software import Candidate, Software, enumerate_software, loss_bound, params_key, shape
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute.serial import Serial
-from dse.objective import Objective
 from dse.search import make_sampler, resolve
-from dse.space import Space
-from dse.stop import Limits
-from dse.study import Study
-from simcore.design import Design
+from dse.space.jobs import Job
+from dse.space.objective import Objective
+from dse.space.space import Space
+from dse.study.stop import Limits
+from dse.study.study import Study
+from simcore.design.design import Design
 
 EXACT = 20_000
 """Software of at most this many combinations is tuned exactly by `auto`."""
@@ -145,7 +145,7 @@ class _Params:
     params: list[Mapping[str, Any]] = field(default_factory=list)
 
     def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """See `dse.journal.Journal.append`."""
+        """See `dse.study.journal.Journal.append`."""
         self.params.append(params)
 
     def synchronise(self) -> None:

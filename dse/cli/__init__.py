@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace) -> int:
         sys.stderr.close()  # the reader has gone: nothing more to say, and no message about it at exit
         return 1
     except Exception as error:
-        from simcore.problem import InputError
+        from simcore.document.problem import InputError
 
         if isinstance(error, InputError):
             print(f"dse {options.command}: {error}", file=sys.stderr)
@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _warnings_told() -> Iterator[None]:
     """Show this program's own warnings as a line each, and others as Python does."""
-    from simcore.problem import InputWarning
+    from simcore.document.problem import InputWarning
 
     usual = warnings.showwarning
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simcore.problem import Problem
+    from simcore.document.problem import Problem
 
 EXECUTORS = ("local", "ray", "ray-tune")
 """As in `dse.execute`, which would bring the simulator along."""
@@ -63,7 +63,7 @@ def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
     Raises `InputError` for more than a machine can hold.
     """
     from dse.execute.where import MOST_JOBS, cores
-    from simcore.problem import InputError, Problem
+    from simcore.document.problem import InputError, Problem
 
     if jobs is None or elsewhere:
         return
@@ -76,7 +76,7 @@ def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
 
 def file_problems(option: str, path: Path | None) -> list[Problem]:
     """Why a file cannot be written: found before the work whose result it is to hold."""
-    from simcore.problem import Problem
+    from simcore.document.problem import Problem
 
     if path is None:
         return []

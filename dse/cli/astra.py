@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse astra`."""
     from simcore import astra
-    from simcore.problem import InputError
+    from simcore.document.problem import InputError
 
     problems = file_problems("--csv", options.csv)
     if problems:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from dse.calibrate import Fit, Fold, Sample
-    from dse.calibrate.fit import Floats
-    from dse.measured import Measured
-    from simcore.spec import Npu
+    from dse.measured.calibrate import Fit, Fold, Sample
+    from dse.measured.calibrate.fit import Floats
+    from dse.measured.measured import Measured
+    from simcore.design.spec import Npu
 
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
@@ -40,8 +40,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
-    from dse.calibrate import fit, held_out, samples, without_device
-    from dse.measured import read_tables
+    from dse.measured.calibrate import fit, held_out, samples, without_device
+    from dse.measured.measured import read_tables
 
     names, (npu, described) = _arguments(options)
     rows = read_tables(options.tables, [npu])
@@ -64,8 +64,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
     """What to fit, and the device; raises `InputError` with what is wrong with them and with where to write."""
-    from dse.device import device
-    from simcore.problem import InputError, Problem
+    from dse.measured.device import device
+    from simcore.document.problem import InputError, Problem
 
     problems = []
     if options.out.suffix not in (".yaml", ".yml"):
@@ -87,8 +87,8 @@ def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[
 
 
 def _names(text: str) -> list[str]:
-    from dse.calibrate import PARAMETERS
-    from simcore.problem import InputError, Problem, nearest
+    from dse.measured.calibrate import PARAMETERS
+    from simcore.document.problem import InputError, Problem, nearest
 
     names = [name.strip() for name in text.split(",")]
     problems = [
@@ -107,7 +107,7 @@ def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: l
     from rich.console import Console
     from rich.table import Table
 
-    from dse.calibrate import PARAMETERS
+    from dse.measured.calibrate import PARAMETERS
 
     parameters = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("parameter", "value", "is the"):
@@ -122,7 +122,7 @@ def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: l
     for fold in left_out:
         table.add_row(f"leave {fold.kind} out", str(len(fold.held)), *_errors(chosen, fold.predicted))
         if baseline:
-            from dse.calibrate.baseline import regressed
+            from dse.measured.calibrate.baseline import regressed
 
             table.add_row("  without physics", "", *_errors(chosen, regressed(chosen, fold.kind, others)))
     Console().print(table)
@@ -151,9 +151,9 @@ def _write(
     tables: list[str],
 ) -> None:
     """The device with the curve: values, intervals, and what each rests on."""
-    from dse.calibrate.interval import intervals
-    from simcore.document import dump_document
-    from simcore.interval import UNCALIBRATED
+    from dse.measured.calibrate.interval import intervals
+    from simcore.document.text import dump_document
+    from simcore.prediction_interval import UNCALIBRATED
 
     said = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
     curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})

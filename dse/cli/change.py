@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 
-from simcore.change import assign, parse_path
-from simcore.document import Document, parse_document
-from simcore.problem import InputError, Problem
+from simcore.design.change import assign, parse_path
+from simcore.document.problem import InputError, Problem
+from simcore.document.text import Document, parse_document
 
 
 def changed(document: Document, changes: list[str]) -> Document:

@@ -17,9 +17,9 @@ from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, s
 
 if TYPE_CHECKING:
     from dse.cli.interrupt import Interrupt
-    from dse.record import StudyRecord, TrialRecord
-    from dse.run import Settings
-    from dse.space import Space
+    from dse.evaluate.record import StudyRecord, TrialRecord
+    from dse.run.run import Settings
+    from dse.space.space import Space
 
 ENDED = {
     "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
@@ -82,8 +82,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import Progress
-    from dse.drive import drive
-    from dse.run import next_free, open_space
+    from dse.run.drive import drive
+    from dse.run.run import next_free, open_space
 
     space, earlier = open_space(options.space)
     settings = _settings(options, space, earlier)
@@ -116,9 +116,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
     """What the command line asks for, else the study that is repeated, else the space."""
-    from dse.run import Settings
-    from dse.settings import MOST_TRIALS, PROVERS
-    from simcore.problem import together
+    from dse.run.run import Settings
+    from dse.space.settings import MOST_TRIALS, PROVERS
+    from simcore.document.problem import together
 
     base = space.settings.model_dump() if earlier is None else earlier
     sampler, engine = together(
@@ -147,7 +147,7 @@ def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, A
 def _report(folder: Path, as_json: bool) -> StudyRecord:
     """Write the reports of a run folder and print its front; its record."""
     from dse.report import print_front, write_reports
-    from dse.run import load_record
+    from dse.run.run import load_record
     from dse.whatif.ask import what_if
 
     record = load_record(folder)
@@ -165,7 +165,7 @@ def _report(folder: Path, as_json: bool) -> StudyRecord:
 
 def _tell_without_value(source: str, space: Space, record: StudyRecord) -> None:
     """Say which constraints had no value for how many designs."""
-    from simcore.problem import dotted
+    from simcore.document.problem import dotted
 
     for constraint in space.constraints:
         count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
@@ -184,7 +184,7 @@ def _farewell(trials: int, folder: Path) -> str:
 
 def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
     """Say which rules rule designs out; the exit status: 2 where the space has no design at all, else 1."""
-    from dse.invalid import drawn_reasons, explained, trial_reasons
+    from dse.run.invalid import drawn_reasons, explained, trial_reasons
 
     reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
     if not reasons:
@@ -217,8 +217,8 @@ def _quiet(executor: str) -> Iterator[None]:
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
     """The engine to use. One that a file names is taken only if it is built in: a file must not choose code to run."""
-    from simcore.engine.named import BUILT_IN, engine_named
-    from simcore.problem import InputError, Problem
+    from simcore.document.problem import InputError, Problem
+    from simcore.engine.registry import BUILT_IN, engine_named
 
     name = given or (str(earlier["engine"]) if earlier else "fast")
     if given is None and name not in BUILT_IN:
@@ -231,8 +231,8 @@ def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
 
 def _sampler(given: str | None, named: str) -> str:
     """The sampler to use; see `_engine` for one that a file names."""
-    from dse.settings import sampler_problems
-    from simcore.problem import InputError
+    from dse.space.settings import sampler_problems
+    from simcore.document.problem import InputError
 
     where = ("--sampler",) if given else ("sampler",)
     problems = sampler_problems(given or named, where, by_path=given is not None)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from dse.cli.interrupt import Interrupt
-from dse.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.pareto import front_mask
 from dse.execute import Executor
-from dse.objective import losses
-from dse.pareto import front_mask
-from dse.settings import MOST_TRIALS as ENDLESS
-from dse.space import Space
-from dse.watch import Watcher
+from dse.space.objective import losses
+from dse.space.settings import MOST_TRIALS as ENDLESS
+from dse.space.space import Space
+from dse.study.watch import Watcher
 
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1

@@ -34,10 +34,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse report`."""
     from dse.report import explain_infeasible, print_front, write_reports
-    from dse.run import load_record
-    from dse.store import check_folder
+    from dse.run.run import load_record
+    from dse.study.store import check_folder
     from dse.whatif.ask import what_if
-    from simcore.problem import InputError, Problem
+    from simcore.document.problem import InputError, Problem
 
     record = load_record(options.run_folder)
     if not record.trials:

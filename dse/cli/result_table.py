@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dse.report.units import human
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.result import Result
 
 

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from dse.draw import RandomDraw
-from dse.hole import magnitude
-from dse.space import Space
-from simcore.check import check
-from simcore.document import dump_document
-from simcore.load import parse_design
-from simcore.problem import dotted
+from dse.space.draw import RandomDraw
+from dse.space.hole import magnitude
+from dse.space.space import Space
+from simcore.check.check import check
+from simcore.check.load import parse_design
+from simcore.document.problem import dotted
+from simcore.document.text import dump_document
 
 _MOST_SHOWN = 12
 _MOST_DRAWN = 10_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dse.cli.arguments import file_problems
 
 if TYPE_CHECKING:
-    from simcore.design import Design
+    from simcore.design.design import Design
 
 EXAMPLES = """examples:
   dse simulate design.yaml
@@ -45,16 +45,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
     from dse.cli.change import changed
-    from simcore.document import read_document
-    from simcore.engine.named import engine_named
-    from simcore.load import design_from
+    from simcore.check.load import design_from
+    from simcore.document.text import read_document
+    from simcore.engine.registry import engine_named
     from simcore.simulate import simulate, traced
 
     _check_outputs(options.trace, options.chakra_out)
     document = changed(read_document(options.design), options.changes)
     design = design_from(document.data, document)
     if options.trace is not None:
-        from simcore.trace import write_trace
+        from simcore.engine.trace import write_trace
 
         result, log = traced(design)
         write_trace(design, result, log, options.trace)
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_outputs(trace: Path | None, folder: Path | None) -> None:
     """Raise `InputError` for what cannot be written, before anything is simulated."""
-    from simcore.problem import InputError, Problem
+    from simcore.document.problem import InputError, Problem
 
     problems = file_problems("--trace", trace)
     if folder is not None:
@@ -86,7 +86,7 @@ def _check_outputs(trace: Path | None, folder: Path | None) -> None:
 
 
 def _export(design: Design, folder: Path) -> None:
-    from simcore.astra.export import differences, export
+    from simcore.astra.files.export import differences, export
 
     files = export(design, folder)
     workload = files[-1] if files[-1].name == "workload.et" else folder / "workload"

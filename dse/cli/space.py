@@ -29,11 +29,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse space`."""
-    from dse.run import open_space
+    from dse.run.run import open_space
 
     space, _ = open_space(options.space)
     if options.schema:
-        from dse.schema import space_schema
+        from dse.space.schema import space_schema
 
         print(json.dumps(space_schema(), indent=2))
     elif options.count:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dse.measured import Measured, Table
-    from dse.validate import Accuracy, Prediction
+    from dse.measured.measured import Measured, Table
+    from dse.measured.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
   dse validate measured.csv
@@ -37,9 +37,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
-    from dse.device import device
-    from dse.measured import read_table
-    from dse.validate import accuracy, predict
+    from dse.measured.device import device
+    from dse.measured.measured import read_table
+    from dse.measured.validate import accuracy, predict
 
     table = read_table(options.table, device(options.device)[0] if options.device else None)
     predictions = list(predict(table.rows))
@@ -83,7 +83,7 @@ def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
 
 
 def _stacks(rows: Sequence[Measured]) -> str:
-    from dse.software import FLASH_ATTENTION
+    from dse.measured.software import FLASH_ATTENTION
 
     parts = [
         f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"

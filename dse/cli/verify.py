@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dse.cli.arguments import check_jobs, duration, positive
 
 if TYPE_CHECKING:
-    from dse.verify import Verified
+    from dse.run.verify import Verified
 
 EXAMPLES = """examples:
   dse verify runs/transformer1t --budget 300
@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from dse.report.units import human
-    from dse.run import load_record
-    from dse.verify import ranks, verify
+    from dse.run.run import load_record
+    from dse.run.verify import ranks, verify
 
     check_jobs(options.jobs)
     record = load_record(options.run_folder)

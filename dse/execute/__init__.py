@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dse.evaluate import Evaluate
+from dse.evaluate.evaluate import Evaluate
 from dse.execute.base import Executor, Status
 from dse.execute.serial import Serial
 from dse.execute.where import MOST_JOBS, Where
-from simcore.problem import InputError, Problem
+from simcore.document.problem import InputError, Problem
 
 
 def make_executor(evaluator: Evaluate, jobs: int = 1, where: Where | None = None) -> Executor:

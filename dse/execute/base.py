@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome
 
 Documents = Iterable[Mapping[str, Any] | None]
 """Documents to evaluate, taken as there is room; None where the next one must wait for what became of those before."""

@@ -1,7 +1,7 @@
 """Workers as processes of this machine, for studies with a time limit per design: each can be ended on its own.
 
-Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.leash`). A few
-start at a time: only these can outlive this process for a moment, where it is killed before they are tied.
+Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.execute.leash`). A
+few start at a time: only these can outlive this process for a moment, where it is killed before they are tied.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from dse.evaluate import Evaluate
+from dse.evaluate.evaluate import Evaluate
+from dse.execute.leash import packed, shielded, tied
 from dse.execute.where import cores
 from dse.execute.workers import Answer, Event, Gone, Ready, Workers
-from dse.leash import packed, shielded, tied
 
 HERE = "this machine"
 

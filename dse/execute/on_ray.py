@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.evaluate import Evaluate
+from dse.evaluate.evaluate import Evaluate
 from dse.execute.pool import Pool
 from dse.execute.ray_cluster import check_address, check_installed, connect
 from dse.execute.where import Where

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from dse.evaluate import Evaluate, Outcome
+from dse.evaluate.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor, Status
 from dse.execute.call_size import CallSize
 from dse.execute.workers import Answer, Gone, Ready, Unfit, Workers, WorkersError

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.execute.ray_worker import PACKAGES, folder
-from simcore.problem import InputError, Problem
+from simcore.document.problem import InputError, Problem
 
 STORE_BYTES = 200 << 20
 """Object store of a private cluster: outcomes in flight are a few MB a worker."""

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dse.evaluate import Evaluate, Outcome
+from dse.evaluate.evaluate import Evaluate, Outcome
 
 PACKAGES = ("dse", "simcore")
 

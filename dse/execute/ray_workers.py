@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.evaluate import Evaluate
+from dse.evaluate.evaluate import Evaluate
 from dse.execute.ray_worker import Made, RayWorker, made
 from dse.execute.workers import Answer, Event, Gone, Ready, Unfit, Workers
 

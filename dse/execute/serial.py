@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dse.evaluate import Evaluate, Outcome
+from dse.evaluate.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome
 
 
 @dataclass(frozen=True, slots=True)

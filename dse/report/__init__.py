@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.whatif.record import NOTHING, WhatIf
 
 if TYPE_CHECKING:

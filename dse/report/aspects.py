@@ -13,7 +13,7 @@ from typing import Any
 
 from dse.report.units import MISSING, brief, clean
 from dse.report.values import cell
-from simcore.quantity import parse
+from simcore.document.quantity import parse
 
 Document = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.objective import Objective
 
 
 def counts_samples(trials: Iterable[TrialRecord]) -> bool:

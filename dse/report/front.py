@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
 from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary

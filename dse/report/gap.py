@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from dse.constraint import KNOWN_BEFORE
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
+from dse.space.constraint import KNOWN_BEFORE
+from dse.space.objective import Objective
 
 WORTH = 0.01
 """Gaps up to this need no words."""

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.hole import magnitude
-from dse.pareto import nearness
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.pareto import nearness
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.values import cell
+from dse.space.hole import magnitude
 
 LEAST = 20
 """Trials below which nothing is said."""

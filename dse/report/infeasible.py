@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.units import clean, human, number, shorten
 from dse.report.values import result

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.values import finite
+from dse.space.objective import Objective
 
 Kind = Literal["cut", "infeasible", "dominated", "front"]
 KINDS: tuple[Kind, ...] = ("cut", "infeasible", "dominated", "front")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dse.record import TrialRecord
+from dse.evaluate.record import TrialRecord
 from dse.report.units import clean, percent
 from dse.report.values import result
 from simcore.result import ExposedCommunication, Result

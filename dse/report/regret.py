@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.values import trial_metrics
+from dse.space.objective import Objective
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.objective import Objective
-from dse.pareto import front_mask
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.pareto import front_mask
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.ties import OF_TIME, stretch
 from dse.report.units import number
 from dse.report.values import trial_metrics
+from dse.space.objective import Objective
 from dse.whatif.record import AtBatch
 from simcore.result import METRICS
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.objective import Objective
 from dse.report.summary import Summary
 from dse.report.units import MISSING, clean, label, number, percent, shorten
 from dse.report.values import cell
+from dse.space.objective import Objective
 from dse.whatif.record import DOES_NOT_FIT, Step
 
 MINUS = "\N{MINUS SIGN}"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import UNKNOWN, Importance
 from dse.report.regret import WorkloadRegret, regrets
 from dse.report.ties import ties

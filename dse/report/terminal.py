@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.counted import counts_samples, in_own_units, unit_of
 from dse.report.describe import Comparison, compare
 from dse.report.gap import unreached

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dse.objective import Objective
-from dse.record import TrialRecord
+from dse.evaluate.record import TrialRecord
+from dse.space.objective import Objective
 
 OF_TIME = {
     "iteration_time": 1,

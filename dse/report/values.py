@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from dse.record import TrialRecord
+from dse.evaluate.record import TrialRecord
 from simcore.result import METRICS, Cost, DimensionUse, ExposedCommunication, Memory, Result, metrics
 
 _Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dse.objective import Objective
-from dse.record import VALID, StudyRecord, TrialRecord
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
+from dse.space.objective import Objective
 
 
 def counts(summary: Summary) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.record import Purchase, StudyRecord, TrialRecord
+from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.regret import regrets
 from dse.report.summary import Summary

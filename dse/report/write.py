@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dse.files import write_whole
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.counted import in_own_units
 from dse.report.front import pareto_json
 from dse.report.importance import importance
@@ -14,6 +13,7 @@ from dse.report.page import report_html
 from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
+from dse.study.files import write_whole
 from dse.whatif.record import NOTHING, WhatIf
 
 FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")

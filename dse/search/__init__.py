@@ -2,9 +2,9 @@
 
 from dse.search.auto import PROVABLE, choose
 from dse.search.base import Proposal, Prover, Sampler
-from dse.settings import PROVERS
-from dse.space import Space
-from simcore.problem import InputError, Problem
+from dse.space.settings import PROVERS
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
 
 
 def resolve(name: str, space: Space, engine: str | None = None) -> str:
@@ -16,7 +16,7 @@ def resolve(name: str, space: Space, engine: str | None = None) -> str:
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
-    """A sampler by name: one of `dse.settings.SAMPLERS` but `auto`, or `package.module:Class` of an Optuna sampler.
+    """A sampler by name: one of `dse.space.settings.SAMPLERS` but `auto`, or an Optuna sampler, `package.module:Class`.
 
     Raises `InputError` where it cannot be had (see `dse.search.named`) or cannot search the space.
     """
@@ -39,7 +39,7 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
 
         return Random(space, seed)
     if name == "guided":
-        from dse.search.guided import Guided
+        from dse.search.guided.sampler import Guided
 
         return Guided(space, seed)
     if ":" in name:

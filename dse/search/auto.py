@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.fill import template_count
-from dse.search.parts import JOB, proven_kind, separable
-from dse.space import Space
+from dse.proof.parts import JOB, proven_kind, separable
+from dse.space.fill import template_count
+from dse.space.space import Space
 
 MOST_DESIGNS = 200_000
 MOST_JOBS = 20_000

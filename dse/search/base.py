@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.fill import Filled
+from dse.space.fill import Filled
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fill import solves
-from dse.pareto import front_mask
+from dse.evaluate.pareto import front_mask
+from dse.proof.branch import Brancher, Matrix, Node
+from dse.proof.parts import Networks, Part, Parts, parsed, proven_kind
 from dse.search.base import Proposal, Prover
-from dse.search.branch import Brancher, Matrix, Node
-from dse.search.parts import Networks, Part, Parts, parsed, proven_kind
-from dse.space import Space
-from simcore.problem import InputError, Problem
+from dse.space.fill import solves
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
 
 MOST = 10**9
 """Combinations of the largest space that is taken on."""

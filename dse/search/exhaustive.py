@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.search.base import Proposal, Sampler
-from dse.space import Space
-from simcore.problem import InputError, Problem
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
 
 
 class Exhaustive(Sampler):

@@ -12,8 +12,8 @@ from typing import Any
 
 from dse.search.base import Proposal, Prover
 from dse.search.exact import Exact
-from dse.search.guided import Guided
-from dse.space import Space
+from dse.search.guided.sampler import Guided
+from dse.space.space import Space
 
 LEAD, LONG_LEAD = 100, 400
 """Proposals of `guided`: with two objectives, and with more, whose fronts have hundreds of members."""

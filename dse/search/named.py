@@ -16,8 +16,8 @@ from typing import Any
 import optuna
 
 from dse.search.optuna_sampler import OptunaSampler
-from dse.space import Space
-from simcore.problem import InputError, Problem
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
 
 WHAT = "package.module:Class of an Optuna sampler, or optunahub:samplers/NAME:Class"
 HUB = "optunahub:"

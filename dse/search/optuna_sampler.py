@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import optuna
 
-from dse.buy.jobs import is_software
-from dse.fill import fill_template
 from dse.search.base import Drawn, Proposal, Sampler
 from dse.search.replay import MOST_CATEGORIES, finished
-from dse.space import Space
-from simcore.problem import InputError, Problem
+from dse.space.fill import fill_template
+from dse.space.jobs import is_software
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
 
 
 @dataclass(frozen=True)

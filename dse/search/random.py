@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dse.draw import RandomDraw
 from dse.search.base import Proposal, Sampler
-from dse.space import Space
+from dse.space.draw import RandomDraw
+from dse.space.space import Space
 
 
 class Random(Sampler):

@@ -11,9 +11,9 @@ from typing import Any
 
 import optuna
 
-from dse.draw import RecordedDraw
 from dse.search.base import Drawn
-from dse.space import Space
+from dse.space.draw import RecordedDraw
+from dse.space.space import Space
 
 MOST_CATEGORIES = 100
 """Above this many alternatives an index is a number to Optuna: it keeps every category of every trial."""

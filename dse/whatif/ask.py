@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dse.evaluate import Evaluator, Outcome
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
-from dse.run import open_space
-from dse.space import Space
-from dse.store import STUDY
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.run.run import open_space
+from dse.space.objective import Objective
+from dse.space.space import Space
+from dse.study.store import STUDY
 from dse.whatif.batches import at_batches, rewritten, rivals, why_not
 from dse.whatif.record import NOTHING, Step, WhatIf
 from dse.whatif.steps import Around, Neighbour, around
-from simcore.engine.named import BUILT_IN
+from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
 """Most simulations unless told: about a second."""

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dse.draw import RecordedDraw
-from dse.evaluate import Outcome
-from dse.fill import solves
-from dse.objective import losses
-from dse.pareto import nearness
-from dse.record import StudyRecord, TrialRecord
-from dse.space import Space
-from dse.whatif.recall import recall
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.pareto import nearness
+from dse.evaluate.recall import recall
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.draw import RecordedDraw
+from dse.space.fill import solves
+from dse.space.objective import losses
+from dse.space.space import Space
 from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
 
 RIVALS = 20

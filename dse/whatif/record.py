@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.record import State
+from dse.evaluate.record import State
 
 FACTORS = (0.5, 2.0)
 """Of the global batch, with which a front is simulated again."""

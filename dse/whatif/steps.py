@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from dse.draw import PlacedDraw
-from dse.hole import Product, Split, apportion, composition, composition_index, divisors, split_size
-from dse.record import TrialRecord
-from dse.solve import MOST_SIMULATIONS
-from dse.space import Space
-from dse.whatif.recall import Drawn, indices_of, recall, shares_of
-from simcore.problem import Path, dotted
+from dse.evaluate.recall import Drawn, indices_of, recall, shares_of
+from dse.evaluate.record import TrialRecord
+from dse.space.draw import PlacedDraw
+from dse.space.hole import Product, Split, apportion, composition, composition_index, divisors, split_size
+from dse.space.space import Space
+from dse.space.split.solve import MOST_SIMULATIONS
+from simcore.document.problem import Path, dotted
 
 NUDGE = 0.05
 """Of the length of a continuous range."""

@@ -5,8 +5,8 @@ rules are those of ASTRA-sim (2.x analytical back ends, and 1.0 with text worklo
 why they live here alone and nothing else in the project uses them.
 """
 
-from simcore.astra.errors import AstraInputError
-from simcore.astra.result import AstraResult, write_csv
+from simcore.astra.files.errors import AstraInputError
+from simcore.astra.files.result import AstraResult, write_csv
 from simcore.astra.run import load, run, simulate
 
 __all__ = ["AstraInputError", "AstraResult", "load", "run", "simulate", "write_csv"]

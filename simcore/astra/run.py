@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simcore.astra.collective import Chunk, Planner, Request
-from simcore.astra.errors import AstraInputError
-from simcore.astra.groups import load_groups
-from simcore.astra.network import Generation, Network, load_network
-from simcore.astra.remote_memory import MemoryPorts, RemoteMemory, load_remote_memory
-from simcore.astra.result import AstraResult, OperationTimes
-from simcore.astra.system import System, load_system
-from simcore.astra.text_workload import TextWorkload, load_text_workload
-from simcore.astra.trace import Action, Trace
-from simcore.astra.workload import load_traces
+from simcore.astra.algorithms.collective import Chunk, Planner, Request
+from simcore.astra.files.errors import AstraInputError
+from simcore.astra.files.groups import load_groups
+from simcore.astra.files.network import Generation, Network, load_network
+from simcore.astra.files.remote_memory import MemoryPorts, RemoteMemory, load_remote_memory
+from simcore.astra.files.result import AstraResult, OperationTimes
+from simcore.astra.files.system import System, load_system
+from simcore.astra.files.text_workload import TextWorkload, load_text_workload
+from simcore.astra.files.trace import Action, Trace
+from simcore.astra.files.workload import load_traces
 
 if TYPE_CHECKING:
-    from simcore.astra.graph import NpuGraph
-    from simcore.astra.phase_time import PhaseTimer
+    from simcore.astra.engine.phase_time import PhaseTimer
+    from simcore.astra.files.graph import NpuGraph
 
 MAX_COUNT = 10_000
 """Most queues per dimension, and passes."""
@@ -160,7 +160,7 @@ def simulate(case: Case) -> AstraResult:
     """Run a loaded case; errors as for `run`."""
     start = time.perf_counter()
     if isinstance(case.workload, TextWorkload):
-        from simcore.astra.training import run_training
+        from simcore.astra.engine.training import run_training
 
         result = run_training(case.network, case.system, case.workload, case.passes, case.queues, case.rendezvous)
     else:
@@ -170,10 +170,10 @@ def simulate(case: Case) -> AstraResult:
 
 
 def _run_traces(case: Case, traces: tuple[Trace, ...]) -> AstraResult:
-    from simcore.astra.engine import Engine, Everyone, Meeting, Planners
-    from simcore.astra.graph import NpuGraph, run_graphs
-    from simcore.astra.machine import Machine
-    from simcore.astra.phase_time import PhaseTimer
+    from simcore.astra.engine.engine import Engine, Everyone, Meeting, Planners
+    from simcore.astra.engine.machine import Machine
+    from simcore.astra.engine.phase_time import PhaseTimer
+    from simcore.astra.files.graph import NpuGraph, run_graphs
 
     network, system, queues = case.network, case.system, case.queues
     planners = Planners(lambda: Planner(network, system, queues), shared=queues == 1 and not system.has_trees)

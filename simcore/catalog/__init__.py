@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simcore.document import read_document
-from simcore.problem import nearest
+from simcore.document.problem import nearest
+from simcore.document.text import read_document
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
 

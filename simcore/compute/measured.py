@@ -17,7 +17,7 @@ from itertools import product
 
 from simcore.compute.base import OperatorTimes, products
 from simcore.compute.roofline import Roofline
-from simcore.compute_spec import Measured
+from simcore.design.compute import Measured
 from simcore.program import Compute
 
 Shape = tuple[float, float, float, float]

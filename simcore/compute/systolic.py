@@ -14,9 +14,9 @@ import math
 from dataclasses import dataclass
 
 from simcore.compute.base import OperatorTimes, products
-from simcore.compute_spec import Systolic
+from simcore.design.compute import Systolic
+from simcore.design.spec import Npu
 from simcore.program import Compute
-from simcore.spec import Npu
 
 
 @dataclass(frozen=True, slots=True)

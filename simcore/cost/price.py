@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.design import Design, Dimension
-from simcore.once import once
-from simcore.problem import Problem
+from simcore.design.design import Design, Dimension
+from simcore.design.once import once
+from simcore.design.spec import PriceList
+from simcore.document.problem import Problem
 from simcore.result import Cost
-from simcore.spec import PriceList
 
 
 def elements(topology: str) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simcore.design import Design, TransformerWorkload, Workload
+from simcore.design.design import Design, TransformerWorkload, Workload
+from simcore.design.spec import PriceList
 from simcore.result import Cost
-from simcore.spec import PriceList
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simcore.compute import OperatorTimes, operator_times
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.memory import ExpandedMemory
+from simcore.design.spec import BYTES
+from simcore.document.problem import Path, Problem
+from simcore.document.quantity import write
 from simcore.memory.footprint import footprint
 from simcore.memory.reserved import beside_tensors, with_reserved
-from simcore.memory_spec import ExpandedMemory
-from simcore.problem import Path, Problem
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
-from simcore.quantity import write
 from simcore.result import Memory
-from simcore.spec import BYTES
 from simcore.workload.data_parallel import MASTER_BYTES
-from simcore.workload_spec import InferenceWorkload
+from simcore.workload.documents import InferenceWorkload
 
 
 def own_capacity(design: Design) -> float:

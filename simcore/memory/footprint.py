@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.spec import BYTES
 from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
-from simcore.spec import BYTES
 from simcore.workload.data_parallel import MASTER_BYTES
-from simcore.workload_spec import InferenceWorkload
+from simcore.workload.documents import InferenceWorkload
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
 from simcore.result import Memory
-from simcore.workload_spec import RecommenderWorkload
+from simcore.workload.documents import RecommenderWorkload
 
 
 def with_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memory:

@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.algorithm_spec import CUSTOM
 from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage
-from simcore.design import Design, Dimension
-from simcore.efficiency import best, slowdown
+from simcore.design.algorithm import CUSTOM
+from simcore.design.design import Design, Dimension
+from simcore.design.efficiency import best, slowdown
+from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
-from simcore.problem import InputError, Problem
 from simcore.system.inter_dimension import INTER_DIMENSION
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from simcore.collective import Custom, Step, algorithm_for
-from simcore.efficiency import Table, slowdown
+from simcore.design.efficiency import Table, slowdown
 from simcore.network import Block, Listed, Loads, Send, Shift, Slice
 from simcore.network.listed import listed_cost, listed_loads
 

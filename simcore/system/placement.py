@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.once import once
+from simcore.document.problem import Problem
 from simcore.network import Slice
-from simcore.once import once
-from simcore.problem import Problem
-from simcore.workload_spec import RecommenderWorkload
+from simcore.workload.documents import RecommenderWorkload
 
 
 class GroupSlice(NamedTuple):

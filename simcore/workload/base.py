@@ -1,8 +1,8 @@
 """A kind of workload: what the simulator asks of it.
 
-A kind is two files: its document form (`simcore.workload_spec`, or `simcore.design`), and its behaviour here, which
-turns a design into a `Program`. Everything after that (engines, memory, bounds, cost, export) knows Programs only. A
-single collective has no Program; the engines play it as it is.
+A kind is two files: its document form (`simcore.workload.documents`, or `simcore.design`), and its behaviour here,
+which turns a design into a `Program`. Everything after that (engines, memory, bounds, cost, export) knows Programs
+only. A single collective has no Program; the engines play it as it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from simcore.design import Design
-from simcore.problem import Problem
+from simcore.design.design import Design
+from simcore.document.problem import Problem
 from simcore.program import Program
 
 

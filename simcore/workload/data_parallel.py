@@ -20,9 +20,9 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from simcore.design import Design
+from simcore.design.design import Design
+from simcore.design.spec import BYTES
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
-from simcore.spec import BYTES
 
 MASTER_BYTES = 12
 """fp32 master copy, momentum and variance of a parameter (Adam)."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.program import Operator, Part, Segment
 from simcore.workload import data_parallel
 from simcore.workload.data_parallel import Amount, DataParallel

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from dse.measured import read_measured
-from dse.validate import accuracy, predict
-from simcore.spec import Npu, preset
+from dse.measured.measured import read_measured
+from dse.measured.validate import accuracy, predict
+from simcore.design.spec import Npu, preset
 
 TABLES = Path(__file__).parent / "data"
 

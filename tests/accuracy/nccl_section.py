@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import least_squares
 
-from simcore.design import fabric_dimensions
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import fabric_dimensions
 from simcore.simulate import simulate
 
 TABLE = Path(__file__).parent / "data" / "nccl_all_reduce.csv"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore import astra
-from simcore.astra.chakra import CommType, Node, collective_node, compute_node, write_trace
+from simcore.astra.files.chakra import CommType, Node, collective_node, compute_node, write_trace
 
 SCALING = Path(__file__).parents[1] / "simcore" / "astra" / "data" / "scaling.json"
 LAYERS = 24

@@ -12,9 +12,9 @@ import sys
 import time
 
 from dse.buy.evaluate import Buyer
-from dse.run import Settings, evaluator_of
-from dse.space import load_space
-from simcore.design import Design
+from dse.run.run import Settings, evaluator_of
+from dse.space.space import load_space
+from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
 

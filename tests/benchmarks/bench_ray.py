@@ -21,11 +21,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dse"), str(HERE.parent / "ray")]
 # Ray's workers find the engine and what it imports where this process does.
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
 
-from dse.drive import drive  # noqa: E402  # after the path
-from dse.evaluate import Outcome  # noqa: E402
-from dse.run import Settings  # noqa: E402
-from dse.space import Space, load_space  # noqa: E402
-from dse.watch import Watcher  # noqa: E402
+from dse.evaluate.evaluate import Outcome  # noqa: E402
+from dse.run.drive import drive  # noqa: E402  # after the path
+from dse.run.run import Settings  # noqa: E402
+from dse.space.space import Space, load_space  # noqa: E402
+from dse.study.watch import Watcher  # noqa: E402
 
 RUNS = 2
 DESIGNS = {"ms1": 2000, "ms5": 600, "ms50": 80}

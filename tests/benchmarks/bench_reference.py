@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 
 import simcore
-from simcore.design import Design
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.engine.reference import estimate_events
-from simcore.load import design_from
 
 MINUTE = 60.0
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dse.evaluate import Evaluator, Outcome
-from dse.objective import losses
-from dse.pareto import front_mask, hypervolume, reference_point
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.pareto import front_mask, hypervolume, reference_point
 from dse.search import Proposal, make_sampler, resolve
-from dse.space import Space, load_space
+from dse.space.objective import losses
+from dse.space.space import Space, load_space
 
 HERE = Path(__file__).parent
 SPACES = (

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 
 import simcore
-from dse.draw import RandomDraw
-from dse.screen import bounds_before
-from dse.space import Space, load_space
-from simcore.design import Design
-from simcore.load import parse_design
+from dse.space.draw import RandomDraw
+from dse.space.screen import bounds_before
+from dse.space.space import Space, load_space
+from simcore.check.load import parse_design
+from simcore.design.design import Design
 
 
 def drawn(space: Space, seed: int) -> Iterator[Design]:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-import dse.solve
-from dse.fill import Filled
-from dse.solve import with_bandwidths
-from dse.space import space_from
-from simcore.design import Design
-from simcore.document import Document
-from simcore.load import parse_design
+import dse.space.split.solve
+from dse.space.fill import Filled
+from dse.space.space import space_from
+from dse.space.split.solve import with_bandwidths
+from simcore.check.load import parse_design
+from simcore.design.design import Design
+from simcore.document.text import Document
 from simcore.result import Result
 from simcore.simulate import simulate
 

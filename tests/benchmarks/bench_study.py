@@ -10,9 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from dse.pareto import hypervolume
-from dse.run import Settings, load_record, optimize
-from dse.space import load_space
+from dse.evaluate.pareto import hypervolume
+from dse.run.run import Settings, load_record, optimize
+from dse.space.space import load_space
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.result import Result
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dse"))

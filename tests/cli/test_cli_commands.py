@@ -15,8 +15,8 @@ import yaml
 from cli_runs import DESIGN, SPACE, dse, environment, finished_run, write_space
 
 from dse.cli import COMMANDS, main
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.check.load import design_from
+from simcore.document.problem import InputError
 
 REPORTS = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
 HEAVY = ("numpy", "optuna", "pandas", "matplotlib", "ray", "numba", "pydantic", "rich", "plotly", "scipy", "moocore")
@@ -176,8 +176,8 @@ def test_the_schema_accepts_a_design_and_a_space_with_holes(schema: dict[str, An
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(schema: dict[str, Any], old: str, new: str) -> None:
-    from dse.space import space_from
-    from simcore.document import parse_document
+    from dse.space.space import space_from
+    from simcore.document.text import parse_document
 
     text = SPACE.replace(old, new, 1)
     with pytest.raises(InputError):

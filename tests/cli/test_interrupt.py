@@ -13,10 +13,10 @@ import pytest
 from cli_runs import GATED_ENGINE, PATIENCE, running, start, until, write_space
 
 from dse.cli.interrupt import Interrupt
-from dse.drive import drive
-from dse.run import Settings
-from dse.space import load_space
-from dse.watch import Watcher
+from dse.run.drive import drive
+from dse.run.run import Settings
+from dse.space.space import load_space
+from dse.study.watch import Watcher
 
 SPACE = Path(__file__).parents[2] / "spaces" / "small.yaml"
 
@@ -95,7 +95,7 @@ def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
     def broken(*args: Any) -> str:
         raise ValueError("error calling function: KeyboardInterrupt")
 
-    monkeypatch.setattr("dse.drive.optimize", broken)
+    monkeypatch.setattr("dse.run.drive.optimize", broken)
     asked = load_space(SPACE), Settings("random", 1, 0), tmp_path, False, Pressed()
     if pressed:
         assert drive(*asked) == "interrupted"
@@ -151,7 +151,7 @@ entry()
 @pytest.mark.parametrize(
     ("patch", "arguments"),
     [
-        ("dse.certificate.proven_limits", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
+        ("dse.proof.certificate.proven_limits", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.whatif.ask.what_if", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.report.write_reports", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
     ],
@@ -159,9 +159,11 @@ entry()
 def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, arguments: list[str]) -> None:
     mark = tmp_path / "mark"
     module = patch.rpartition(".")[0]
-    script = STUCK.format(imports=f"import dse.run, {module}", mark=str(mark), patch=patch)
-    if module == "dse.certificate":
-        script = script.replace("from dse.cli import entry", "dse.run.proven_limits = stuck\nfrom dse.cli import entry")
+    script = STUCK.format(imports=f"import dse.run.run, {module}", mark=str(mark), patch=patch)
+    if module == "dse.proof.certificate":
+        script = script.replace(
+            "from dse.cli import entry", "dse.run.run.proven_limits = stuck\nfrom dse.cli import entry"
+        )
     (tmp_path / "stuck.py").write_text(script)
     names = {"SPACE": str(write_space(tmp_path)), "RUN": str(tmp_path / "run")}
     given = [names.get(argument, argument) for argument in arguments]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
-from dse.bandwidth import optimal_split, split_time
-from simcore.problem import InputError
+from dse.space.split.bandwidth import optimal_split, split_time
+from simcore.document.problem import InputError
 
 CASES = json.loads((Path(__file__).parent / "data" / "libra.json").read_text())["cases"]
 

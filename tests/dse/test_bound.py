@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from tiny_spaces import search, space, tiny
 
-from dse.bound import space_bounds, space_limits
-from dse.objective import Direction, Objective
-from dse.screen import Screened
-from dse.space import Space
+from dse.proof.bound import space_bounds, space_limits
+from dse.space.objective import Direction, Objective
+from dse.space.screen import Screened
+from dse.space.space import Space
 from simcore.catalog import entry
-from simcore.load import parse_design
+from simcore.check.load import parse_design
 from simcore.result import METRICS, metrics
 from simcore.simulate import simulate
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dse.calibrate import fit, held_out, samples
-from dse.calibrate.baseline import regressed
-from dse.calibrate.fit import read, with_values
-from dse.calibrate.interval import intervals
 from dse.cli import main
-from dse.device import device
-from dse.measured import Measured, read_measured
-from simcore.document import dump_document
-from simcore.load import design_from, load_design
-from simcore.problem import InputError
+from dse.measured.calibrate import fit, held_out, samples
+from dse.measured.calibrate.baseline import regressed
+from dse.measured.calibrate.fit import read, with_values
+from dse.measured.calibrate.interval import intervals
+from dse.measured.device import device
+from dse.measured.measured import Measured, read_measured
+from simcore.check.load import design_from, load_design
+from simcore.design.spec import Curve, preset
+from simcore.document.problem import InputError
+from simcore.document.text import dump_document
 from simcore.simulate import simulate
-from simcore.spec import Curve, preset
 
 DATA = Path(__file__).parent / "data"
 B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"

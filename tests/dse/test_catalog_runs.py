@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from dse.journal import JOURNAL
 from dse.report.front import pareto_json
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, trials_table
 from dse.report.write import write_reports
-from dse.run import Settings, load_record, open_space, optimize, resolved
-from dse.space import Space, space_from
-from dse.store import STUDY
-from dse.template import parse_template
+from dse.run.run import Settings, load_record, open_space, optimize, resolved
+from dse.space.space import Space, space_from
+from dse.space.template import parse_template
+from dse.study.journal import JOURNAL
+from dse.study.store import STUDY
 from dse.whatif.record import NOTHING
 from simcore import catalog
-from simcore.document import Document
-from simcore.problem import Problem
+from simcore.document.problem import Problem
+from simcore.document.text import Document
 
 RING = [{"topology": "ring", "size": 2, "bandwidth": "100 GB/s", "latency": "1 us"}]
 SETTINGS = Settings("random", 2, 0, jobs=1)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tiny_spaces import search, space
 
-from dse.certificate import check_reachable
-from dse.run import Settings, optimize
-from simcore.problem import InputError
+from dse.proof.certificate import check_reachable
+from dse.run.run import Settings, optimize
+from simcore.document.problem import InputError
 
 
 @pytest.mark.parametrize(

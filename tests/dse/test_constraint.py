@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dse.constraint import NO_VALUE, Constraint, parse_constraints
-from dse.expression import Expression
-from simcore.problem import Problem
+from dse.space.constraint import NO_VALUE, Constraint, parse_constraints
+from dse.space.expression import Expression
+from simcore.document.problem import Problem
 
 DOCUMENT: dict[str, Any] = {
     "parallelism": {"tensor": 8},

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tiny_spaces import simulated_with_a_pipeline, space, tiny
 
-from dse.bound import space_bounds
-from dse.run import Settings, load_record, optimize
-from dse.space import Space
+from dse.proof.bound import space_bounds
+from dse.run.run import Settings, load_record, optimize
+from dse.space.space import Space
 
 
 def studied(given: Space, folder: Path, sampler: str, trials: int) -> dict[str, float | None]:
@@ -41,5 +41,5 @@ def test_a_study_of_some_designs_has_the_bounds_of_its_space(tmp_path: Path) -> 
 
 
 def test_a_design_that_failed_could_be_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.evaluate.simulate", simulated_with_a_pipeline)
+    monkeypatch.setattr("dse.evaluate.evaluate.simulate", simulated_with_a_pipeline)
     assert studied(space(), tmp_path, "exhaustive", 1000)["iteration_time"] != 0.0

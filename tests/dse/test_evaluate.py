@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tiny_spaces import always_broken, broken_for_tensor_2, cheap, slow_result, space, tiny
 
-from dse.evaluate import Evaluator, Outcome
-from dse.objective import Direction, Objective
-from dse.record import VALID
-from dse.space import Space
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import parse_design
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.record import VALID
+from dse.space.objective import Direction, Objective
+from dse.space.space import Space
+from simcore.bounds.design import bound
+from simcore.check.load import parse_design
+from simcore.design.design import Design
 from simcore.result import METRICS
 
 EVERY_OBJECTIVE = tuple(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.expression import MAX_LENGTH, Expression, lookup_in
-from simcore.problem import Path
+from dse.space.expression import MAX_LENGTH, Expression, lookup_in
+from simcore.document.problem import Path
 
 DOCUMENT: dict[str, Any] = {
     "a": 6,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.files import part_of, sweep, write_whole
-from dse.store import check_folder
+from dse.study.files import part_of, sweep, write_whole
+from dse.study.store import check_folder
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_spaces import at_most
 
-from dse.draw import FixedDraw, InfiniteError, Odometer, RandomDraw
-from dse.hole import Choice, PowersOfTwo, Product, Range, Split, apportion, composition, compositions, magnitude
-from simcore.quantity import parse
+from dse.space.draw import FixedDraw, InfiniteError, Odometer, RandomDraw
+from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, apportion, composition, compositions, magnitude
+from simcore.document.quantity import parse
 
 
 def every(hole: Any) -> list[Any]:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tiny_spaces import cheap, space
 
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute import Executor
 from dse.execute.base import Documents
 from dse.execute.serial import Serial
-from dse.journal import Journal, read_trials
 from dse.search import make_sampler
-from dse.stop import Limits
-from dse.study import Study
+from dse.study.journal import Journal, read_trials
+from dse.study.stop import Limits
+from dse.study.study import Study
 
 SPACE = space(study={"batch": 10})
 

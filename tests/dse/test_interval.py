@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.expression import Expression
-from dse.interval import ANY, Interval, bound_of, interval, of_bounds
-from dse.objective import Objective
-from simcore.problem import Path, dotted
+from dse.space.expression import Expression
+from dse.space.interval import ANY, Interval, bound_of, interval, of_bounds
+from dse.space.objective import Objective
+from simcore.document.problem import Path, dotted
 
 ENDS = {"a": (0.5, 3.0), "b": (0.0, 2.0), "c": (-4.0, -1.0), "d": (-2.0, 5.0)}
 

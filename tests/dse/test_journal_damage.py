@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tiny_spaces import space
 
-from dse.journal import JOURNAL, read_trials
 from dse.report.tables import csv_text, trials_table
-from dse.run import Settings, load_record, optimize
-from simcore.problem import InputError, InputWarning
+from dse.run.run import Settings, load_record, optimize
+from dse.study.journal import JOURNAL, read_trials
+from simcore.document.problem import InputError, InputWarning
 
 TRIALS = 12
 OBJECTIVES = space().objectives

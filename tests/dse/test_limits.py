@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dse.constraint import Constraint
-from dse.expression import Expression
-from dse.limits import breaks
+from dse.proof.limits import breaks
+from dse.space.constraint import Constraint
+from dse.space.expression import Expression
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tiny_spaces import search, space, tiny
 
-from dse.space import Space
-from simcore.problem import InputError
+from dse.space.space import Space
+from simcore.document.problem import InputError
 
 SWITCH = {"topology": "switch", "latency": "1 us", "tier": "node"}
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from tiny_spaces import search, space
 
-from dse.bound import space_bounds
-from dse.certificate import proven_bounds
-from dse.evaluate import Outcome
-from dse.objective import Objective, losses
-from dse.pareto import front_mask
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.pareto import front_mask
+from dse.proof.bound import space_bounds
+from dse.proof.certificate import proven_bounds
 from dse.search import make_sampler, resolve
-from simcore.problem import InputError
+from dse.space.objective import Objective, losses
+from simcore.document.problem import InputError
 
 
 def test_a_maximised_objective_changes_its_sign_and_a_minimised_one_does_not() -> None:

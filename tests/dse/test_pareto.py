@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dse.pareto import front_mask, hypervolume, knee, nearness, reference_point
+from dse.evaluate.pareto import front_mask, hypervolume, knee, nearness, reference_point
 
 
 def staircase(n: int) -> Any:

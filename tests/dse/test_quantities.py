@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tiny_spaces import cheap, search, space
 
-from dse.constraint import Constraint
-from dse.expression import Expression, lookup_in
-from simcore.problem import InputError
-from simcore.quantity import parse
+from dse.space.constraint import Constraint
+from dse.space.expression import Expression, lookup_in
+from simcore.document.problem import InputError
+from simcore.document.quantity import parse
 
 DOCUMENT = {
     "cost": {"total": 30e6},

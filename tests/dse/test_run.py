@@ -11,14 +11,14 @@ import pytest
 import yaml
 from tiny_spaces import TINY, space, tiny
 
-from dse.evaluate import Outcome
-from dse.journal import JOURNAL
+from dse.evaluate.evaluate import Outcome
 from dse.report.tables import csv_text, trials_table
-from dse.run import Settings, differences, load_record, open_space, optimize
-from dse.space import Space, load_space
-from dse.store import STUDY
-from dse.watch import Watcher
-from simcore.problem import InputError
+from dse.run.run import Settings, differences, load_record, open_space, optimize
+from dse.space.space import Space, load_space
+from dse.study.journal import JOURNAL
+from dse.study.store import STUDY
+from dse.study.watch import Watcher
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 
@@ -44,7 +44,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(design.key)
         return simulate(design, engine)
 
-    monkeypatch.setattr("dse.evaluate.simulate", counted)
+    monkeypatch.setattr("dse.evaluate.evaluate.simulate", counted)
     return seen
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tiny_spaces import space, tiny
 
-from simcore.load import design_from
-from simcore.problem import InputError, Path, dotted
+from simcore.check.load import design_from
+from simcore.document.problem import InputError, Path, dotted
 
 CLUSTER = tiny()["cluster"]
 

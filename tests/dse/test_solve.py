@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
-from dse.bandwidth import even_split
 from dse.cli.sample import print_summary
-from dse.evaluate import Evaluator
-from dse.hole import SolvedSplit
-from dse.record import StudyRecord
+from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.record import StudyRecord
 from dse.report import words
 from dse.report.summary import summarize
-from dse.run import Settings, load_record, optimize
-from dse.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
-from dse.space import Space, space_from
+from dse.run.run import Settings, load_record, optimize
+from dse.space.hole import SolvedSplit
+from dse.space.space import Space, space_from
+from dse.space.split.bandwidth import even_split
+from dse.space.split.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
 from dse.whatif.record import NOTHING
-from simcore.document import Document
-from simcore.load import parse_design
-from simcore.problem import InputError
-from simcore.quantity import parse
+from simcore.check.load import parse_design
+from simcore.document.problem import InputError
+from simcore.document.quantity import parse
+from simcore.document.text import Document
 from simcore.simulate import simulate
 
 
@@ -117,7 +117,7 @@ def test_shares_of_a_collective_alone_fill_all_dimensions_alike() -> None:
 
 def test_simulations_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    monkeypatch.setattr("dse.solve.simulate", lambda design: calls.append(1) or simulate(design))
+    monkeypatch.setattr("dse.space.split.solve.simulate", lambda design: calls.append(1) or simulate(design))
     filled = next(split(True).enumerate())
     assert len(calls) <= MOST_SIMULATIONS + 1
     (solved,) = filled.solved
@@ -247,7 +247,7 @@ def test_shares_are_solved_where_a_design_that_does_not_fit_may_be_on_the_front(
 
 def test_shares_of_what_a_constraint_cuts_whatever_they_are_take_no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("dse.solve.simulate", lambda design: calls.append(1) or simulate(design))
+    monkeypatch.setattr("dse.space.split.solve.simulate", lambda design: calls.append(1) or simulate(design))
     for constraints in (["fits"], ["memory.peak <= 80e9"], ["parallelism.tensor < 4"]):
         given = too_large(constraints=constraints)
         judge = Evaluator(given.objectives, given.constraints)
@@ -332,7 +332,7 @@ def test_a_design_whose_shares_cannot_be_solved_ends_the_search_by_name(
     def fails(*given: Any) -> Any:
         raise ArithmeticError("no end in sight")
 
-    monkeypatch.setattr(f"dse.solve.{broken}", fails)
+    monkeypatch.setattr(f"dse.space.split.solve.{broken}", fails)
     for sampler in ("exact", "random", "guided"):
         with pytest.raises(InputError, match=r"ArithmeticError: no end in sight \(with .*parallelism\.tensor"):
             search(too_large(), tmp_path / sampler, sampler, 4)
@@ -360,6 +360,6 @@ def test_a_flat_ring_has_the_shares_that_simulate_best() -> None:
 def test_a_summary_of_a_space_says_what_is_solved_and_solves_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dse.solve.simulate", lambda design: pytest.fail("simulated"))
+    monkeypatch.setattr("dse.space.split.solve.simulate", lambda design: pytest.fail("simulated"))
     print_summary(too_large())
     assert "  cluster.dimensions[1].bandwidth: solved for each design\n" in capsys.readouterr().out

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from tiny_spaces import TINY, at_most, tiny
 
-from dse.space import load_space, space_from
-from simcore.document import parse_document
-from simcore.problem import InputError, dotted
+from dse.space.space import load_space, space_from
+from simcore.document.problem import InputError, dotted
+from simcore.document.text import parse_document
 
 
 def written(folder: FilePath, text: str | bytes) -> FilePath:

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from tiny_spaces import broken_for_tensor_2, cheap, search, space
 
-from dse.evaluate import Outcome
-from dse.journal import JOURNAL, read_trials
-from dse.store import STUDY, check_folder, write_study
-from simcore.document import read_document
-from simcore.problem import InputError
+from dse.evaluate.evaluate import Outcome
+from dse.study.journal import JOURNAL, read_trials
+from dse.study.store import STUDY, check_folder, write_study
+from simcore.document.problem import InputError
+from simcore.document.text import read_document
 
 
 def stored(folder: Path) -> list[Outcome]:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_spaces import space, tiny
 
-from dse.draw import FixedDraw, Odometer, RandomDraw
-from dse.fill import Filled, fill_template, label, template_count
-from dse.template import parse_template
-from simcore.problem import Path, Problem
-from simcore.quantity import SI, parse
+from dse.space.draw import FixedDraw, Odometer, RandomDraw
+from dse.space.fill import Filled, fill_template, label, template_count
+from dse.space.template import parse_template
+from simcore.document.problem import Path, Problem
+from simcore.document.quantity import SI, parse
 
 
 def template(text: str) -> Any:

@@ -8,8 +8,8 @@ import pytest
 from tiny_spaces import TINY
 
 from dse.cli import main
-from dse.run import load_record
-from dse.verify import ranks, verify
+from dse.run.run import load_record
+from dse.run.verify import ranks, verify
 
 
 @pytest.fixture(scope="module")

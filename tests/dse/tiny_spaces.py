@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
-from dse.evaluate import Evaluator, Outcome
+from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute import make_executor
-from dse.journal import Journal
 from dse.search import make_sampler
-from dse.space import Space, space_from
-from dse.stop import Limits
-from dse.study import Study
+from dse.space.space import Space, space_from
+from dse.study.journal import Journal
+from dse.study.stop import Limits
+from dse.study.study import Study
 from simcore.cost.price import cluster_cost
-from simcore.design import Design
-from simcore.document import parse_document
+from simcore.design.design import Design
+from simcore.document.text import parse_document
 from simcore.result import ExposedCommunication, Memory, Result
 from simcore.simulate import simulate
 
@@ -112,7 +112,7 @@ def always_broken(design: Design) -> Result:
 
 
 def simulated_with_a_pipeline(design: Design, engine: str = "fast") -> Result:
-    """In place of `dse.evaluate.simulate`: fails without a pipeline."""
+    """In place of `dse.evaluate.evaluate.simulate`: fails without a pipeline."""
     if design.parallelism.pipeline == 1:
         raise RuntimeError("no answer without a pipeline")
     return simulate(design, engine)

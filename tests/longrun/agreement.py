@@ -16,7 +16,7 @@ from agreement import differences
 from drawn_designs import FAMILIES
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.engine.reference import estimate_events
 
 

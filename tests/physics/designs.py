@@ -13,9 +13,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from simcore.check import check
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from, parse_design
+from simcore.check.check import check
+from simcore.check.load import design_from, parse_design
+from simcore.design.design import Design, TransformerWorkload
 from simcore.result import METRICS
 from simcore.system.placement import place
 

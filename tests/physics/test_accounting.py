@@ -7,7 +7,7 @@ from designs import collectives, designs, trainings
 from hypothesis import given, settings
 
 from simcore.cost.price import unit_price
-from simcore.design import Design, TransformerWorkload
+from simcore.design.design import Design, TransformerWorkload
 from simcore.result import METRICS, Result, metrics
 from simcore.simulate import simulate
 

@@ -8,14 +8,14 @@ import pytest
 from designs import ROUNDING, assert_not_beaten, designs, dimension, npu, trainings
 from hypothesis import given, settings
 
-from simcore.bound import bound
-from simcore.bound_compute import compute_seconds, layers_seconds
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from
-from simcore.plan import program_of
+from simcore.bounds.compute import compute_seconds, layers_seconds
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design, TransformerWorkload
+from simcore.memory.plan import program_of
 from simcore.result import METRICS, metrics
 from simcore.simulate import simulate
-from simcore.workload.counts import forward_flops
+from simcore.workload.transformer.counts import forward_flops
 
 
 def test_every_bound_is_of_a_metric() -> None:

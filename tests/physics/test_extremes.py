@@ -7,10 +7,10 @@ import math
 import pytest
 from designs import collective, dimension, model, npu, training
 
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 DAY = 86400.0

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore import catalog
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.simulate import simulate
 
 

@@ -10,13 +10,13 @@ from designs import dimension, model, training, trainings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.design import Design, TransformerWorkload
-from simcore.engine import pipeline
-from simcore.engine.fast import Timing, time_program
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design, TransformerWorkload
+from simcore.engine.fast import pipeline
+from simcore.engine.fast.iteration import Timing, time_program
 from simcore.schedule import base as code
 from simcore.system.placement import place
-from simcore.workload import transformer_program
+from simcore.workload.registry import transformer_program
 
 
 def timing(design: Design, trace: bool = False) -> Timing:

@@ -9,8 +9,8 @@ from designs import changed, collective, collectives, designs, dimension, serves
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from simcore.bound import bound
-from simcore.design import Design
+from simcore.bounds.design import bound
+from simcore.design.design import Design
 from simcore.simulate import simulate
 
 FASTER = (

@@ -9,19 +9,19 @@ import pytest
 from designs import dimension, model, training, trainings
 from hypothesis import given
 
-from simcore.check import check
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from, parse_design
+from simcore.check.check import check
+from simcore.check.load import design_from, parse_design
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.spec import BYTES
 from simcore.memory.footprint import stage_memory, weight_bytes
-from simcore.plan import program_of
+from simcore.memory.plan import program_of
 from simcore.program import Part, Program, Segment, Start, Waits
 from simcore.schedule import SCHEDULES
 from simcore.simulate import simulate
-from simcore.spec import BYTES
 from simcore.system.placement import place
-from simcore.workload.activations import layer_kept
-from simcore.workload.layer import layer_backward
-from simcore.workload.transformer import shapes_of
+from simcore.workload.transformer.activations import layer_kept
+from simcore.workload.transformer.kind import shapes_of
+from simcore.workload.transformer.layer import layer_backward
 
 COPIES = ("data", "data_context", "expert_data", "shard", "expert_shard")
 """Groups whose NPUs share states."""

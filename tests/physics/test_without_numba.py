@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from designs import dimension, model, npu, training
 
-from simcore.load import design_from
+from simcore.check.load import design_from
 from simcore.simulate import simulate
 
 SCRIPT = """
 import json, sys
 sys.modules["numba"] = None
-from simcore.load import design_from
+from simcore.check.load import design_from
 from simcore.simulate import simulate
 documents = json.load(sys.stdin)
 print(json.dumps([simulate(design_from(document)).document() for document in documents]))

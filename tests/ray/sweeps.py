@@ -10,13 +10,13 @@ from typing import Any
 
 from tiny_spaces import space
 
-from dse.drive import drive
-from dse.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 from dse.report.tables import csv_text, trials_table
-from dse.run import Settings, load_record
-from dse.space import Space
-from dse.watch import Watcher
+from dse.run.drive import drive
+from dse.run.run import Settings, load_record
+from dse.space.space import Space
+from dse.study.watch import Watcher
 
 ENGINE = """\
 import os, sys, time

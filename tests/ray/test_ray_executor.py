@@ -15,7 +15,7 @@ from dse.execute.ray_cluster import ClusterError
 from dse.execute.ray_worker import Made, made
 from dse.execute.ray_workers import RayWorkers
 from dse.execute.workers import Ready, WorkersError
-from dse.run import load_record
+from dse.run.run import load_record
 
 TRIALS = 400
 UNTIL_THREE = "next(n for n in range(6000) if len(list(FOLDER.iterdir())) >= 3 or time.sleep(0.05))"
@@ -118,7 +118,7 @@ def test_packages_travel_with_the_job_and_workers_say_what_they_run(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # Ray lets workers import from the driver's folder, where the packages may be
-    from dse.evaluate import Evaluator
+    from dse.evaluate.evaluate import Evaluator
     from dse.execute.ray_cluster import connect
 
     connect(cluster.address, None, [])

@@ -11,17 +11,17 @@ from sweeps import sweep, wide, write_engine
 from tiny_spaces import space
 
 from dse.execute.ray_cluster import connect
-from dse.run import load_record
-from simcore.problem import InputError
+from dse.run.run import load_record
+from simcore.document.problem import InputError
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 
 def tuner(cluster: Any, folder: Path, engine: str, samples: int, given: Any, algorithm: Any) -> Any:
-    """A tuner on the cluster, as the documentation of `dse.tune` shows it."""
+    """A tuner on the cluster, as the documentation of `dse.run.tune` shows it."""
     from ray import tune
 
-    from dse.tune import trainable
+    from dse.run.tune import trainable
 
     connect(cluster.address, None, [engine.partition(":")[0]])
     config = tune.TuneConfig(
@@ -44,7 +44,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_failed_and_nan_results_leave_no_trial_running_and_constraints_are_told(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dse.tune import search
+    from dse.run.tune import search
 
     given = space(constraints=["fits", "bubble <= 0.1"], system={"chunks": {"range": [1, 40]}})
     extra = (
@@ -74,7 +74,7 @@ def test_failed_and_nan_results_leave_no_trial_running_and_constraints_are_told(
 def test_an_experiment_is_restored_and_goes_on(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ray import tune
 
-    from dse.tune import search, trainable
+    from dse.run.tune import search, trainable
 
     mark = tmp_path / "mark"
     extra = f"mark = Path({str(mark)!r})\n    if not mark.exists(): mark.touch(); os._exit(1)"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
-from simcore.design import Design, Dimension, TransformerWorkload
-from simcore.load import design_from
-from simcore.plan import memory_needed, program_of
-from simcore.problem import InputError
-from simcore.quantity import SI
+from simcore.check.load import design_from
+from simcore.design.design import Design, Dimension, TransformerWorkload
+from simcore.document.problem import InputError
+from simcore.document.quantity import SI
+from simcore.memory.plan import memory_needed, program_of
 from simcore.simulate import simulate
 
 SWITCHES = [dimension(size=4, bandwidth="100 GB/s"), dimension(size=2, bandwidth="25 GB/s", tier="pod")]

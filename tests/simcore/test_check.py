@@ -9,10 +9,10 @@ import pytest
 from designs import designs, dimension, model, npu, training
 from hypothesis import given
 
-from simcore.check import check
-from simcore.design import Design
-from simcore.load import design_from, parse_design
-from simcore.problem import InputError, Problem, dotted
+from simcore.check.check import check
+from simcore.check.load import design_from, parse_design
+from simcore.design.design import Design
+from simcore.document.problem import InputError, Problem, dotted
 
 NODE = dimension(size=8)
 POD = dimension(size=8, tier="pod")

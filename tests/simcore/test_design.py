@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from simcore import catalog
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.load import design_from, load_design
-from simcore.problem import InputError
+from simcore.check.load import design_from, load_design
+from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.document.problem import InputError
 
 CONTRACT = """
 workload: {model: transformer-1t, global_batch: 1024, sequence_length: 2048, precision: fp16, gradient_precision: fp16}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from simcore.document import dump_document, parse_document, read_document
-from simcore.problem import InputError, Problem
+from simcore.document.problem import InputError, Problem
+from simcore.document.text import dump_document, parse_document, read_document
 
 
 def data(text: str) -> Any:

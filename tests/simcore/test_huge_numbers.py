@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
-from simcore.load import design_from, load_design
-from simcore.problem import InputError
+from simcore.check.load import design_from, load_design
+from simcore.document.problem import InputError
 
 COUNTS: list[tuple[str | int, ...]] = [
     ("workload", "global_batch"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dse.space import load_space
-from simcore.load import design_from, load_design
-from simcore.problem import InputError
+from dse.space.space import load_space
+from simcore.check.load import design_from, load_design
+from simcore.document.problem import InputError
 
 DESIGN = """
 workload: {{layers: {file}, global_batch: 64}}

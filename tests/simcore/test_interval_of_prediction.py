@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from simcore import catalog
-from simcore.interval import UNCALIBRATED, ratios
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.spec import npu_from
+from simcore.prediction_interval import UNCALIBRATED, ratios
 from simcore.simulate import simulate
-from simcore.spec import npu_from
 
 
 @pytest.mark.parametrize("npu", list(catalog.section("npus")))

@@ -11,8 +11,8 @@ from designs import dimension, npu, training
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.load import design_from, load_design
-from simcore.problem import InputError, Problem, dotted
+from simcore.check.load import design_from, load_design
+from simcore.document.problem import InputError, Problem, dotted
 
 BROKEN = """
 workload: {model: gpt3-175, global_batch: 64, sequence_lenght: 2048}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simcore.engine.named import BUILT_IN, engine_named
-from simcore.problem import InputError
+from simcore.document.problem import InputError
+from simcore.engine.registry import BUILT_IN, engine_named
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -22,9 +22,9 @@ def ran(code: str) -> subprocess.CompletedProcess[str]:
     [
         "",
         "from simcore import simulate",
-        "import simcore.load",
-        "import simcore.simulate, simcore.bound, simcore.check",
-        "import simcore.engine.fast",
+        "import simcore.check.load",
+        "import simcore.simulate, simcore.bounds.design, simcore.check.check",
+        "import simcore.engine.fast.iteration",
     ],
 )
 def test_simulate_bound_and_check_are_functions_whatever_was_imported_before(first: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from
-from simcore.problem import InputError
-from simcore.spec import preset
+from simcore.check.load import design_from
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.spec import preset
+from simcore.document.problem import InputError
 
 
 def varied(model: Any, npu: Any = None) -> Design:

@@ -17,10 +17,10 @@ from passwords import PASSWORD
 from sweeps import TESTS, WIDE, sweep
 from tiny_spaces import space, tiny
 
-from dse.claims import SharedStudy, open_storage, shown
-from dse.evaluate import Outcome
-from dse.run import load_record
-from simcore.problem import InputError
+from dse.evaluate.evaluate import Outcome
+from dse.run.run import load_record
+from dse.study.claims import SharedStudy, open_storage, shown
+from simcore.document.problem import InputError
 
 ENGINE = """\
 import os, sys, time
@@ -90,7 +90,7 @@ def test_what_a_killed_driver_had_claimed_is_evaluated_by_another(
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert 20 <= len(evaluated(given)) < TRIALS
-    monkeypatch.setattr("dse.claims.STALE_SECONDS", 1.0)
+    monkeypatch.setattr("dse.study.claims.STALE_SECONDS", 1.0)
     options = {"engine": "noting_engine:engine", "storage": postgresql, "study_name": "killed", "sampler": "nsga2"}
     found = sweep(given.parent / "b", TRIALS, given=space(**WIDE), **options)
     assert found.ended == "trials"
@@ -147,7 +147,7 @@ def test_of_two_claims_to_a_design_the_first_wins_and_both_drivers_know(tmp_path
 
 
 def test_a_driver_that_comes_back_from_the_dead_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.claims.STALE_SECONDS", 0.0)
+    monkeypatch.setattr("dse.study.claims.STALE_SECONDS", 0.0)
     url = f"sqlite:///{tmp_path / 'study.db'}"
     one, two = (SharedStudy(url, "claims", space().objectives) for _ in range(2))
     one.join({})

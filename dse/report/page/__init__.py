@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.page import breakdown, importance, parameters, pareto, robust, sections
 from dse.report.page.base import Chart, charts_json, esc
 from dse.report.summary import Summary

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.record import TrialRecord
+from dse.evaluate.record import TrialRecord
 from dse.report.describe import compare
 from dse.report.summary import Summary, spread
 from dse.report.units import clean, shorten

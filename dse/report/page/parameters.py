@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.hole import magnitude
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.aspects import SHORT
 from dse.report.page.base import Chart, plot_text
 from dse.report.summary import Summary
 from dse.report.units import MISSING, label, scale, shorten
 from dse.report.values import cell, finite
+from dse.space.hole import magnitude
 
 _MOST_AXES = 9
 _MOST_TICKS = 12

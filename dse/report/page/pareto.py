@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.page.base import Chart, plot_text
 from dse.report.points import KINDS, Kind, Window, best_so_far, groups, outside, staircase, title, window
 from dse.report.summary import Summary, spread
 from dse.report.units import Scale, human, label, number, scale, shorten
+from dse.space.objective import Objective
 
 _MOST_POINTS = 3000
 """Points of one kind at most, over all panels: more are slow to draw, and no easier to read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, shown_note
 from dse.report.robustness import PREDICTION, PRICES, Robustness, among, robustness
 from dse.report.summary import Summary

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.gap import unreached
 from dse.report.infeasible import explain_infeasible

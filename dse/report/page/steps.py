@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.describe import compare
 from dse.report.page.base import esc
 from dse.report.sensitivity import StepRow, dominating, improvement, sensitivity_note, step_rows

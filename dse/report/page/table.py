@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.counted import counts_samples, unit_of
 from dse.report.describe import Comparison
 from dse.report.page.base import esc

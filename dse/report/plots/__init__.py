@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.plots import convergence, matrix, pair
 from dse.report.plots.base import STYLE, Draw, render
 from dse.report.summary import Summary

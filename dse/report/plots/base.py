@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare
 from dse.report.infeasible import explain_infeasible
 from dse.report.points import KINDS, Kind, Window, outside, title
 from dse.report.summary import Summary
 from dse.report.units import Scale, brief, clean, human, label, number, scale, shorten
+from dse.space.objective import Objective
 
 _LETTERS = 13.5
 """Letters of the small print that fit in an inch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.plots import base
 from dse.report.points import KINDS, best_so_far, groups, window
 from dse.report.summary import Summary

@@ -7,12 +7,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dse.objective import Objective
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.plots import base
 from dse.report.points import KINDS, Window, groups, staircase, window
 from dse.report.summary import Summary
 from dse.report.units import Scale
+from dse.space.objective import Objective
 
 _LABEL = 0.04
 """Height of a bound's label, as a share of the axes."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.system.placement import GroupSlice, Placement
 
 

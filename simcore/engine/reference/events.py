@@ -12,9 +12,9 @@ from typing import assert_never
 
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.memory.plan import program_of
 from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
-from simcore.plan import program_of
 from simcore.program import Compute, Program, Segment, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, collective_groups, place

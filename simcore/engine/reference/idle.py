@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import simpy
 
 from simcore.collective import Plan, plan_for
-from simcore.efficiency import Table
+from simcore.design.efficiency import Table
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.exchange import Exchange, InNetwork
 from simcore.engine.reference.links import LinkNetwork, Switching

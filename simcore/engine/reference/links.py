@@ -16,10 +16,10 @@ from typing import Literal
 
 import simpy
 
-from simcore.efficiency import Table, slowdown
+from simcore.design.efficiency import Table, slowdown
+from simcore.document.problem import InputError, Problem
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.network import Block, Link, Route, Slice
-from simcore.problem import InputError, Problem
 from simcore.system.chunks import picoseconds
 
 Switching = Literal["cut_through", "store_and_forward"]

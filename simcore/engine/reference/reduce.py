@@ -11,11 +11,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from simcore.check import check
-from simcore.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.check.check import check
+from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.engine.reference.events import estimate_events
 from simcore.system.placement import GroupSlice, place, whole
-from simcore.workload_spec import InferenceWorkload
+from simcore.workload.documents import InferenceWorkload
 
 Document = dict[str, Any]
 

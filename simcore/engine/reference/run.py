@@ -5,8 +5,8 @@ from __future__ import annotations
 import simpy
 
 from simcore.compute import operator_times
-from simcore.design import CollectiveWorkload, Design
-from simcore.engine.fast import Timing
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.cluster import Cluster, Groups, slowdowns
 from simcore.engine.reference.link_level import LinkLevel
 from simcore.engine.reference.npu import Job, Npu

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from dse.evaluate import Evaluator, Outcome
-from dse.record import StudyRecord
-from dse.run import Settings, load_record, optimize
-from dse.space import Space, space_from
-from simcore.document import parse_document
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.record import StudyRecord
+from dse.run.run import Settings, load_record, optimize
+from dse.space.space import Space, space_from
+from simcore.document.text import parse_document
 
 TWO = """\
 workloads:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 
 
 def same_as_brute_force(document: Mapping[str, Any], record: StudyRecord) -> int:

@@ -11,18 +11,18 @@ from typing import Any
 import bought
 import pytest
 
-from dse.buy.aggregate import aggregate
-from dse.drive import drive
-from dse.objective import Objective
-from dse.record import StudyRecord
+from dse.evaluate.aggregate import aggregate
+from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
 from dse.report.regret import regrets
 from dse.report.summary import summarize
 from dse.report.workloads import own_best
-from dse.run import Settings, load_record, optimize
-from dse.verify import verify
-from simcore.load import design_from
-from simcore.problem import InputError
+from dse.run.drive import drive
+from dse.run.run import Settings, load_record, optimize
+from dse.run.verify import verify
+from dse.space.objective import Objective
+from simcore.check.load import design_from
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 TIME = Objective("iteration_time", "minimize", "s")

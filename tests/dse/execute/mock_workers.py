@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from dse.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome
 from dse.execute.workers import Answer, Event, Gone, Ready, Unfit, Workers
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tiny_spaces import always_broken, broken_for_tensor_2, cheap, search, space
 
-from dse.evaluate import Evaluator
+from dse.evaluate.evaluate import Evaluator
 from dse.execute import Executor, Where, make_executor
 from dse.execute.serial import Serial
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.result import Result
 
 SPACE = space()

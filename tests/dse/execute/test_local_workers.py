@@ -12,7 +12,7 @@ import pytest
 from cli_runs import environment, running, until
 from tiny_spaces import cheap, space
 
-from dse.evaluate import Evaluator
+from dse.evaluate.evaluate import Evaluator
 from dse.execute.local_workers import LocalWorkers
 from dse.execute.workers import Ready
 
@@ -43,7 +43,7 @@ def test_of_many_workers_a_few_start_at_a_time_and_all_get_their_turn(monkeypatc
 
 CHILD = """\
 import os, sys, time
-from dse.leash import packed, shielded, tied
+from dse.execute.leash import packed, shielded, tied
 from multiprocessing import get_context
 
 def work(connection, seconds):

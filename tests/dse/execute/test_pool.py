@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mock_workers import Judge, MockWorkers
 
-from dse.evaluate import Evaluator
+from dse.evaluate.evaluate import Evaluator
 from dse.execute import call_size
 from dse.execute.call_size import CallSize
 from dse.execute.pool import MOST_STILLBORN, QUEUED, WINDOW, Pool

@@ -11,7 +11,7 @@ from cli_runs import write_space
 
 from dse.cli import main
 from dse.execute.ray_cluster import _explained, check_address
-from simcore.problem import InputError
+from simcore.document.problem import InputError
 
 NO_RAY = """\
 import sys

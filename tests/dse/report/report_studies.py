@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.objective import Objective
 from simcore.result import METRICS, Cost, DimensionUse, ExposedCommunication, Memory, Result
 
 HOSTILE = "</script><script>alert(1)</script> \"a\", 'b' & $x$ <img src=http://evil.example/x>\n\x1b[31m=1+1"

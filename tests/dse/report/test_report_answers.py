@@ -11,7 +11,7 @@ import pytest
 import report_studies as studies
 from test_report_terminal import printed
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.counted import in_own_units
 from dse.report.importance import importance
 from dse.report.page import report_html

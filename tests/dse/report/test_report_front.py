@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pytest
 import report_studies as studies
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.front import pareto_json
 from dse.report.summary import spread, summarize
 

@@ -9,7 +9,7 @@ import pytest
 import report_studies as studies
 from rich.console import Console
 
-from dse.record import StudyRecord
+from dse.evaluate.record import StudyRecord
 from dse.report import print_front
 from dse.report.gap import unreached
 from dse.report.summary import summarize

@@ -13,7 +13,7 @@ from tiny_spaces import search, space, tiny
 from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
 from dse.report.write import report_files
-from dse.run import Settings, load_record, optimize
+from dse.run.run import Settings, load_record, optimize
 
 NAMES = ["time_to_train", "cost_to_train", "cost.total", "energy_per_token"]
 

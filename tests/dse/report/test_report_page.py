@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import pytest
 import report_studies as studies
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.page import report_html
 from dse.report.page.sections import document_yaml
 from dse.report.summary import summarize
-from simcore.document import parse_document
+from simcore.document.text import parse_document
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 PAGES: dict[str, StudyRecord] = {

@@ -6,7 +6,7 @@ import pytest
 import report_studies as studies
 from matplotlib.figure import Figure
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.plots import draw, plot_bytes
 from dse.report.points import Window, best_so_far, groups, outside, staircase, window
 from dse.report.summary import summarize

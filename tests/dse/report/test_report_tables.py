@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import report_studies as studies
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, frame, pareto_table, parquet_bytes, trials_table
 from simcore.result import METRICS

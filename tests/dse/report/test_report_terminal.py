@@ -7,7 +7,7 @@ import pytest
 import report_studies as studies
 from rich.console import Console
 
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report import explain_infeasible, print_front
 
 

@@ -8,10 +8,10 @@ import report_studies as studies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.objective import Objective
-from dse.record import TrialRecord
+from dse.evaluate.record import TrialRecord
 from dse.report.summary import summarize
 from dse.report.ties import OF_TIME, ties
+from dse.space.objective import Objective
 from simcore.result import METRICS
 
 NAMES = studies.NAMES[:2]

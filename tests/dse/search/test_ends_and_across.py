@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.run import open_space
-from dse.search.across import Across
-from dse.search.candidates import MISSED, Candidate, Candidates
-from dse.search.ends import Ends
-from dse.space import Space
+from dse.run.run import open_space
+from dse.search.guided.across import Across
+from dse.search.guided.candidates import MISSED, Candidate, Candidates
+from dse.search.guided.ends import Ends
+from dse.space.space import Space
 
 SPACE = """\
 workload: {model: llama3-8b, global_batch: 64, sequence_length: 4096, precision: bf16}

@@ -12,23 +12,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_spaces import search, simulated_with_a_pipeline, space, tiny
 
-from dse.evaluate import Evaluator
-from dse.journal import read_trials
-from dse.objective import losses
-from dse.pareto import front_mask
+from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.pareto import front_mask
+from dse.proof.branch import Brancher
+from dse.proof.parts import Parts
 from dse.report.summary import summarize
 from dse.report.words import proof as proof_in_words
-from dse.run import Settings, load_record, optimize
+from dse.run.run import Settings, load_record, optimize
 from dse.search import resolve
 from dse.search.base import Prover
-from dse.search.branch import Brancher
 from dse.search.exact import Exact
 from dse.search.guided_exact import GuidedExact
-from dse.search.parts import Parts
-from dse.space import Space
-from simcore.bound import bound
-from simcore.load import parse_design
-from simcore.problem import InputError
+from dse.space.objective import losses
+from dse.space.space import Space
+from dse.study.journal import read_trials
+from simcore.bounds.design import bound
+from simcore.check.load import parse_design
+from simcore.document.problem import InputError
 
 OBJECTIVES: list[dict[str, list[str]]] = [
     {"minimize": ["iteration_time"]},
@@ -322,7 +322,7 @@ def test_a_front_with_designs_that_failed_is_not_said_to_be_whole(of: type[Prove
 
 
 def test_what_fails_is_said_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.evaluate.simulate", simulated_with_a_pipeline)
+    monkeypatch.setattr("dse.evaluate.evaluate.simulate", simulated_with_a_pipeline)
     assert run(space(), tmp_path / "run", 1000) == "exhausted"
     record = load_record(tmp_path / "run")
     assert record.proof is not None

@@ -12,21 +12,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from tiny_spaces import search, space, tiny
 
-from dse.draw import RandomDraw, RecordedDraw, random_below
-from dse.evaluate import Evaluator
-from dse.hole import Product, composition, composition_index, compositions
-from dse.pareto import hypervolume
-from dse.screen import Screened
+from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.pareto import hypervolume
 from dse.search import make_sampler
-from dse.search.gain import Box, greedy, promise
-from dse.search.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves, with_value
-from dse.search.guided import Guided
-from dse.search.surrogate import fit
-from dse.stop import Limits, StopRules
-from simcore.estimate import estimate
-from simcore.load import parse_design
-from simcore.problem import InputError
-from simcore.quantity import parse
+from dse.search.guided.gain import Box, greedy, promise
+from dse.search.guided.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves, with_value
+from dse.search.guided.sampler import Guided
+from dse.search.guided.surrogate import fit
+from dse.space.draw import RandomDraw, RecordedDraw, random_below
+from dse.space.hole import Product, composition, composition_index, compositions
+from dse.space.screen import Screened
+from dse.study.stop import Limits, StopRules
+from simcore.bounds.estimate import estimate
+from simcore.check.load import parse_design
+from simcore.document.problem import InputError
+from simcore.document.quantity import parse
 from simcore.result import metrics
 from simcore.simulate import simulate
 
@@ -151,9 +151,9 @@ def test_a_small_space_is_screened_whole_and_its_best_design_comes_early(tmp_pat
 
 
 def test_late_generations_hold_designs_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("dse.search.guided.LATE", 32)
-    monkeypatch.setattr("dse.search.guided.SEEDS", 32)
-    monkeypatch.setattr("dse.search.guided.ROUNDS", 1)
+    monkeypatch.setattr("dse.search.guided.sampler.LATE", 32)
+    monkeypatch.setattr("dse.search.guided.sampler.SEEDS", 32)
+    monkeypatch.setattr("dse.search.guided.sampler.ROUNDS", 1)
     _, outcomes = search(space(system={"chunks": {"range": [1, 40]}}), tmp_path, "guided", 160)
     assert len({outcome.key for outcome in outcomes}) == 160
 
@@ -184,7 +184,7 @@ def test_a_sampler_by_import_path_is_used_and_a_wrong_one_is_one_message() -> No
         ("optuna.samplers:Nothing", "has no 'Nothing'"),
         ("no_such_module:Sampler", "install it"),
         ("optuna.samplers:PartialFixedSampler", "cannot be made"),
-        ("dse.space:Space", "no optuna.samplers.BaseSampler"),
+        ("dse.space.space:Space", "no optuna.samplers.BaseSampler"),
     ):
         with pytest.raises(InputError, match=said):
             make_sampler(name, space(), 0)
@@ -253,8 +253,8 @@ def test_what_another_driver_found_is_learned_and_not_proposed_again() -> None:
 
 
 def test_solved_splits_are_solved_when_they_are_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.search.guided.SEEDS", 32)
-    monkeypatch.setattr("dse.search.guided.ROUNDS", 1)
+    monkeypatch.setattr("dse.search.guided.sampler.SEEDS", 32)
+    monkeypatch.setattr("dse.search.guided.sampler.ROUNDS", 1)
     dimensions = [{"topology": "switch", "size": size, "latency": "700 ns", "tier": "pod"} for size in (4, 2)]
     budget = {"split": {"range": ["100 GB/s", "400 GB/s"]}, "step": "1 GB/s", "solve": True}
     given = space(cluster={"npu": "a100-80gb", "bandwidth": budget, "dimensions": dimensions})
@@ -271,9 +271,9 @@ def test_a_generation_is_made_while_the_one_before_is_evaluated(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Proposals do not depend on the workers, though outcomes come late."""
-    monkeypatch.setattr("dse.search.guided.LATE", 32)
-    monkeypatch.setattr("dse.search.guided.SEEDS", 32)
-    monkeypatch.setattr("dse.search.guided.ROUNDS", 1)
+    monkeypatch.setattr("dse.search.guided.sampler.LATE", 32)
+    monkeypatch.setattr("dse.search.guided.sampler.SEEDS", 32)
+    monkeypatch.setattr("dse.search.guided.sampler.ROUNDS", 1)
     given = space(system={"chunks": {"range": [1, 40]}})
     one = search(given, tmp_path / "1", "guided", 120, jobs=1)
     assert search(given, tmp_path / "2", "guided", 120, jobs=2) == one

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from tiny_spaces import search, space, tiny
 
-from dse.bound import space_limits
-from dse.hole import composition, compositions
-from dse.lifted import all_compositions
-from dse.search.candidates import Candidate, Candidates
-from dse.search.genome import with_value
-from dse.search.led import Led
-from dse.search.promise import Judge
-from dse.search.shares import Shares
-from dse.space import Space
-from simcore.bound_compute import compute_seconds
-from simcore.load import parse_design
-from simcore.plan import program_of
+from dse.proof.bound import space_limits
+from dse.proof.lifted import all_compositions
+from dse.search.guided.candidates import Candidate, Candidates
+from dse.search.guided.genome import with_value
+from dse.search.guided.led import Led
+from dse.search.guided.promise import Judge
+from dse.search.guided.shares import Shares
+from dse.space.hole import composition, compositions
+from dse.space.space import Space
+from simcore.bounds.compute import compute_seconds
+from simcore.check.load import parse_design
+from simcore.memory.plan import program_of
 
 CHOICES: dict[str, Any] = {
     "degrees": {"product": 8, "of": ["tensor", "pipeline", "data"]},
@@ -152,9 +152,9 @@ def _design(candidate: Candidate) -> Any:
 
 def test_the_job_of_the_bound_is_among_the_first_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though small moves from a few random designs do not lead there."""
-    monkeypatch.setattr("dse.search.guided.SMALL", 0)
-    monkeypatch.setattr("dse.search.guided.SEEDS", 4)
-    monkeypatch.setattr("dse.search.guided.ROUNDS", 0)
+    monkeypatch.setattr("dse.search.guided.sampler.SMALL", 0)
+    monkeypatch.setattr("dse.search.guided.sampler.SEEDS", 4)
+    monkeypatch.setattr("dse.search.guided.sampler.ROUNDS", 0)
     given = space(parallelism=CHOICES, cluster={**tiny()["cluster"], "npu": "a100-80gb"})
     leader = space_limits(given)["iteration_time"].design
     assert leader is not None

@@ -11,10 +11,10 @@ import optuna
 import pytest
 from tiny_spaces import search, space
 
-from dse.run import Settings, optimize
+from dse.run.run import Settings, optimize
 from dse.search import make_sampler
-from dse.settings import sampler_problems
-from simcore.problem import InputError
+from dse.space.settings import sampler_problems
+from simcore.document.problem import InputError
 
 
 class Own(optuna.samplers.RandomSampler):

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from tiny_spaces import always_broken, at_most, broken_for_tensor_2, cheap, search, slow_result, space, tiny
 
-from dse.evaluate import Evaluator
-from dse.objective import losses
+from dse.evaluate.evaluate import Evaluator
 from dse.search import make_sampler, resolve
-from dse.settings import PROVERS
-from dse.settings import SAMPLERS as NAMES
-from dse.space import Space
-from simcore.design import Design
-from simcore.load import parse_design
-from simcore.problem import InputError
+from dse.space.objective import losses
+from dse.space.settings import PROVERS
+from dse.space.settings import SAMPLERS as NAMES
+from dse.space.space import Space
+from simcore.check.load import parse_design
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.result import Result
 
 SAMPLERS = tuple(name for name in NAMES if name not in ("auto", "gp"))  # gp needs torch
@@ -91,7 +91,7 @@ def test_a_study_holds_distinct_designs_only(tmp_path: Path, sampler: str) -> No
 def test_a_search_of_a_finite_space_ends_when_nothing_new_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
 ) -> None:
-    monkeypatch.setattr("dse.study.MOST_REPEATS", 150)
+    monkeypatch.setattr("dse.study.study.MOST_REPEATS", 150)
     given = space(parallelism={"zero": {"choice": [0, 1]}, "data": 8})
     ended, outcomes = search(given, tmp_path, sampler, 400)
     assert ended == "exhausted"
@@ -108,7 +108,7 @@ def test_a_sampler_goes_on_to_new_designs_where_half_of_a_small_space_is_known(t
 
 @every_sampler
 def test_a_space_of_one_design_is_one_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str) -> None:
-    monkeypatch.setattr("dse.study.MOST_REPEATS", 150)
+    monkeypatch.setattr("dse.study.study.MOST_REPEATS", 150)
     document = tiny(parallelism={"data": 8})
     document["cluster"]["npu"] = "b200"
     document["cluster"]["dimensions"][0]["bandwidth"] = "100 GB/s"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dse.evaluate import Evaluator
-from dse.objective import losses
-from dse.search import guided, make_sampler, resolve
-from dse.space import load_space
+from dse.evaluate.evaluate import Evaluator
+from dse.search import make_sampler, resolve
+from dse.search.guided import sampler as guided
+from dse.space.objective import losses
+from dse.space.space import load_space
 
 SPACES = sorted((Path(__file__).parents[3] / "spaces").glob("*.yaml"))
 

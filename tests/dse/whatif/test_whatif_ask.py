@@ -10,19 +10,19 @@ import pytest
 import yaml
 from tiny_spaces import TINY
 
-from dse.evaluate import Evaluator, Outcome
-from dse.objective import Objective
-from dse.record import StudyRecord, TrialRecord
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.front import pareto_json
 from dse.report.page import report_html
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table
-from dse.run import Settings, load_record, open_space, optimize
-from dse.space import space_from
+from dse.run.run import Settings, load_record, open_space, optimize
+from dse.space.objective import Objective
+from dse.space.space import space_from
 from dse.whatif.ask import what_if
 from dse.whatif.batches import at_batches, rewritten, rivals
-from simcore.document import parse_document
-from simcore.load import parse_design
+from simcore.check.load import parse_design
+from simcore.document.text import parse_document
 from simcore.simulate import simulate
 
 TIME, COST = Objective("iteration_time", "minimize", "s"), Objective("cost.total", "minimize", "$")
@@ -87,7 +87,7 @@ def test_no_more_is_simulated_than_was_allowed(
         seen.append(design.key)
         return simulate(design, engine)
 
-    monkeypatch.setattr("dse.evaluate.simulate", counted)
+    monkeypatch.setattr("dse.evaluate.evaluate.simulate", counted)
     record, folder = study
     answers = what_if(record, folder, allowed)
     assert len(seen) <= allowed

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_spaces import TINY
 
-from dse.draw import RandomDraw
-from dse.fill import Filled
-from dse.record import TrialRecord
-from dse.space import Space, load_space, space_from
-from dse.whatif.recall import recall
+from dse.evaluate.recall import recall
+from dse.evaluate.record import TrialRecord
+from dse.space.draw import RandomDraw
+from dse.space.fill import Filled
+from dse.space.space import Space, load_space, space_from
 from dse.whatif.steps import Neighbour, around
-from simcore.document import parse_document
-from simcore.load import parse_design
+from simcore.check.load import parse_design
+from simcore.document.text import parse_document
 
 SPACES = [
     path
@@ -153,7 +153,7 @@ def test_a_continuous_range_moves_by_a_share_of_its_length_and_stays_inside() ->
     path = "cluster.dimensions[0].bandwidth"
     trial = drawn(space, 3)
     steps = [step.changes[path] for step in neighbours(space, trial) if step.moved == (path,)]
-    from simcore.quantity import parse
+    from simcore.document.quantity import parse
 
     moved = [(parse(after, "bandwidth") - parse(before, "bandwidth")) / 100e9 for before, after in steps]
     assert moved == pytest.approx([-0.05, 0.05])

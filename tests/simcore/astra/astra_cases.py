@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simcore.astra.chakra import CommType, Node, collective_node, write_trace
+from simcore.astra.files.chakra import CommType, Node, collective_node, write_trace
 
 DATA = Path(__file__).parent / "data"
 GOLDEN: list[dict[str, Any]] = json.loads(gzip.decompress((DATA / "golden.json.gz").read_bytes()))["cases"]

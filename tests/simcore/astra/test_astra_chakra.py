@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.astra import AstraInputError
-from simcore.astra.chakra import (
+from simcore.astra.files.chakra import (
     Attribute,
     CommType,
     Node,

@@ -10,7 +10,7 @@ import astra_cases as cases
 import pytest
 
 from simcore import astra
-from simcore.astra.chakra import CommType
+from simcore.astra.files.chakra import CommType
 
 LINKS = {"Ring": 2, "Switch": 1}
 MIX = ("Ring", "FullyConnected", "Switch")

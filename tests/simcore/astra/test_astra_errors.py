@@ -10,14 +10,7 @@ import astra_cases as cases
 import pytest
 
 from simcore import astra
-from simcore.astra.chakra import (
-    CommType,
-    Node,
-    NodeType,
-    collective_node,
-    compute_node,
-    int_attribute,
-)
+from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
 
 AR = CommType.ALL_REDUCE
 COLL, SEND = NodeType.COMM_COLL, NodeType.COMM_SEND

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simcore import astra
-from simcore.astra.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
+from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
 
 AR = CommType.ALL_REDUCE
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from simcore import astra, simulate
-from simcore.astra.export import differences, export
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.astra.files.export import differences, export
+from simcore.check.load import design_from
+from simcore.document.problem import InputError
 
 NODE = {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "node"}
 POD = {"topology": "switch", "size": 2, "bandwidth": "25 GB/s", "latency": "1.7 us", "tier": "pod"}

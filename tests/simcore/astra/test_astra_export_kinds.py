@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simcore import astra, simulate
-from simcore.astra.export import export
-from simcore.load import design_from
+from simcore.astra.files.export import export
+from simcore.check.load import design_from
 
 NODE = {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "node"}
 FULL = {"topology": "fully_connected", "size": 4, "bandwidth": "90 GB/s", "latency": "500 ns", "tier": "node"}

@@ -10,7 +10,7 @@ import astra_cases
 import pytest
 
 from simcore import astra
-from simcore.astra.chakra import CommType, Node, collective_node, compute_node
+from simcore.astra.files.chakra import CommType, Node, collective_node, compute_node
 
 NOT_MODELLED = {"X_sharedbus"}
 

@@ -11,12 +11,12 @@ import astra_cases as cases
 import pytest
 
 from simcore import astra
-from simcore.astra.chakra import CommType
-from simcore.astra.collective import Level, Phase, QueueTurns
-from simcore.astra.double_binary_tree import build_tree
-from simcore.astra.packets import PhaseTime
-from simcore.astra.queue import FlowShop
-from simcore.astra.system import Algorithm, Collective, Family
+from simcore.astra.algorithms.collective import Level, Phase, QueueTurns
+from simcore.astra.algorithms.double_binary_tree import build_tree
+from simcore.astra.engine.packets import PhaseTime
+from simcore.astra.engine.queue import FlowShop
+from simcore.astra.files.chakra import CommType
+from simcore.astra.files.system import Algorithm, Collective, Family
 
 RING = Algorithm(Family.RING)
 SCATTER, GATHER = Collective.REDUCE_SCATTER, Collective.ALL_GATHER
@@ -109,7 +109,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None
 from simcore import astra
-from simcore.astra import compiled
+from simcore.astra.engine import compiled
 assert not compiled.HAVE_NUMBA
 for backend in ("unaware", "aware"):
     print(astra.run(*sys.argv[1:4], backend=backend).finish_ns)
@@ -134,7 +134,12 @@ def test_the_nanoseconds_are_the_same_without_numba(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_is_cheap() -> None:
-    late = {"simcore.astra.compiled", "simcore.astra.queue", "simcore.astra.machine", "google.protobuf"}
+    late = {
+        "simcore.astra.engine.compiled",
+        "simcore.astra.engine.queue",
+        "simcore.astra.engine.machine",
+        "google.protobuf",
+    }
     code = f"import sys, simcore.astra; print({late} & set(sys.modules))"
     root = Path(astra.__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}

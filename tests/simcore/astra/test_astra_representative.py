@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore import astra
-from simcore.astra.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
-from simcore.astra.collective import Planner
-from simcore.astra.engine import Everyone, Planners
-from simcore.astra.graph import NpuGraph, run_graphs
-from simcore.astra.machine import Machine
-from simcore.astra.packets import PacketPlan, Reduces, _windowed, lone_phase
-from simcore.astra.remote_memory import MemoryPorts
+from simcore.astra.algorithms.collective import Planner
+from simcore.astra.engine.engine import Everyone, Planners
+from simcore.astra.engine.machine import Machine
+from simcore.astra.engine.packets import PacketPlan, Reduces, _windowed, lone_phase
+from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
+from simcore.astra.files.graph import NpuGraph, run_graphs
+from simcore.astra.files.remote_memory import MemoryPorts
 from simcore.astra.run import Case
 
 KINDS = [CommType.ALL_REDUCE, CommType.ALL_GATHER, CommType.REDUCE_SCATTER, CommType.ALL_TO_ALL]

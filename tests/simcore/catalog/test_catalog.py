@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from simcore import catalog
-from simcore.design import fabric_dimensions
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import fabric_dimensions
+from simcore.design.spec import Npu, PriceList, Transformer, preset
 from simcore.simulate import simulate
-from simcore.spec import Npu, PriceList, Transformer, preset
 
 ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from simcore.compute import Roofline
 from simcore.compute.matmul import machine_of, product_seconds
+from simcore.design.spec import Npu, preset
 from simcore.program import Compute
-from simcore.spec import Npu, preset
 
 A100: Npu = preset("npus", "a100-80gb")
 MACHINE = machine_of(A100, A100.peak["fp16"])

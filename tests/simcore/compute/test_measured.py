@@ -9,11 +9,11 @@ from designs import dimension, npu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.check.load import design_from
 from simcore.compute import OutsideTableError, Table
-from simcore.compute_spec import Measured
-from simcore.load import design_from
-from simcore.problem import InputError
-from simcore.quantity import SI
+from simcore.design.compute import Measured
+from simcore.document.problem import InputError
+from simcore.document.quantity import SI
 from simcore.simulate import simulate
 
 SIZES = (16, 64, 1024)

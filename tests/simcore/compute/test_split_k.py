@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.check.load import design_from
 from simcore.compute.matmul import LEAST_PART, TILES, Machine, machine_of, product_seconds
-from simcore.load import design_from
+from simcore.design.spec import Npu, preset
 from simcore.simulate import simulate
-from simcore.spec import Npu, preset
 
 NPUS: dict[str, Npu] = {name: preset("npus", name) for name in ("a100-80gb", "h100-80gb", "b200")}
 MACHINES = {name: machine_of(npu, npu.peak["fp16"]) for name, npu in NPUS.items()}

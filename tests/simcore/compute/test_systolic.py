@@ -9,15 +9,15 @@ from designs import dimension, npu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.check.load import design_from
 from simcore.compute import SystolicTimes
 from simcore.compute.base import products
 from simcore.compute.systolic import mapping, utilization
-from simcore.compute_spec import Systolic
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.design.compute import Systolic
+from simcore.design.spec import Npu
+from simcore.document.problem import InputError
 from simcore.program import Compute
 from simcore.simulate import simulate
-from simcore.spec import Npu
 
 DATAFLOWS = ("output_stationary", "weight_stationary", "input_stationary")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from designs import dimension, npu, training
 
+from simcore.check.load import design_from
 from simcore.cost.price import cluster_cost, energy, npu_price, price_problems, unit_price
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.design.design import Design
 
 FOUR_D = [("ring", 4, "chiplet"), ("fully_connected", 8, "package"), ("ring", 4, "node"), ("switch", 32, "pod")]
 

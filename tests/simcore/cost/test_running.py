@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simcore.catalog import entry
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.check.load import design_from
+from simcore.document.problem import InputError
 from simcore.result import metrics
 from simcore.simulate import simulate
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simcore.design import Design
+from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
 

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from simcore.check import check
-from simcore.design import Design
+from simcore.check.check import check
+from simcore.design.design import Design
 from simcore.engine.reference import estimate_events
 
 MOST_EVENTS = 20_000

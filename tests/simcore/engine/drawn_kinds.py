@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawn_designs import Document, design, dimensions, npu, shapes_of_models, sharding, systems
 from hypothesis import strategies as st
 
-from simcore.design import Design
+from simcore.design.design import Design
 
 Degrees = tuple[int, int, int]
 

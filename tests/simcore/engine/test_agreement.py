@@ -12,7 +12,7 @@ from agreement import differences
 from drawn_designs import FAMILIES
 from hypothesis import given, settings
 
-from simcore.design import Design
+from simcore.design.design import Design
 
 EXAMPLES = int(os.environ.get("AGREEMENT_EXAMPLES", "450"))
 

@@ -9,11 +9,11 @@ from drawn_designs import npu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.bound import bound
-from simcore.check import check
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.bounds.design import bound
+from simcore.check.check import check
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast")

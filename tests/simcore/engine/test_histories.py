@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.engine.histories import BLOCK, PARENT, PAUSE, ROOT, add, found, path, planted, with_room
+from simcore.engine.fast.histories import BLOCK, PARENT, PAUSE, ROOT, add, found, path, planted, with_room
 
 blocks_and_pauses = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=30)
 

@@ -10,9 +10,9 @@ from designs import assert_not_beaten
 from drawn_kinds import KINDS
 from hypothesis import given, settings
 
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.result import metrics
 from simcore.simulate import simulate
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from agreement import differences
 
+from simcore.check.load import design_from
 from simcore.engine.reference import EventBudgetError, estimate_events, reduced
-from simcore.load import design_from
 from simcore.simulate import simulate
 
 CLUSTER = {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 64}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from designs import collective, dimension
 
 from simcore.compute import operator_times
-from simcore.engine.lower import Lowering
-from simcore.engine.pipeline import BLOCKING, COMPUTE, START
+from simcore.engine.fast.lower import Lowering
+from simcore.engine.fast.pipeline import BLOCKING, COMPUTE, START
 
 
 def test_an_empty_segment_does_not_hide_what_the_next_one_issues() -> None:

@@ -8,9 +8,9 @@ import pytest
 from agreement import differences
 from drawn_designs import npu
 
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 RING, SWITCH = "ring", "switch"

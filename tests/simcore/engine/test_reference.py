@@ -10,11 +10,11 @@ from drawn_designs import FAMILIES, npu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.check import check
-from simcore.design import Design, Straggler
+from simcore.check.check import check
+from simcore.check.load import design_from
+from simcore.design.design import Design, Straggler
+from simcore.document.problem import InputError
 from simcore.engine.reference import EventBudgetError, estimate_events, reduced, within_budget
-from simcore.load import design_from
-from simcore.problem import InputError
 from simcore.result import Result
 from simcore.simulate import simulate
 

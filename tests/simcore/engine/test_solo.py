@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.engine.queues import advance, wait
-from simcore.engine.solo import rehearse, start
-from simcore.engine.state import ALONE, NEVER, NOW, SOLO_END_AT, TYPE_SIZE, TYPES_AT, Ints, Paths, new_state, pack
+from simcore.engine.fast.queues import advance, wait
+from simcore.engine.fast.solo import rehearse, start
+from simcore.engine.fast.state import ALONE, NEVER, NOW, SOLO_END_AT, TYPE_SIZE, TYPES_AT, Ints, Paths, new_state, pack
 
 CHUNKS = 5
 WAITS = 1

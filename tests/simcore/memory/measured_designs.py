@@ -10,8 +10,8 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design
 
 Row = dict[str, str]
 

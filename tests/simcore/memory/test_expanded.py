@@ -10,12 +10,12 @@ from designs import dimension, npu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.memory.expanded import capacity, fits, memory_of
-from simcore.plan import program_of
-from simcore.problem import InputError
+from simcore.memory.plan import program_of
 from simcore.result import METRICS, Result, metrics
 from simcore.simulate import simulate
 
@@ -94,7 +94,7 @@ def test_a_pool_of_n_npus_gives_each_its_share() -> None:
 
 
 def test_a_pool_serves_as_astra_sims_does() -> None:
-    from simcore.astra.remote_memory import MemoryPorts, RemoteMemory
+    from simcore.astra.files.remote_memory import MemoryPorts, RemoteMemory
 
     size, npus, rate = 4_000_000, 4, 100
     waiting: list[int] = []

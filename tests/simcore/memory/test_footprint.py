@@ -11,14 +11,14 @@ from designs import UNFUSED, dimension, model, training, trainings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.memory.footprint import footprint, model_states, stage_memory
 from simcore.program import Program
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.simulate import simulate
-from simcore.workload import transformer_program
+from simcore.workload.registry import transformer_program
 
 GIB = 2.0**30
 DATA = Path(__file__).parents[1] / "data"

@@ -8,13 +8,13 @@ import pytest
 from designs import dimension, npu, training
 
 from simcore import catalog
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.design.spec import npu_from
 from simcore.memory.reserved import communicators
 from simcore.result import Memory, metrics
 from simcore.simulate import simulate
-from simcore.spec import npu_from
 
 STACK = {"memory": {"slack": 1.25, "context": "500 MB", "communicator": "100 MB"}}
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from simcore.collective import KINDS, Plan
 from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
+from simcore.document.problem import InputError
 from simcore.engine.reference.idle import Idle
 from simcore.network import Block, Send, Slice, block
-from simcore.problem import InputError
 from simcore.system.phase_cost import phase_cost
 
 BYTE_A_PICOSECOND = 1e12

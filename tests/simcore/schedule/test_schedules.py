@@ -11,16 +11,16 @@ from designs import dimension, model, npu, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design
-from simcore.engine.fast import Timing, time_program
-from simcore.load import design_from
-from simcore.problem import InputError
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.engine.fast.iteration import Timing, time_program
 from simcore.program import Compute, Part, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
 from simcore.simulate import simulate
 from simcore.system.placement import place
-from simcore.workload import transformer_program
+from simcore.workload.registry import transformer_program
 
 Block = tuple[int, int, int]
 """Microbatch, chunk, kind (0 forward, 1 backward, 2 weight gradients)."""

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
+from simcore.check.load import parse_design
 from simcore.collective import FLAT_RING
-from simcore.design import Design
-from simcore.load import parse_design
-from simcore.problem import InputError
+from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 from simcore.system.chunks import Chunker
 from simcore.system.placement import crossing, place

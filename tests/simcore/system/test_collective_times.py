@@ -15,7 +15,7 @@ from designs import ALGORITHMS, collective, collectives, dimension
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import CollectiveWorkload, Design
+from simcore.design.design import CollectiveWorkload, Design
 from simcore.result import Result
 from simcore.simulate import simulate
 
@@ -246,7 +246,7 @@ def test_one_npu_alone_has_nothing_to_send() -> None:
     # Alone in a process: what a compiled kernel reads beyond its arrays ends in anything.
     script = """
 from designs import collective, dimension
-from simcore.problem import InputError
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 try:
     result = simulate(collective("all_reduce", "1 MiB", [dimension(size=1)]))

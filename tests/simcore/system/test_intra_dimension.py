@@ -9,8 +9,8 @@ from designs import dimension, model, training, trainings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
 from simcore.system.intra_dimension import POLICIES

@@ -9,14 +9,14 @@ from designs import dimension, npu
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simcore.bound import bound
-from simcore.bound_many import Family, collective_seconds
+from simcore.bounds.design import bound
+from simcore.bounds.many import Family, collective_seconds
+from simcore.check.load import design_from
 from simcore.collective import KINDS, Custom, ListedKind, ListedMessage
-from simcore.efficiency import Table, best, reached, slowdown
+from simcore.design.efficiency import Table, best, reached, slowdown
+from simcore.document.problem import InputError
 from simcore.engine.reference.idle import Idle
-from simcore.load import design_from
 from simcore.network import Shape, Slice, block
-from simcore.problem import InputError
 from simcore.simulate import simulate
 from simcore.system.phase_cost import phase_cost
 

@@ -9,8 +9,8 @@ import pytest
 from designs import dimension, training, trainings
 from hypothesis import given
 
-from simcore.design import Design
-from simcore.load import parse_design
+from simcore.check.load import parse_design
+from simcore.design.design import Design
 from simcore.system.placement import place, whole
 
 

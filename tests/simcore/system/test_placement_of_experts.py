@@ -10,9 +10,9 @@ from designs import dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.engine.reference.cluster import Cluster
-from simcore.load import design_from
 from simcore.system.placement import Placement, place
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}

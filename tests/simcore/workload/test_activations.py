@@ -9,10 +9,10 @@ from designs import UNFUSED, dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import TransformerWorkload
-from simcore.load import design_from
-from simcore.workload.activations import layer_activations
-from simcore.workload.layers import Shapes
+from simcore.check.load import design_from
+from simcore.design.design import TransformerWorkload
+from simcore.workload.transformer.activations import layer_activations
+from simcore.workload.transformer.layers import Shapes
 
 
 def kept(h: int, a: int, s: int, b: int, parallelism: dict[str, Any]) -> float:

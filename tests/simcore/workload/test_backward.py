@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design, TransformerWorkload
 from simcore.program import Compute, Operator, Start, Wait, Waits
-from simcore.workload.layer import layer_backward, layer_forward
-from simcore.workload.layers import Shapes, split_backward
+from simcore.workload.transformer.layer import layer_backward, layer_forward
+from simcore.workload.transformer.layers import Shapes, split_backward
 
 MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
 

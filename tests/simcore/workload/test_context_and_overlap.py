@@ -9,12 +9,12 @@ from designs import dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.program import Compute, Segment, Start
 from simcore.result import Result
 from simcore.simulate import simulate
-from simcore.workload import transformer_program
+from simcore.workload.registry import transformer_program
 
 S, H = 128, 512
 

@@ -10,12 +10,12 @@ from designs import dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design, TransformerWorkload
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.spec import Transformer, preset
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.spec import Transformer, preset
-from simcore.workload import transformer_program
-from simcore.workload.counts import active_parameters, forward_flops
+from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.counts import active_parameters, forward_flops
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from designs import dimension, npu
 
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.plan import program_of
-from simcore.problem import InputError
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.memory.plan import program_of
 from simcore.program import Compute
 from simcore.simulate import simulate
-from simcore.workload.inference import served_flops
+from simcore.workload.serving.kind import served_flops
 
 SMALL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
 

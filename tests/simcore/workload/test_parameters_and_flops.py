@@ -10,13 +10,14 @@ from designs import UNFUSED, dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design, Parallelism, TransformerWorkload
-from simcore.load import design_from
+from simcore.check.load import design_from
+from simcore.design.design import Design, Parallelism, TransformerWorkload
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.workload import layer, transformer_program
-from simcore.workload.counts import forward_flops
-from simcore.workload.layers import Shapes
-from simcore.workload.stages import part_layers
+from simcore.workload.registry import transformer_program
+from simcore.workload.transformer import layer
+from simcore.workload.transformer.counts import forward_flops
+from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.stages import part_layers
 
 
 def shapes(design: Design) -> Shapes:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from designs import dimension, npu
 
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.plan import program_of
-from simcore.problem import InputError
+from simcore.catalog.named import entry_of
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.memory.plan import program_of
 from simcore.program import Start
 from simcore.simulate import simulate
-from simcore.workload.recommender import forward_flops
-from simcore.workload_spec import Recommender
-from simcore.workload_spec.named import entry_of
+from simcore.workload.documents import Recommender
+from simcore.workload.recommender.kind import forward_flops
 
 DATA = Path(__file__).parent / "data"
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from designs import dimension, npu
 
-from simcore.bound import bound
-from simcore.design import Design
-from simcore.load import design_from
-from simcore.plan import program_of
-from simcore.problem import InputError
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.memory.plan import program_of
 from simcore.program import Compute, Part, Program, Start
 from simcore.simulate import simulate
-from simcore.workload.decode import touched_experts
-from simcore.workload.inference import served_flops
+from simcore.workload.serving.decode import touched_experts
+from simcore.workload.serving.kind import served_flops
 
 PLAIN = {"hidden": 512, "layers": 4, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
 GATED = {**PLAIN, "gated": True, "bias": False, "position": "rotary"}

@@ -10,17 +10,17 @@ from designs import dimension, npu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design import Design, Parallelism, TransformerWorkload
-from simcore.load import design_from
-from simcore.plan import program_of
+from simcore.catalog.named import entry_of
+from simcore.check.load import design_from
+from simcore.design.design import Design, Parallelism, TransformerWorkload
+from simcore.design.spec import preset
+from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.simulate import simulate
-from simcore.spec import preset
-from simcore.workload.layer import layer_parameters
-from simcore.workload.layers import Shapes
-from simcore.workload.network import Row, rows_of, stage_rows
-from simcore.workload_spec import Layer, LayerTable
-from simcore.workload_spec.named import entry_of
+from simcore.workload.documents import Layer, LayerTable
+from simcore.workload.layer_table.kind import Row, rows_of, stage_rows
+from simcore.workload.transformer.layer import layer_parameters
+from simcore.workload.transformer.layers import Shapes
 
 DATA = Path(__file__).parent / "data"
 

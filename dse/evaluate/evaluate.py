@@ -1,0 +1,182 @@
+"""From a design document to an outcome: cheap and certain checks first, simulation only where they pass.
+
+    document ─▶ form ─▶ degrees, memory, cost, constraints on inputs ─▶ simulation ─▶ constraints on results
+                              │ broken: cut, its proven bounds as values
+
+An outcome is a value, infeasible ones too: the search learns from them. Nothing here depends on the run: same
+document, same outcome.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from dse.evaluate.record import VALID, State, TunedRecord
+from dse.space.constraint import Constraint
+from dse.space.interval import design_bound
+from dse.space.objective import Objective
+from dse.space.screen import Screened
+from simcore.bounds.design import bound, bound_of_any
+from simcore.check.load import parse_design
+from simcore.cost.price import cluster_cost, price_problems
+from simcore.design.design import Design
+from simcore.document.problem import Problem
+from simcore.engine.registry import engine_named
+from simcore.result import Result, metrics
+from simcore.simulate import simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one design."""
+
+    key: str
+    state: State
+    values: dict[str, float]
+    """Per objective: simulated, or the proven bound of a design that was cut."""
+    violations: dict[str, float]
+    """Per constraint, always every one; <= 0 where it holds."""
+    design: dict[str, Any]
+    metrics: dict[str, Any] | None = None
+    cut_by: str | None = None
+    error: str | None = None
+    workloads: tuple[TunedRecord, ...] = ()
+    """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
+
+
+def written(outcome: Outcome) -> str:
+    """An outcome as text that `read_outcome` reads."""
+    return json.dumps(asdict(outcome))
+
+
+def read_outcome(text: str) -> Outcome:
+    """The outcome that `written` wrote."""
+    data = json.loads(text)
+    return Outcome(**{**data, "workloads": tuple(TunedRecord(**workload) for workload in data["workloads"])})
+
+
+class Evaluate(Protocol):
+    """What turns the document of a trial into its outcome; pickled, it goes to other processes."""
+
+    @property
+    def engine(self) -> str | Callable[[Design], Result]:
+        """What simulates."""
+
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one document of sound form."""
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates design documents against the objectives and constraints of a space."""
+
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    engine: str | Callable[[Design], Result] = "fast"
+    """A built-in engine, `package.module:function`, or the function itself."""
+
+    @cached_property
+    def _engine(self) -> str | Callable[[Design], Result]:
+        return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
+
+    def prepare(self) -> None:
+        """Import the engine now. Raises `InputError` where there is none of its name."""
+        _ = self._engine
+
+    def __call__(self, document: Mapping[str, Any]) -> Outcome:
+        """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        return self.of(design)
+
+    def of(self, design: Design) -> Outcome:
+        """The outcome of one design of sound form."""
+        try:
+            return self._evaluate(design)
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{frame.name}, line {frame.lineno}"
+            text = f"{type(error).__name__}: {error} (in {where})"
+            return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
+    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """The outcome of a document whose evaluation did not come back."""
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError("; ".join(map(str, problems)))
+        return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+
+    def _unknown(self) -> dict[str, float]:
+        return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
+
+    def _evaluate(self, design: Design) -> Outcome:
+        known = Screened(design, self.constraints)
+        document = known.document
+        if known.problems:
+            return self._invalid(design, document, known.problems)
+        early = known.early
+        if known.broken:
+            return self._cut(known)
+        result = simulate(design, self._engine)
+        found = metrics(result)
+        violations = {VALID: 0.0} | {
+            c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints
+        }
+        state: State = "infeasible" if any(violation > 0 for violation in violations.values()) else "feasible"
+        values = {}
+        for objective in self.objectives:
+            try:
+                value = objective.value(found, document)
+            except ValueError as error:
+                return self._without_value(design, document, str(error))
+            if value is None:
+                return self._without_value(design, document, f"'{objective.name}': this workload has no such metric")
+            values[objective.name] = value
+        without = [c.without(found, document) for c in self.constraints if violations[c.name] > 0]
+        why = "; ".join(text for text in without if text) or None
+        return Outcome(design.key, state, values, violations, document, result.document(), error=why)
+
+    def _without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
+        """A design that no front can rank: an objective has no value for it."""
+        return Outcome(design.key, "failed", {}, self._unknown(), document, error=f"objectives: {why}")
+
+    def _cut(self, known: Screened) -> Outcome:
+        """A valid design that breaks a constraint known before simulation."""
+        values = self._bounds(bound(known.design), known.document)
+        violations = {VALID: 0.0} | {c.name: known.early.get(c.name, 0.0) for c in self.constraints}
+        rule, why = known.broken[0], known.without or None
+        return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
+
+    def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
+        """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
+        proven = bound_of_any(design)
+        if not price_problems(design):
+            cost = cluster_cost(design)
+            proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}
+        violation = sum(problem.violation for problem in problems)
+        violations = {VALID: violation} | {c.name: 0.0 for c in self.constraints}
+        return Outcome(
+            design.key,
+            "cut",
+            self._bounds(proven, document),
+            violations,
+            document,
+            cut_by=problems[0].rule,
+            error=str(problems[0]),
+        )
+
+    def _bounds(self, proven: Mapping[str, float | None], document: Mapping[str, Any]) -> dict[str, float]:
+        """Bounds of the objectives of one design; 0 where nothing is proven (no metric is negative)."""
+        return {objective.name: design_bound(objective, proven, document) or 0.0 for objective in self.objectives}

@@ -1,0 +1,1 @@
+"""Predictions against measured iterations, and the devices and curves that are fitted to them."""

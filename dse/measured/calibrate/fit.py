@@ -1,0 +1,187 @@
+"""The few parameters of a curve that measured iterations decide, by robust least squares; the simulator is the model.
+
+Residuals are logarithms of predicted over measured times. The rows of one hidden size often differ only in how one job
+was spread, so each hidden size has one vote, not each row; and a residual beyond `SCALE` pulls with constant force
+(soft L1), because runs on a shared cluster are late now and then, never early. A weak prior holds what the table says
+nothing about where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.measured.measured import Measured
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.spec import Curve
+from simcore.document.problem import InputError, Problem
+from simcore.simulate import simulate
+
+Floats = NDArray[np.float64]
+
+SCALE = 0.05
+"""Residual from which on a row pulls with constant force."""
+PRIOR = 0.3
+"""Weight of the prior: what moving a parameter by a factor e is worth, in residuals of `SCALE`."""
+ROWS_A_PARAMETER = 4
+"""Fewer rows than this for each parameter are refused."""
+STEP = 2e-3
+"""Relative step of the differences that stand for derivatives."""
+
+
+class Parameter(NamedTuple):
+    """A number of a curve: its path, the range it may take, and what it means."""
+
+    path: tuple[str, ...]
+    least: float
+    most: float
+    meaning: str
+
+
+PARAMETERS = {
+    "limit": Parameter(("matmul", "limit"), 0.3, 1.0, "share of the peak that an endless product reaches"),
+    "memory": Parameter(("memory",), 0.1, 1.0, "share of the memory bandwidth that streaming operators reach"),
+    "launch": Parameter(("launch",), 1e-6, 3e-4, "least time from one operator to the next [s]"),
+    "flash": Parameter(("flash",), 0.1, 1.0, "share of the peak that fused attention reaches"),
+    "load": Parameter(("matmul", "load"), 0.01, 2.0, "share of loading operands that arithmetic does not hide"),
+    "kernel": Parameter(("kernel",), 1e-7, 2e-5, "time of a kernel on the device beyond its roofline [s]"),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A measured row whose NPU has a curve."""
+
+    row: Measured
+    weight: float
+
+    @property
+    def design(self) -> Design:
+        """The row's design."""
+        return self.row.design
+
+    @property
+    def hidden(self) -> int:
+        """The model's hidden size."""
+        workload = self.design.workload
+        assert isinstance(workload, TransformerWorkload)
+        return workload.model.hidden
+
+    def seconds(self, curve: Curve) -> float:
+        """Predicted iteration time with `curve` in place of the NPU's own [s]."""
+        cluster = self.design.cluster
+        other = cluster.model_copy(update={"npu": cluster.npu.model_copy(update={"curve": curve})})
+        return simulate(self.design.model_copy(update={"cluster": other})).iteration_time_s
+
+
+def samples(rows: Sequence[Measured], parameters: int, device: str = "", source: str = "calibration") -> list[Sample]:
+    """The rows, weighted; `device` and `source` say what they are of, and where they were read.
+
+    Raises `InputError` where there are fewer than `ROWS_A_PARAMETER` for each parameter, or an NPU has no curve.
+    """
+    problems = []
+    if len(rows) < ROWS_A_PARAMETER * parameters:
+        of = f" of {device}" if device else ""
+        wanted = f"at least {ROWS_A_PARAMETER * parameters} rows{of} for {parameters} parameters"
+        problems.append(Problem((), wanted, f"{len(rows)}", "measure more, or name fewer parameters with --fit"))
+    without = {row.design.cluster.npu.name for row in rows if row.design.cluster.npu.curve is None}
+    problems += [
+        Problem(("device",), "an NPU with multiprocessors and a curve to start from", f"'{name}'")
+        for name in sorted(without)
+    ]
+    if problems:
+        raise InputError(problems, source)
+    return weighted(rows)
+
+
+def weighted(rows: Sequence[Measured]) -> list[Sample]:
+    """The rows, of which those of one hidden size have one vote together."""
+    counts = Counter(Sample(row, 1.0).hidden for row in rows)
+    root = np.array([counts[Sample(row, 1.0).hidden] ** -0.5 for row in rows])
+    return [Sample(row, float(w)) for row, w in zip(rows, root / root.mean(), strict=True)]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted curve, and how it answers to its parameters around there."""
+
+    curve: Curve
+    names: tuple[str, ...]
+    predicted: Floats
+    """Predicted times of the samples, `[rows]` [s]."""
+    slopes: Floats
+    """Derivatives of their logarithms by those of the parameters, `[rows, parameters]`."""
+
+    def values(self) -> dict[str, float]:
+        """The fitted parameters by name."""
+        return {name: read(self.curve, name) for name in self.names}
+
+
+def read(curve: Curve, name: str) -> float:
+    """A parameter of a curve."""
+    value: Any = curve
+    for key in PARAMETERS[name].path:
+        value = getattr(value, key)
+    return float(value)
+
+
+def with_values(curve: Curve, values: dict[str, float]) -> Curve:
+    """The curve with some parameters changed."""
+    for name, value in values.items():
+        path = PARAMETERS[name].path
+        update: Any = {path[-1]: value}
+        if len(path) == 2:
+            inner = getattr(curve, path[0])
+            update = {path[0]: inner.model_copy(update=update)}
+        curve = curve.model_copy(update=update)
+    return curve
+
+
+def fit(
+    chosen: Sequence[Sample],
+    start: Curve,
+    names: Sequence[str],
+    progress: Callable[[int], object] = lambda count: None,
+) -> Fit:
+    """Fit the parameters `names` of `start` to the samples; `progress` hears of every pass over them."""
+    from scipy.optimize import least_squares
+
+    origin = np.log([read(start, name) for name in names])
+    weights = np.array([sample.weight for sample in chosen]) / SCALE
+    measured = np.log([sample.row.seconds for sample in chosen])
+    passes = 0
+
+    def predicted(point: Floats) -> Floats:
+        nonlocal passes
+        passes += 1
+        progress(passes)
+        return predict(chosen, with_values(start, values_at(names, point)))
+
+    def residuals(point: Floats) -> Floats:
+        errors = (np.log(predicted(point)) - measured) * weights
+        return np.concatenate([errors, PRIOR * (point - origin)])
+
+    lower = np.log([PARAMETERS[name].least for name in names])
+    upper = np.log([PARAMETERS[name].most for name in names])
+    inside = np.clip(origin, lower + 1e-9, upper - 1e-9)
+    found = least_squares(
+        residuals, inside, bounds=(lower, upper), loss="soft_l1", diff_step=[STEP], xtol=1e-3, ftol=1e-3, max_nfev=10
+    )
+    best = predicted(found.x)
+    slopes = [(np.log(predicted(found.x + step)) - np.log(best)) / STEP for step in STEP * np.eye(len(names))]
+    return Fit(with_values(start, values_at(names, found.x)), tuple(names), best, np.stack(slopes, axis=1))
+
+
+def values_at(names: Iterable[str], point: Floats) -> dict[str, float]:
+    """Parameters by name at a point of their logarithms."""
+    return {name: float(np.exp(x)) for name, x in zip(names, point, strict=True)}
+
+
+def predict(chosen: Iterable[Sample], curve: Curve) -> Floats:
+    """Predicted times with `curve` [s]."""
+    return np.array([sample.seconds(curve) for sample in chosen])

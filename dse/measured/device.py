@@ -1,0 +1,33 @@
+"""A device that a command names: an NPU of the catalogue, or a YAML file with one (as `dse calibrate` writes it)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from simcore import catalog
+from simcore.design.include import npu_problems
+from simcore.design.spec import Npu, npu_from, preset
+from simcore.document.problem import InputError, Problem, nearest
+from simcore.document.text import read_document
+
+
+def device(text: str) -> tuple[Npu, dict[str, Any]]:
+    """The NPU, and the mapping that describes it (`{base: NAME}` for one of the catalogue).
+
+    Raises `InputError` where there is no such device, or the file describes none.
+    """
+    if text.lower() in catalog.section("npus"):
+        return preset("npus", text.lower()), {"base": text.lower()}
+    path = Path(text)
+    if path.suffix not in (".yaml", ".yml"):
+        known = catalog.section("npus")
+        fix = nearest(text, known) or f"known: {', '.join(known)}"
+        raise InputError([Problem((), "an NPU of the catalogue, or a .yaml file with one", f"'{text}'", fix)], "device")
+    document = read_document(path)
+    if problems := npu_problems(document.data):
+        raise InputError([replace(problem, line=document.line(problem.path)) for problem in problems], text)
+    npu = npu_from(document.data)
+    described = document.data if npu.name else {"name": path.stem, **document.data}
+    return npu_from(described), described

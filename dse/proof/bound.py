@@ -1,0 +1,267 @@
+"""What no design of a space can beat: a proven bound per objective over the whole space.
+
+Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
+bandwidth that each dimension can have; time is the least of any job on the best network (`dse.proof.relax`), or, where
+there are too many jobs, that of the model's FLOPs at the peak. The least times of a shape are looked for only as long
+as it promises more than others; a shape whose bounds break a constraint does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate.aggregate import aggregate
+from dse.proof.branch import of_job
+from dse.proof.least import Search, Times
+from dse.proof.limits import breaks
+from dse.proof.parts import parsed
+from dse.proof.relax import LeastTimes
+from dse.space.draw import InfiniteError, Odometer
+from dse.space.fill import fill_template, is_open
+from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
+from dse.space.objective import Objective
+from dse.space.screen import cluster_metrics
+from dse.space.space import Space
+from dse.space.split.solve import least_share
+from simcore.bounds.design import bound_of_any, samples_of
+from simcore.check.load import parse_design
+from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.cost.running import electricity, per_token
+from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.document.quantity import parse, write
+from simcore.result import METRICS
+from simcore.workload.transformer.counts import forward_flops
+
+MOST_SHAPES = 20_000
+"""Above this many combinations of workload, NPU and shape no bound is given."""
+
+_OF_SHAPE = frozenset(("npus", "racks", "memory.capacity", "cost.npu", "cost.memory"))
+"""Metrics that all designs of a shape have alike, so that they are bounded on both sides."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A proven bound of an objective; None where there is none."""
+
+    value: float | None = None
+    design: Mapping[str, Any] | None = None
+    """The document of what it comes from, where that is known: the job that reaches it, on a network of its shape."""
+
+
+def space_bounds(space: Space) -> dict[str, float | None]:
+    """The proven bound of each objective over every design of the space; None where there is none.
+
+    It is on the side that the objective looks to: the least of one to be minimised, the most of another.
+    """
+    return {name: limit.value for name, limit in space_limits(space).items()}
+
+
+def space_limits(space: Space) -> dict[str, Limit]:
+    """As `space_bounds`, with what each bound comes from."""
+    if space.jobs:
+        return {name: Limit(value) for name, value in _jobs_bounds(space).items()}
+    try:
+        shapes = _shapes_of(space)
+        return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
+    except (InfiniteError, ValueError):
+        return {objective.name: Limit() for objective in space.objectives}
+
+
+def _shapes_of(space: Space) -> list[_Shape]:
+    """The shapes of a space, where they can be enumerated; raises `ValueError` where they are too many."""
+    if isinstance(cluster := space.template["cluster"], Choice):
+        one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
+        return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template))]
+    designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
+    if len(designs) > MOST_SHAPES:
+        raise ValueError(f"more than {MOST_SHAPES:,} shapes")
+    times = LeastTimes(space)
+    return [_Shape(design, times.of(design)) for design in designs if _computes(design)]
+
+
+def _jobs_bounds(space: Space) -> dict[str, float | None]:
+    # Constraints on results are asked of every workload, too; without them the bounds are looser, and hold.
+    own = tuple(constraint for constraint in space.constraints if of_job(constraint))
+    return over_jobs(space, [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs])
+
+
+def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Bounds over several workloads from those of each: their aggregate grows with each, so that of bounds is one."""
+    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
+    values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
+    weights = [job.weight for job in space.jobs]
+    found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
+    return found | aggregate(space.settings.aggregate, known, weights, values)
+
+
+def _computes(design: Design) -> bool:
+    """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
+    workload = design.workload
+    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
+
+
+@dataclass
+class _Shape:
+    """A workload on so many NPUs of a kind, in a network of given sizes and tiers; its bounds by what is known."""
+
+    design: Design
+    """One of its designs, whose network costs least."""
+    search: Search
+    _known: tuple[Times, dict[str, float | None]] | None = None
+
+    @property
+    def bounds(self) -> Mapping[str, float | None] | None:
+        """Its bounds by what the search for its times has found so far; None where no design of it is feasible."""
+        times = self.search.times
+        if times is None:
+            return None
+        if self._known is None or self._known[0] != times:
+            free = bound_of_any(self.design) if self._known is None else self._known[1]
+            self._known = times, _proven(self.design, free, times)
+        return self._known[1]
+
+    @property
+    def leader(self) -> Mapping[str, Any] | None:
+        """The document of the design that its least time comes from; its bandwidths may be no network's."""
+        leader = self.search.leader
+        if leader is None:
+            return None
+        network = {} if leader.network is None else leader.network.document
+        return parsed({**self.design.document(), **network, **leader.job.document}).document()
+
+
+def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit:
+    """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
+    usual = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
+    if objective.direction != usual and objective.name not in _OF_SHAPE:
+        return Limit()
+
+    def promised(shape: _Shape) -> float:
+        """The shape's bound, to be minimised; infinity where none of its designs is feasible."""
+        bounds = shape.bounds
+        if bounds is None or breaks(space.constraints, bounds):
+            return np.inf
+        value = bounds.get(objective.name)
+        return -np.inf if value is None else objective.sign * value
+
+    queue = [(promised(shape), number) for number, shape in enumerate(shapes)]
+    heapify(queue)
+    while queue:
+        before, number = heappop(queue)
+        shape = shapes[number]
+        now = promised(shape)
+        if now == before and (shape.search.done or now == np.inf):
+            return Limit(objective.sign * now, shape.leader) if np.isfinite(now) else Limit()
+        while now == before and not shape.search.done:
+            shape.search.advance()
+            now = promised(shape)
+        heappush(queue, (now, number))
+    return Limit()
+
+
+def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
+    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth."""
+    cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
+    if "dimensions" in cluster:
+        cluster["dimensions"] = _bare(cluster["dimensions"])
+    reduced = {key: template[key] for key in ("workload", "cost") if key in template} | {"cluster": cluster}
+    split = template["cluster"].get("bandwidth")
+    odometer = Odometer()
+    while True:
+        document = fill_template(reduced, odometer).document
+        design, _ = parse_design(document)
+        if design is None and isinstance(split, Split):
+            document["cluster"]["dimensions"] = _cheapest(document, split)
+            design, _ = parse_design(document)
+        if design is None:
+            raise ValueError("a shape that cannot be bounded")
+        yield design
+        if not odometer.step():
+            return
+
+
+def _bare(dimensions: Any) -> Any:
+    """The shapes of the network: no algorithms, the least of each bandwidth."""
+    if isinstance(dimensions, Choice):
+        return Choice(tuple(_bare(alternative) for alternative in dimensions.alternatives))
+    if isinstance(dimensions, list):
+        return [_bare(dimension) for dimension in dimensions]
+    if isinstance(dimensions, dict):
+        kept = {key: value for key, value in dimensions.items() if key not in ("collective", "latency", "efficiency")}
+        if "bandwidth" in kept:
+            kept["bandwidth"] = _least(kept["bandwidth"])
+        return kept | {"latency": "0 s"}
+    return dimensions
+
+
+def _least(bandwidth: Any) -> Any:
+    if isinstance(bandwidth, Choice):
+        return min(bandwidth.alternatives, key=lambda value: magnitude(value) or 0.0)
+    if isinstance(bandwidth, Range):
+        return write(bandwidth.low, "bandwidth")
+    return bandwidth.low if isinstance(bandwidth, PowersOfTwo) else bandwidth
+
+
+def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
+    """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
+    least = _least(split.budget)
+    step = {"bandwidth": write(least_share(split), "bandwidth")}
+    dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
+    design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
+    if design is None:
+        raise ValueError("a shape that cannot be bounded")
+    prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
+    open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
+    whole = parse(least, "bandwidth") if split.solve else split.units(least) * split.step
+    rest = whole - len(open_ones) * least_share(split)
+    cheapest = min(open_ones, key=prices.__getitem__)
+    own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
+    dimensions[cheapest]["bandwidth"] = write(own + max(rest, 0.0), "bandwidth")
+    return dimensions
+
+
+def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
+    """The bounds of any design of this shape.
+
+    `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
+    that are known, by metric.
+    """
+    if price_problems(design):
+        raise ValueError("a shape without a price")
+    cost, workload = cluster_cost(design), design.workload
+    idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
+    time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
+    proven: dict[str, float | None] = {
+        **cluster_metrics(design),
+        **{key: least.get(key) for key in ("time_to_first_token", "time_per_output_token")},
+        "bubble": 0.0,
+        "exposed_communication": 0.0,
+        "mfu": 1.0,
+        "network_utilization": 1.0,
+        "fits": 1.0,
+        "memory.peak": free.get("memory.peak"),
+        "memory.reserved": free.get("memory.reserved"),
+        "power": idle,
+        "cost.electricity": electricity(design, idle),
+    }
+    if not time:
+        return proven
+    joules = max(idle * time, least.get("energy", 0.0))
+    proven |= {"iteration_time": time, "energy": joules}
+    samples = samples_of(workload)
+    if samples is not None:
+        each = per_token(design.cost, workload, cost.total, joules, time, samples)
+        proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
+        proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
+        throughput = samples / time
+        proven |= {"throughput": throughput, "perf_per_cost": throughput / cost.total if cost.total else None}
+    if isinstance(workload, TransformerWorkload):
+        peak = design.cluster.npu.peak[workload.precision] * design.cluster.npus
+        proven["mfu"] = min(1.0, 3 * forward_flops(workload) / (time * peak))
+    return proven

@@ -1,0 +1,216 @@
+"""What a job can reach on its networks: whether it can be at all, and bounds of every objective.
+
+Each step is certain and cheaper than the next: rules and constraints, memory, compute, then collectives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.proof.parts import Networks, Part, parsed
+from dse.space.constraint import Constraint
+from dse.space.objective import Objective
+from dse.space.screen import known_before
+from simcore.bounds.compute import compute_seconds
+from simcore.bounds.design import bound
+from simcore.bounds.many import Family, Iteration, collective_seconds, metric_bounds, sending_seconds
+from simcore.check.check import check
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.document.problem import dotted
+from simcore.memory.expanded import memory_metrics, memory_of
+from simcore.memory.plan import program_of
+from simcore.program import Program
+from simcore.result import METRICS, Memory
+
+Matrix = NDArray[np.float64]
+
+_OF_JOB = ("memory.peak", "memory.reserved", "memory.capacity", "fits", "npus")
+"""Metrics that are the same on all networks of a shape."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A job on the networks of one shape: those that are `live`, and what it takes on any of them."""
+
+    networks: Networks
+    design: Design
+    """The job on one of them."""
+    program: Program | None
+    memory: Memory | None
+    live: NDArray[np.bool_]
+    compute: float
+    """Least time whatever the network [s]."""
+
+    @property
+    def count(self) -> int:
+        """Number of live designs."""
+        return int(self.live.sum())
+
+
+@dataclass
+class Brancher:
+    """Bounds for the objectives and constraints of a space."""
+
+    objectives: tuple[Objective, ...]
+    constraints: Sequence[Constraint]
+    cut: dict[str, int] = field(default_factory=dict)
+    """Designs that each rule has cut."""
+    _collectives: WeakKeyDictionary[Family, dict[Any, tuple[Matrix, Matrix]]] = field(default_factory=WeakKeyDictionary)
+    _broken: WeakKeyDictionary[Networks, dict[str, NDArray[np.bool_]]] = field(default_factory=WeakKeyDictionary)
+    _kinds: WeakKeyDictionary[Family, str] = field(default_factory=WeakKeyDictionary)
+
+    def nodes(self, job: Part, shapes: Sequence[Networks]) -> list[Node]:
+        """The job on each shape where some design of it can be; the rest is cut."""
+        own = parsed({**shapes[0].parts[0].document, **job.document})
+        found: list[Node] = []
+        programs: dict[str, tuple[Program | None, Memory | None]] = {}
+        for networks in shapes:
+            live = self._sound(own, networks)
+            if not live.any():
+                continue
+            first = next(family for family, _, where in networks.spans() if live[where].any())
+            design = joined(own, first.design)
+            if networks.memory_key not in programs:
+                programs[networks.memory_key] = _program(design)
+            program, memory = programs[networks.memory_key]
+            broken = self._broken_constraint(design, memory)
+            if broken is not None:
+                self._count(broken, int(live.sum()))
+                continue
+            compute = compute_seconds(design, program) if program else 0.0
+            found.append(Node(networks, design, program, memory, live, compute))
+        return found
+
+    def relaxed(self, node: Node) -> Matrix:
+        """Bounds of the live designs by compute, memory and cost alone `[live, objectives]`, to be minimised."""
+        return self._losses(node, np.full(len(node.live), node.compute))
+
+    def bounds(self, node: Node) -> Matrix:
+        """Bounds of the live designs `[live, objectives]`, to be minimised."""
+        seconds = np.full(len(node.live), node.compute)
+        sending = np.full(len(node.live), np.inf)
+        form = Iteration.of(node.design, node.program) if node.program else None
+        for family, straight, where in node.networks.spans():
+            if not node.live[where].any():
+                continue
+            if not straight:
+                seconds[where] = bound(joined(node.design, family.design))["iteration_time"]
+            elif form is None:
+                seconds[where] = collective_seconds(node.design, family)
+                sending[where] = sending_seconds(node.design, family)
+            else:
+                known = self._collectives.setdefault(family, {})
+                seconds[where] = np.maximum(form.seconds(family, known), node.compute)
+        return self._losses(node, seconds, sending)
+
+    def _losses(self, node: Node, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
+        live = node.live
+        cost = {name: values[live] for name, values in node.networks.cost.items()}
+        sent = np.inf if sending is None else sending[live]
+        found = metric_bounds(node.design, node.program, node.memory, seconds[live], cost, sent)
+        out = np.empty((int(live.sum()), len(self.objectives)))
+        for column, objective in enumerate(self.objectives):
+            value = found.get(objective.name)
+            better = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
+            if value is None or objective.direction != better:
+                out[:, column] = -np.inf  # nothing is proven in this direction
+            else:
+                out[:, column] = objective.sign * np.asarray(value)
+        return out
+
+    def _sound(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
+        """The networks on which the job breaks no rule, and no constraint of the network's alone."""
+        live = ~self._broken_networks(networks, own)
+        sound: dict[str, bool] = {}
+        for family, _, where in networks.spans():
+            kind = self._kinds.get(family) or self._kinds.setdefault(family, _kind(family))
+            # Where one network of a kind is sound the others are taken to be; the evaluator checks what is simulated.
+            if sound.get(kind):
+                continue
+            problems = check(joined(own, family.design))
+            sound.setdefault(kind, not problems)
+            if problems:
+                self._count(problems[0].rule, int(live[where].sum()))
+                live[where] = False
+        return live
+
+    def _broken_networks(self, networks: Networks, own: Design) -> NDArray[np.bool_]:
+        """Networks that break a constraint which looks at nothing else; counted with every job."""
+        constraints = [
+            c for c in self.constraints if known_before(c, networks.design) and all(map(_of_network, _names(c)))
+        ]
+        mask = np.zeros(len(networks.parts), bool)
+        for constraint in constraints:
+            known = self._broken.setdefault(networks, {})
+            if constraint.name not in known:
+                known[constraint.name] = np.array(
+                    [
+                        constraint.violation(
+                            {name: float(values[i]) for name, values in networks.cost.items()},
+                            parsed({**own.document(), **part.document}).document(),
+                        )
+                        > 0
+                        for i, part in enumerate(networks.parts)
+                    ]
+                )
+            self._count(constraint.name, int((known[constraint.name] & ~mask).sum()))
+            mask |= known[constraint.name]
+        return mask
+
+    def _broken_constraint(self, design: Design, memory: Memory | None) -> str | None:
+        """The constraint that the job breaks on all networks of its shape."""
+        known: Mapping[str, float | None] = {
+            **memory_metrics(design, memory),
+            "npus": float(design.cluster.npus),
+        }
+        for constraint in self.constraints:
+            if of_job(constraint) and constraint.violation(known, design.document()) > 0:
+                return constraint.name
+        return None
+
+    def _count(self, rule: str, designs: int) -> None:
+        if designs:
+            self.cut[rule] = self.cut.get(rule, 0) + designs
+
+
+def _kind(family: Family) -> str:
+    """What rules look at, policies left out."""
+    design = family.design
+    policies = {"chunks": 1, "intra_dimension": "fifo", "inter_dimension": "baseline", "active_chunks": "overlap"}
+    system = design.system.model_copy(update=policies)
+    blocks = [(d.topology, d.tier, d.leaf, d.oversubscription, d.in_network) for d in design.cluster.dimensions]
+    return repr((design.algorithms, blocks, design.cluster.stragglers, system, design.cost.name))
+
+
+def joined(job: Design, network: Design) -> Design:
+    """The job of one design on the network of another."""
+    return job.model_copy(update={name: getattr(network, name) for name in ("cluster", "system", "cost")})
+
+
+def _program(design: Design) -> tuple[Program | None, Memory | None]:
+    if isinstance(design.workload, CollectiveWorkload):
+        return None, None
+    program = program_of(design)
+    return program, memory_of(design, program)
+
+
+def _names(constraint: Constraint) -> list[str]:
+    return [dotted(path) for path in constraint.expression.paths]
+
+
+def of_job(constraint: Constraint) -> bool:
+    """Whether a constraint looks at nothing but the job, its memory and its number of NPUs."""
+    return all(
+        name in _OF_JOB or (name not in METRICS and name.split(".")[0] in ("workload", "parallelism"))
+        for name in _names(constraint)
+    )
+
+
+def _of_network(name: str) -> bool:
+    return name.startswith("cost.") or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))

@@ -1,0 +1,68 @@
+"""What is proven of a whole space: bounds of its objectives, expressions too; and constraints that nothing in it meets.
+
+Metrics are bounded by `dse.proof.bound`. An expression is bounded by interval arithmetic over the bounds of the metrics
+that it names (`dse.space.interval`): `iteration_time * cost.total` by the product of the two bounds. It has no bound
+where a part of it is bounded on the wrong side alone, as `cost.total` is in `-cost.total`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dse.evaluate.aggregate import SHARED
+from dse.proof.bound import Limit, over_jobs, space_bounds, space_limits
+from dse.proof.limits import unreachable
+from dse.search import PROVABLE
+from dse.space.interval import bound_of, of_bounds
+from dse.space.objective import Objective
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
+from simcore.result import METRICS
+
+
+def proven_bounds(space: Space) -> dict[str, float | None]:
+    """The proven bound of each objective over every design of the space; None where there is none."""
+    return {name: limit.value for name, limit in proven_limits(space).items()}
+
+
+def proven_limits(space: Space) -> dict[str, Limit]:
+    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none."""
+    derived = [objective for objective in space.objectives if objective.expression is not None]
+    if not derived:
+        return space_limits(space)
+    if space.jobs:
+        over = over_jobs(space, [proven_bounds(space.of_job(job)) for job in space.jobs])
+        return {name: Limit(value) for name, value in over.items()}
+    plain = tuple(objective for objective in space.objectives if objective.expression is None)
+    names = {name for objective in derived for name in objective.names if name in METRICS}
+    more = natural(sorted(names - {objective.name for objective in plain}))
+    found = space_limits(replace(space, objectives=(*plain, *more)))
+    between = of_bounds({name: limit.value for name, limit in found.items()})
+    return {o.name: found[o.name] if o.expression is None else Limit(bound_of(o, between)) for o in space.objectives}
+
+
+def natural(names: Sequence[str]) -> tuple[Objective, ...]:
+    """Metrics as objectives, each in the direction in which it gets better."""
+    return tuple(
+        Objective(name, "minimize" if METRICS[name].better == "lower" else "maximize", METRICS[name].unit)
+        for name in names
+    )
+
+
+def check_reachable(space: Space, engine: str) -> None:
+    """Raise `InputError` with each constraint that no design of the space can meet, by the bounds of its metrics.
+
+    Of an engine that plays another model than the bounds are of, only what the cluster alone decides counts as proven.
+    """
+    problems: list[Problem] = []
+    for one in [space.of_job(job) for job in space.jobs] or [space]:
+        names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
+        known = sorted(names if engine in PROVABLE else names & SHARED)
+        if known:
+            # Without constraints: where they exclude every design, nothing is bounded.
+            alone = replace(one, objectives=natural(known), constraints=())
+            between = of_bounds(space_bounds(alone))
+            problems += [problem for c in space.constraints if (problem := unreachable(c, between)) is not None]
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)), space.name)

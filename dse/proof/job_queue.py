@@ -1,0 +1,152 @@
+"""The jobs of a shape, best first, by what they compute: a search with two keys.
+
+A job (degrees, memory savings) is known by what one layer takes at first, which costs microseconds, and by its program
+when its turn comes. A job whose program is made and whose memory fits goes back into the queue by what that computes;
+when it is first again, no job that is left computes for less. The certificate (`dse.proof.relax`) looks for the least
+time in this order, and the guided sampler (`dse.search.guided.led`) for candidates. For the least energy the order is
+by a weighted sum of the time and of how long NPUs are busy in it (`Goal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from dse.proof.branch import Brancher, joined
+from dse.proof.parts import Networks, Part
+from simcore.bounds.compute import busy_seconds, compute_seconds, layers_busy, layers_seconds
+from simcore.check.check import check
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.workload.registry import workload_program
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be least: so much per second of an iteration, and so much per second in which an NPU computes."""
+
+    metric: str
+    per_second: float = 1.0
+    per_busy: float = 0.0
+
+    def of(self, seconds: float, busy: float) -> float:
+        """Its value."""
+        return self.per_second * seconds + self.per_busy * max(busy, 0.0)
+
+
+TIME = Goal("iteration_time")
+_SAME_COMPUTE = ("zero", "accumulate", "gather", "shard_group", "bucket")
+"""What changes memory and collectives alone."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A filling of workload and parallelism, and its design on some network."""
+
+    part: Part
+    design: Design
+
+
+@dataclass(order=True, frozen=True)
+class Entry:
+    """A job in the queue, by what is known of its compute so far."""
+
+    least: float
+    """The goal's value whatever the network."""
+    number: int
+    job: Part = field(compare=False)
+    networks: tuple[Networks, ...] = field(compare=False)
+    """Where it is looked at next."""
+    after: tuple[Networks, ...] | None = field(compare=False)
+    """And then; None: where it was looked at, each alone."""
+    fits: bool = field(default=False, compare=False)
+    """Whether it is known that it can be; then `least` is that of its program."""
+    busy: float = field(default=0.0, compare=False)
+    """How long every NPU computes, where that matters to the goal [s]."""
+
+
+class JobQueue:
+    """Jobs by the least value of a goal; nothing is done before `begin`."""
+
+    def __init__(self, entries: Iterator[Entry], brancher: Brancher, goal: Goal) -> None:
+        self._entries, self._brancher, self.goal = entries, brancher, goal
+        self._queue: list[Entry] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first key of all jobs is known."""
+        return self._queue is not None
+
+    @property
+    def first(self) -> Entry | None:
+        """The best of the jobs that are left, as far as that is known; None where none is left."""
+        assert self._queue is not None
+        return self._queue[0] if self._queue else None
+
+    @property
+    def least(self) -> float:
+        """No job that is left has less of the goal; infinity where none is left."""
+        return self.first.least if self.first else np.inf
+
+    def begin(self) -> None:
+        """Find the first key of all jobs."""
+        self._queue = list(self._entries)
+        heapify(self._queue)
+
+    def step(self) -> Entry | None:
+        """One step of the search: the first job, where it is known that it can be; else its program is made."""
+        if not self._queue:
+            return None
+        first = heappop(self._queue)
+        if first.fits:
+            return first
+        for node in self._brancher.nodes(first.job, first.networks):
+            busy = busy_seconds(node.design, node.program) if self.goal.per_busy and node.program else 0.0
+            least = max(self.goal.of(node.compute, busy), first.least)
+            after = (node.networks,) if first.after is None else first.after
+            heappush(self._queue, replace(first, least=least, networks=after, fits=True, busy=busy))
+        return None
+
+    def next(self) -> Entry | None:
+        """The next job that can be; None after the last."""
+        if not self.begun:
+            self.begin()
+        while self._queue:
+            if (entry := self.step()) is not None:
+                return entry
+        return None
+
+
+def sound_jobs(jobs: list[Job], anywhere: Networks) -> list[tuple[int, Job]]:
+    """The jobs that break no rule `anywhere`, each with its number."""
+    return [(number, job) for number, job in enumerate(jobs) if not check(joined(job.design, anywhere.design))]
+
+
+def of_layers(
+    sound: list[tuple[int, Job]], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
+) -> Iterator[Entry]:
+    """A transformer's `sound` jobs by what one layer takes; `known` keeps what layers take."""
+    for number, job in sound:
+        design = joined(job.design, anywhere.design)
+        busy = layers_busy(design, known) if goal.per_busy else 0.0
+        yield Entry(goal.of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
+
+
+def of_programs(jobs: list[Job], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
+    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
+    known: dict[str, float] = {}
+    for number, job in enumerate(jobs):
+        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
+        text = repr(kept)
+        if text not in known:
+            known[text] = _of_program(joined(job.design, mine[0].design), goal)
+        yield Entry(known[text], number, job.part, tuple(mine), None)
+
+
+def _of_program(design: Design, goal: Goal) -> float:
+    if isinstance(design.workload, CollectiveWorkload) or check(design):
+        return 0.0
+    program = workload_program(design)
+    return goal.of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)

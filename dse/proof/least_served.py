@@ -1,0 +1,102 @@
+"""The least times of a served model, which has three, each with its own best job: every job as a complete design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dse.proof.branch import Brancher, Node, joined
+from dse.proof.job_queue import Job
+from dse.proof.least import SECONDS, Search, Times
+from dse.proof.limits import breaks
+from dse.proof.parts import Networks, Part, parsed
+from dse.space.space import Space
+from simcore.bounds.design import bound, bound_served
+from simcore.design.design import Design
+
+MOST_REFINED = 40
+"""Jobs that are bounded as complete designs, per shape."""
+SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
+
+
+class Served(Search):
+    """The search for the least times of a served model, of each time by its own best job.
+
+    Jobs come in order of what their first two tokens take; then they are bounded as complete designs.
+    """
+
+    def __init__(self, jobs: list[Job], mine: list[Networks], brancher: Brancher, space: Space) -> None:
+        self.done = False
+        self._jobs, self._mine, self._brancher, self._constraints = jobs, mine, brancher, space.constraints
+        wanted = {objective.name for objective in space.objectives}
+        self._best = {name: np.inf for name in SERVED if name == SERVED[0] or name in wanted}
+        self._queues: dict[str, list[tuple[float, int]]] = {}
+        self._places: list[tuple[Job, Networks, int]] = []
+        self._bounds: dict[int, Mapping[str, float | None] | None] = {}
+
+    @property
+    def times(self) -> Times | None:
+        """See `Search.times`."""
+        if not self._queues:
+            return {}
+        found = {name: min(best, self._next(name)) for name, best in self._best.items()}
+        known = {name: float(least) for name, least in found.items() if least < np.inf}
+        return known or None
+
+    def _next(self, name: str) -> float:
+        queue = self._queues[name]
+        return queue[0][0] if queue else np.inf
+
+    def advance(self) -> None:
+        """See `Search.advance`: the next job of each time."""
+        if self._queues:
+            for name in self._open():
+                number = heappop(self._queues[name])[1]
+                if number not in self._bounds:
+                    self._bounds[number] = self._bound(*self._places[number])
+                found = self._bounds[number]
+                if found is not None and (least := found[name]) is not None:
+                    self._best[name] = min(self._best[name], least)
+        elif all(all(networks.linear) for networks in self._mine):
+            self._begin()  # elsewhere a slower dimension could relieve another one
+        self.done = not self._open()
+
+    def _open(self) -> list[str]:
+        """The times of which a job could still be better."""
+        if len(self._bounds) >= MOST_REFINED:
+            return []
+        return [name for name in self._queues if self._next(name) < self._best[name]]
+
+    def _begin(self) -> None:
+        """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
+        self._queues = {name: [] for name in self._best}
+        brancher = Brancher(SECONDS, [c for c in self._brancher.constraints if c.name.strip() == "fits"])
+        for job in self._jobs:
+            workload = job.part.document["workload"]
+            tokens = workload["output_length"]
+            short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
+            for node in brancher.nodes(Part(short, {}), self._mine):
+                for index in np.flatnonzero(node.live):
+                    least = bound_served(_on(node, int(index)), tokens)
+                    for name, queue in self._queues.items():
+                        if name in least:
+                            heappush(queue, (least[name], len(self._places)))
+                    self._places.append((job, node.networks, int(index)))
+
+    def _bound(self, job: Job, networks: Networks, index: int) -> Mapping[str, float | None] | None:
+        """The bounds of a complete design; None where it cannot be."""
+        for node in self._brancher.nodes(job.part, [networks]):
+            if node.live[index]:
+                found = bound(_on(node, index))
+                return None if breaks(self._constraints, found) else found
+        return None
+
+
+def _on(node: Node, index: int) -> Design:
+    """The design of a job on one of its networks."""
+    if len(node.networks.parts) == 1:
+        return node.design  # whose program is known already
+    document = {"workload": node.design.document()["workload"], **node.networks.parts[index].document}
+    return joined(node.design, parsed(document))

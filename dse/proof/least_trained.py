@@ -1,0 +1,140 @@
+"""The least iteration time, or energy, of a trained model or of a collective: jobs on the lifted networks, best first.
+
+In order of what they compute, jobs get the least time that their collectives add on the lifted networks
+(`dse.proof.lifted`). Where a budget is split over all dimensions, drawn or solved, the best split of it
+(`dse.space.split.bandwidth`) counts: the convex relaxation over all splits, and where they are drawn in few steps every
+one of them. The search ends where no later job's compute is below the best of these, or after `MOST_REFINED` jobs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.proof.branch import Brancher, Node
+from dse.proof.job_queue import Entry, JobQueue
+from dse.proof.least import Leader, Search, Times
+from dse.proof.lifted import Budget
+from dse.proof.parts import Part
+from dse.space.split.bandwidth import optimal_split, split_time
+from dse.space.split.geometric import WORST
+from simcore.bounds.many import Family, Iteration, collective_bytes
+
+MOST_REFINED = 400
+"""Jobs whose collectives are bounded, per shape."""
+
+
+class Trained(Search):
+    """The search for the least iteration time, or energy, of a trained model, or of a collective."""
+
+    def __init__(self, queue: JobQueue, brancher: Brancher, budget: Budget | None) -> None:
+        self.done = False
+        self._queue, self._brancher, self._budget = queue, brancher, budget
+        self._best, self._refined = np.inf, 0
+        self._leader: Leader | None = None
+
+    @property
+    def leader(self) -> Leader | None:
+        """See `Search.leader`."""
+        first = self._queue.first if self._queue.begun else None
+        return Leader(first.job, None) if first is not None and first.least < self._best else self._leader
+
+    @property
+    def times(self) -> Times | None:
+        """See `Search.times`."""
+        if not self._queue.begun:
+            return {}
+        least = min(self._best, self._queue.least)
+        return None if least == np.inf else {self._queue.goal.metric: float(least)}
+
+    def advance(self) -> None:
+        """See `Search.advance`: the next job of the queue."""
+        if not self._queue.begun:
+            self._queue.begin()
+        elif not self.done and (entry := self._queue.step()) is not None:
+            self._refine(entry)
+        # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
+        over = self._queue.least >= self._best
+        first = self._queue.first
+        self.done = over or (first is not None and first.fits and self._refined == MOST_REFINED)
+
+    def _refine(self, entry: Entry) -> None:
+        if not entry.networks:
+            self._lead(entry.least, Leader(entry.job, None))
+            return
+        self._refined += 1
+        for on in self._brancher.nodes(entry.job, entry.networks):
+            seconds, network = _least(on, self._brancher, self._budget, self._enough(entry))
+            self._lead(self._queue.goal.of(seconds, entry.busy), Leader(entry.job, network))
+
+    def _enough(self, entry: Entry) -> float:
+        """The time at which a job is no better than the best [s]."""
+        goal = self._queue.goal
+        return (self._best - goal.of(0.0, entry.busy)) / goal.per_second if goal.per_second else np.inf
+
+    def _lead(self, least: float, leader: Leader) -> None:
+        if least < self._best:
+            self._best, self._leader = least, leader
+
+
+def _least(node: Node, brancher: Brancher, budget: Budget | None, enough: float) -> tuple[float, Part | None]:
+    """The least time of a job on its lifted networks, or something at least `enough`; and that network.
+
+    Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
+    """
+    if not all(node.networks.linear):
+        return node.compute, None  # a slower dimension of such a network could relieve another one
+    bounds = np.full(len(node.live), np.inf)
+    bounds[node.live] = brancher.bounds(node)[:, 0]
+    best, network = enough, node.networks.parts[int(bounds.argmin())]
+    if budget is None:
+        return float(bounds.min()), network
+    form = None if node.program is None else Iteration.of(node.design, node.program)
+    spans = [(float(bounds[where].min()), where.start, family) for family, _, where in node.networks.spans()]
+    for lifted, start, family in sorted(spans, key=lambda span: span[:2]):
+        if lifted >= best:
+            break
+        slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+        if form is None:
+            least = max(lifted, collective_bytes(node.design, family, slowed) / budget.most)
+        else:
+            problems = [(constant, table * slowed) for constant, table in form.problems(family)]
+            shares = budget.splits(len(slowed))
+            if shares is None:
+                least = max(lifted, _solved(problems, budget.most))
+            else:
+                least = max(lifted, _stepped(form, family, problems, shares, slowed, best))
+        if least < best:
+            best, network = least, node.networks.parts[start]
+    return best, network
+
+
+def _stepped(
+    form: Iteration,
+    family: Family,
+    problems: list[tuple[float, NDArray[np.float64]]],
+    shares: NDArray[np.float64],
+    slowed: NDArray[np.float64],
+    enough: float,
+) -> float:
+    """The least time of a family on any of `shares` `[ways, dims]` [B/s], or something at least `enough` [s]."""
+    constant, table = _largest(problems, shares.mean(axis=0))
+    hopeful = shares[constant + (table / shares[:, None, :]).max(axis=2).sum(axis=1) < enough]
+    if not len(hopeful):
+        return enough
+    latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
+    return float(form.seconds(Family(family.design, hopeful / slowed, latencies), {}).min())
+
+
+def _largest(
+    problems: list[tuple[float, NDArray[np.float64]]], shares: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """The problem that takes longest at some shares."""
+    return max(problems, key=lambda problem: split_time(problem[1], shares, problem[0]))
+
+
+def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
+    """The time of the largest problem at equal shares, with the shares that are best for it [s]."""
+    equal = np.full(problems[0][1].shape[1], budget / problems[0][1].shape[1])
+    constant, table = _largest(problems, equal)
+    return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)

@@ -1,0 +1,140 @@
+"""Lifted networks: for each network of a space one with the most of everything, which no design's network beats.
+
+Each dimension has the most bandwidth that it can have (of a split: the largest budget but the least share of each other
+dimension), the least latency and the best efficiency; algorithms, shapes and policies that bounds look at stay choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.proof.branch import joined
+from dse.proof.parts import JOB, Networks, Part, fillings, grouped, parsed
+from dse.space.fill import is_open, template_count
+from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
+from dse.space.split.solve import least_share
+from simcore.design.design import Design
+from simcore.document.quantity import parse, write
+
+MOST_NETWORKS = 2_000
+"""Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
+MOST_SPLITS = 10_000
+"""Splits of a budget that are bounded one by one."""
+_NO_MATTER = ("intra_dimension", "active_chunks", "priority")
+"""Policies that bounds do not look at."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The largest budget of a split over all dimensions of every shape."""
+
+    most: float
+    """[B/s]."""
+    step: float | None
+    """Of which shares are multiples [B/s]; None where they are solved."""
+
+    def splits(self, parts: int) -> NDArray[np.float64] | None:
+        """Every way to share it among so many dimensions `[ways, parts]` [B/s]; None where they are too many."""
+        if self.step is None:
+            return None
+        units = int(self.most / self.step + 1e-9)
+        few = units >= parts and compositions(units, parts) <= MOST_SPLITS
+        return all_compositions(units, parts) * self.step if few else None
+
+
+@lru_cache(maxsize=8)
+def all_compositions(units: int, parts: int) -> NDArray[np.float64]:
+    """Every way to write `units` as an ordered sum of `parts` whole numbers above 0, by index `[ways, parts]`."""
+    inner = np.array(list(combinations(range(1, units), parts - 1)), float).reshape(
+        compositions(units, parts), parts - 1
+    )
+    edges = np.hstack([np.zeros((len(inner), 1)), inner, np.full((len(inner), 1), float(units))])
+    ways: NDArray[np.float64] = np.diff(edges, axis=1)
+    return ways
+
+
+def whole_budget(cluster: Mapping[str, Any]) -> Budget | None:
+    """The largest budget of a split over all dimensions of every shape; None where there is none."""
+    split = cluster.get("bandwidth")
+    if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
+        return None
+    return Budget(parse(_extreme(split.budget, max, "bandwidth"), "bandwidth"), None if split.solve else split.step)
+
+
+def _all_open(dimensions: Any) -> bool:
+    if isinstance(dimensions, Choice):
+        return all(_all_open(alternative) for alternative in dimensions.alternatives)
+    if isinstance(dimensions, list):
+        return all(_all_open(dimension) for dimension in dimensions)
+    return is_open(dimensions)
+
+
+def neutral(design: Design) -> Networks:
+    """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
+    (first, *_) = design.cluster.dimensions
+    switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
+    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node", "nics": None, "nic_bandwidth": None}
+    dimension = first.model_copy(update=switch | plain)
+    cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
+    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
+    document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
+    # The NPU is the very one of the space: written and read again, the order of its keys may change.
+    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
+    whole = joined(design, parsed(document)).model_copy(update={"cluster": design.cluster.model_copy(update=parts)})
+    return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
+
+
+def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list[Networks]:
+    """The lifted networks of a space, each with some job, a document of it; none where there are too many."""
+    rest = {key: value for key, value in template.items() if key not in JOB}
+    cluster = dict(rest["cluster"])
+    split = cluster.pop("bandwidth", None)
+    if "dimensions" in cluster:
+        cluster["dimensions"] = _lifted(cluster["dimensions"], split)
+    rest["cluster"] = cluster
+    if isinstance(system := rest.get("system"), Mapping):
+        rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
+    if template_count(rest) > MOST_NETWORKS:
+        return []
+    return list(grouped([(part, parsed({**job, **part.document})) for part in fillings(rest)]))
+
+
+def _lifted(dimensions: Any, split: Any) -> Any:
+    if isinstance(dimensions, Choice):
+        return Choice(tuple(_lifted(alternative, split) for alternative in dimensions.alternatives))
+    if isinstance(dimensions, list):
+        shares = len([d for d in dimensions if is_open(d)])
+        return [_best(dimension, split, shares) for dimension in dimensions]
+    return dimensions
+
+
+def _best(dimension: Any, split: Any, shares: int) -> Any:
+    if not isinstance(dimension, dict):
+        return _lifted(dimension, split)
+    out = dict(dimension)
+    if is_open(out) and isinstance(split, Split):
+        most = parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+        out["bandwidth"] = write(max(most - (shares - 1) * least_share(split), split.step), "bandwidth")
+    for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
+        if key in out:
+            out[key] = _extreme(out[key], best, "time" if key == "latency" else key)
+    return out
+
+
+def _extreme(value: Any, best: Callable[..., Any], kind: str) -> Any:
+    """The best value of a hole of numbers; a value as it is."""
+    if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
+        return best(value.alternatives, key=magnitude)
+    if isinstance(value, Range):
+        end = best(value.low, value.high)
+        return end if value.kind is None else write(end, value.kind)
+    if isinstance(value, PowersOfTwo):
+        return best(value.low, value.high)
+    return value

@@ -1,0 +1,70 @@
+"""Constraints that proven bounds alone rule out: `time_to_train <= 60 * 86400`, `mfu >= 0.4`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from dse.space.constraint import Constraint
+from dse.space.expression import path_of
+from dse.space.interval import Between, interval, of_bounds
+from simcore.document.problem import Problem, dotted
+from simcore.result import METRICS
+
+SLACK = 1e-9
+"""Relative: by so much a bound and a limit may differ before one is said to exclude the other."""
+Excluded = tuple[ast.expr, float, ast.expr, float]
+"""A side that is at least a number, and above one that is at most another: those numbers beside them."""
+
+
+def breaks(constraints: Iterable[Constraint], bounds: Mapping[str, float | None]) -> bool:
+    """Whether no design with these bounds of its metrics, in their usual directions, meets the constraints."""
+    between = of_bounds(bounds)
+    return any(True for constraint in constraints for _ in _excluded(constraint, between))
+
+
+def unreachable(constraint: Constraint, between: Between) -> Problem | None:
+    """The problem of a constraint that nothing `between` those ends meets."""
+    for least, low, most, high in _excluded(constraint, between):
+        proven = " and ".join(filter(None, (_said(least, "least", low), _said(most, "most", high))))
+        expected = f"a condition that a design can meet: {proven}"
+        fix = "loosen it, or widen the space"
+        return Problem(constraint.place, expected, f"'{constraint.name}'", fix, line=constraint.line)
+    return None
+
+
+def _excluded(constraint: Constraint, between: Between) -> Iterator[Excluded]:
+    for compared in _comparisons(constraint.expression.tree):
+        sides = [compared.left, *compared.comparators]
+        for op, left, right in zip(compared.ops, sides, sides[1:], strict=False):
+            for least, most in _orders(op, left, right):
+                (low, _), (_, high) = interval(least, between), interval(most, between)
+                if low > high + SLACK * max(abs(low), abs(high)):
+                    yield least, low, most, high
+
+
+def _comparisons(node: ast.expr) -> Iterator[ast.Compare]:
+    """Those that must all hold: not what stands below a `not`, or is counted with."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _comparisons(value)
+    elif isinstance(node, ast.Compare):
+        yield node
+
+
+def _orders(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Pairs of which the first must not be above the second."""
+    if isinstance(op, ast.NotEq):
+        return []
+    if isinstance(op, ast.Eq):
+        return [(left, right), (right, left)]
+    return [(left, right) if isinstance(op, ast.Lt | ast.LtE) else (right, left)]
+
+
+def _said(side: ast.expr, end: str, value: float) -> str:
+    """What is proven of one side of a comparison; empty of a plain number."""
+    if isinstance(side, ast.Constant):
+        return ""
+    path = path_of(side)
+    unit = METRICS[dotted(path)].unit if path is not None and dotted(path) in METRICS else ""
+    return f"{ast.unparse(side)} is proven to be at {end} {value:.6g} {unit}".rstrip()

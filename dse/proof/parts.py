@@ -1,0 +1,248 @@
+"""A finite space as jobs x networks: what a bound of one has in common with many others.
+
+A *job* is a filling of workload and parallelism; a *network* one of everything else (cluster, system, cost). Memory
+depends on the job and the NPU, cost on the network alone, and the least times of a job on all networks of a family
+(`simcore.bounds.many`) are one matrix product. Where an expression ties the two together, each design is a job of its
+own, with one network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.space.draw import Draw, FixedDraw, Odometer
+from dse.space.expression import Expression
+from dse.space.fill import Filled, fill_template, solves
+from dse.space.hole import Choice, Expr, Product, Split
+from dse.space.npus import following
+from dse.space.space import Space
+from simcore.bounds.many import Family, linear
+from simcore.check.load import parse_design
+from simcore.cost.price import cluster_cost, price_problems
+from simcore.design.design import Design
+from simcore.result import Cost
+from simcore.workload.documents import workload_kind
+
+JOB = ("workload", "parallelism")
+
+
+@dataclass
+class Recorded:
+    """An odometer that remembers which number each hole drew."""
+
+    odometer: Odometer = field(default_factory=Odometer)
+    drawn: dict[str, int] = field(default_factory=dict)
+    smooth: bool = False
+
+    def index(self, name: str, count: int, ordered: bool) -> int:
+        """See `Draw.index`."""
+        self.drawn[name] = self.odometer.index(name, count, ordered)
+        return self.drawn[name]
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """See `Draw.integer`."""
+        return low + self.index(name, high - low + 1, True)
+
+    def real(self, name: str, low: float, high: float, log: bool) -> float:
+        """See `Odometer.real`."""
+        return self.odometer.real(name, low, high, log)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A filling of some sections: their document, and the number each hole drew."""
+
+    document: Mapping[str, Any]
+    drawn: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Networks:
+    """Networks of one NPU type, shape (sizes, placement) and price list, in families, one after the other."""
+
+    families: tuple[Family, ...]
+    linear: tuple[bool, ...]
+    """Whether a family gives its networks' times; else it is of one network, which is bounded by itself."""
+    parts: tuple[Part, ...]
+    cost: Mapping[str, NDArray[np.float64]]
+    """What each network costs, by metric `[networks]` [$]."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[tuple[Part, Design]]]) -> Networks:
+        """Networks from the members of their families."""
+        designs = [[design for _, design in members] for members in groups]
+        found = [_cost(design) for members in designs for design in members]
+        return cls(
+            tuple(map(Family.of, designs)),
+            tuple(linear(members[0]) for members in designs),
+            tuple(part for members in groups for part, _ in members),
+            {f"cost.{name}": np.array([getattr(cost, name) for cost in found]) for name in COSTS},
+        )
+
+    @property
+    def design(self) -> Design:
+        """One of them, with some job."""
+        return self.families[0].design
+
+    @cached_property
+    def memory_key(self) -> str:
+        """What a job's Program and its memory depend on."""
+        cluster = self.design.cluster
+        return repr((cluster.npu, cluster.memory, cluster.npus))
+
+    def spans(self) -> Iterator[tuple[Family, bool, slice]]:
+        """Each family, whether it is linear, and where its networks are."""
+        start = 0
+        for family, straight in zip(self.families, self.linear, strict=True):
+            end = start + len(family.rates)
+            yield family, straight, slice(start, end)
+            start = end
+
+
+COSTS = ("total", "network", "npu", "memory")
+
+
+def _cost(design: Design) -> Cost:
+    """What a design's cluster costs; nothing where it cannot be bought, which is a rule that cuts it."""
+    return Cost(0.0, 0.0, 0.0, 0.0) if price_problems(design) else cluster_cost(design)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The jobs of a space, and the networks that each can have."""
+
+    space: Space
+    separable: bool
+
+    @classmethod
+    def of(cls, space: Space) -> Parts:
+        """The parts of a space."""
+        return cls(space, separable(space.template))
+
+    def jobs(self) -> Iterator[Part]:
+        """Every filling of workload and parallelism (of everything, where the space cannot be taken apart)."""
+        if not self.separable:
+            return _drawn(self.space.fill)
+        return fillings({k: v for k, v in self.space.template.items() if k in JOB})
+
+    @cached_property
+    def networks(self) -> tuple[Networks, ...]:
+        """Every filling of the rest; none where the space cannot be taken apart."""
+        if not self.separable:
+            return ()
+        job = next(self.jobs()).document
+        rest = {key: value for key, value in self.space.template.items() if key not in JOB}
+        return grouped((part, parsed({**job, **part.document})) for part in fillings(rest))
+
+    def networks_of(self, job: Part) -> tuple[Networks, ...]:
+        """The networks that a job can have."""
+        return self.networks if self.separable else (Networks.of([[(job, parsed(job.document))]]),)
+
+    def filled(self, job: Part, network: Part) -> Filled:
+        """The design document of a job on a network."""
+        return self.space.fill(FixedDraw({**network.drawn, **job.drawn}))
+
+
+def grouped(members: Iterable[tuple[Part, Design]]) -> tuple[Networks, ...]:
+    """Networks by shape and family, each with its design on some job."""
+    shapes: dict[str, dict[Any, list[tuple[Part, Design]]]] = {}
+    for number, (part, design) in enumerate(members):
+        families = shapes.setdefault(_shape_key(design), {})
+        key = _family_key(design) if linear(design) else number
+        families.setdefault(key, []).append((part, design))
+    return tuple(Networks.of(list(families.values())) for families in shapes.values())
+
+
+def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
+    """Every filling of a finite template without splits that are to be solved."""
+    return _drawn(lambda draw: fill_template(template, draw))
+
+
+def _drawn(fill: Callable[[Draw], Filled]) -> Iterator[Part]:
+    draw = Recorded()
+    while True:
+        draw.drawn = {}
+        document = fill(draw).document
+        yield Part(document, draw.drawn)
+        if not draw.odometer.step():
+            return
+
+
+def separable(template: Mapping[str, Any]) -> bool:
+    """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
+    if following(template) is not None:
+        return False  # degrees that multiply to the number of NPUs of the network
+    return not solves(template) and not tied(template)
+
+
+def tied(template: Mapping[str, Any]) -> bool:
+    """Whether an expression of a job looks at a network, or the other way round."""
+    for section, inner in template.items():
+        for path in _expressions(inner):
+            if (str(path[0]) in JOB) != (section in JOB):
+                return True
+    return False
+
+
+def proven_kind(template: Mapping[str, Any]) -> bool:
+    """Whether every workload of a space is one that bounds of many networks are proven of: training, or a collective.
+
+    Layer tables, recommenders and serving are not.
+    """
+    workload = template["workload"]
+    alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
+    return all(isinstance(a, dict) and _proven_workload(a) for a in alternatives)
+
+
+def _proven_workload(workload: dict[str, Any]) -> bool:
+    model = workload.get("model")
+    models = model.alternatives if isinstance(model, Choice) else (model,)
+    return all(workload_kind({**workload, "model": each}) in ("transformer", "collective") for each in models)
+
+
+def _expressions(value: Any) -> Iterator[tuple[str | int, ...]]:
+    """The paths that the expressions in a template look at."""
+    if isinstance(value, Expr):
+        yield from Expression(value.text).paths
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _expressions(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _expressions(inner)
+    elif isinstance(value, Choice):
+        yield from _expressions(list(value.alternatives))
+    elif isinstance(value, Split):
+        yield from _expressions(value.budget)
+    else:
+        assert not isinstance(value, Product) or value.of
+
+
+def parsed(document: Mapping[str, Any]) -> Design:
+    """The design of a document of sound form."""
+    design, problems = parse_design(dict(document))
+    if design is None:
+        raise ValueError(f"a document of unsound form: {problems[0]}")
+    return design
+
+
+def _family_key(design: Design) -> str:
+    """All of a network but bandwidths, latencies and efficiencies."""
+    same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0, "collective": None}
+    dimensions = tuple(dimension.model_copy(update=same) for dimension in design.cluster.dimensions)
+    cluster = design.cluster.model_copy(update={"dimensions": dimensions})
+    system = design.system.model_copy(update={"collective": None})
+    return repr((design.algorithms, cluster, system, design.cost))
+
+
+def _shape_key(design: Design) -> str:
+    """What a job's Program, its memory and the linear forms of its bound depend on, and the price list."""
+    cluster = design.cluster
+    sizes = [dimension.size for dimension in cluster.dimensions]
+    return repr((cluster.npu, cluster.memory, sizes, cluster.placement, design.cost))

@@ -1,0 +1,138 @@
+"""The least times of a space's designs: a best-first search over jobs, each on the best network there could be.
+
+A *shape* (workload, NPU with its memory, number of NPUs) has the jobs (degrees, memory savings) whose degrees multiply
+to its NPUs, and *lifted* networks (`dse.proof.lifted`). Every job that can be and fits has a least compute time
+(`dse.proof.job_queue`); in order of that it gets what its collectives add (`dse.proof.least_trained`). A single
+collective has no compute; a served model has several times (`dse.proof.least_served`). Whenever a search is left, no
+feasible design of the shape is faster than what it says, nor draws less energy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+from typing import Any
+
+from dse.proof.branch import Brancher, of_job
+from dse.proof.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
+from dse.proof.least import SECONDS, Search, Together, Unknown
+from dse.proof.least_served import Served
+from dse.proof.least_trained import Trained
+from dse.proof.lifted import lifted_networks, neutral, whole_budget
+from dse.proof.parts import JOB, Networks, fillings, parsed, tied
+from dse.space.fill import template_count
+from dse.space.npus import following
+from dse.space.space import Space
+from simcore.design.design import Design, TransformerWorkload
+from simcore.workload.documents import InferenceWorkload
+
+MOST_JOBS = 30_000
+"""Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
+OF_ENERGY = ("energy", "energy_per_token", "cost_per_token", "cost_to_train")
+"""Metrics that ask for the least energy too."""
+
+Key = tuple[str, str, int]
+
+
+class LeastTimes:
+    """The searches for the least times of a space's shapes."""
+
+    def __init__(self, space: Space) -> None:
+        self._space, self._template = space, space.template
+        self._known: dict[Key, Search] = {}
+        self._jobs: dict[int, dict[str, list[Job]]] = {}
+        self._layers: dict[str, dict[Hashable, float]] = {}
+        self._sound: dict[Key, list[tuple[int, Job]]] = {}
+        self._tied = tied(space.template)
+        wanted = {name for o in space.objectives for name in o.names} | {
+            n for c in space.constraints for n in c.metrics
+        }
+        self._energy = bool(wanted.intersection(OF_ENERGY))
+        self._brancher = Brancher(SECONDS, [c for c in space.constraints if of_job(c)])
+
+    def of(self, shape: Design) -> Search:
+        """The search for a shape's least times, as far as it has come."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        if key not in self._known:
+            self._known[key] = self._search(shape, key)
+        return self._known[key]
+
+    def _search(self, shape: Design, key: Key) -> Search:
+        jobs = self._jobs_of(shape, key)
+        transformer = isinstance(shape.workload, TransformerWorkload)
+        mine = [n for n in self._lifted if _npu_key(n.design) == key[1:]] if jobs else []
+        if jobs is None or not (mine or transformer or not jobs):
+            return Unknown()  # what jobs of another kind compute is known on a network only
+        if isinstance(shape.workload, InferenceWorkload):
+            return Served(jobs, mine, self._brancher, self._space)
+        goals = (TIME, drawn_energy(shape)) if self._energy else (TIME,)
+        budget = whole_budget(self._template["cluster"])
+        return Together([Trained(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals])
+
+    def queue(self, shape: Design) -> JobQueue | None:
+        """The jobs of a shape that is trained, by least compute; None where they are too many, or are not known."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        jobs = None if isinstance(shape.workload, InferenceWorkload) else self._jobs_of(shape, key)
+        if not jobs:
+            return None
+        return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]], TIME)
+
+    def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks], goal: Goal) -> JobQueue:
+        if not isinstance(shape.workload, TransformerWorkload):
+            return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
+        known = self._layers.setdefault(_npu_key(shape)[0], {})
+        return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)
+
+    def _layered(
+        self, shape: Design, jobs: list[Job], mine: list[Networks], known: dict[Hashable, float], goal: Goal
+    ) -> Iterator[Entry]:
+        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral(shape)
+        if key not in self._sound:
+            self._sound[key] = sound_jobs(jobs, anywhere)
+        yield from of_layers(self._sound[key], anywhere, mine, known, goal)
+
+    def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
+        """The jobs of a shape; None where there are too many, or where they follow from the network."""
+        template = None if self._tied else self._job_template(key[2])
+        if self._tied or template_count(template) > MOST_JOBS:
+            return None
+        if key[2] not in self._jobs:
+            by_workload: dict[str, list[Job]] = {}
+            texts: dict[str, str] = {}
+            document = shape.document()
+            for part in fillings(template) if template is not None else ():
+                design = parsed({**document, **part.document})
+                text = repr(part.document["workload"])
+                if text not in texts:
+                    texts[text] = design.workload.model_dump_json()
+                by_workload.setdefault(texts[text], []).append(Job(part, design))
+            self._jobs[key[2]] = by_workload
+        return self._jobs[key[2]].get(key[0], [])
+
+    def _job_template(self, npus: int) -> dict[str, Any] | None:
+        """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
+        template = {key: value for key, value in self._template.items() if key in JOB}
+        degrees = following(template)
+        if degrees is not None:
+            try:
+                product = degrees.of_total(npus)
+            except ValueError:
+                return None
+            template["parallelism"] = {**template["parallelism"], "degrees": product}
+        return template
+
+    @cached_property
+    def _lifted(self) -> list[Networks]:
+        job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
+        return lifted_networks(self._template, job.part.document)
+
+
+def drawn_energy(shape: Design) -> Goal:
+    """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
+    power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
+    return Goal("energy", each * power.idle, each * (power.max - power.idle))
+
+
+def _npu_key(design: Design) -> tuple[str, int]:
+    memory = design.cluster.memory
+    return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus

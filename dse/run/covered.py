@@ -1,0 +1,37 @@
+"""Whether a study has evaluated every design of its space: then the best that it found is the proven bound."""
+
+from __future__ import annotations
+
+from dse.evaluate.record import StudyRecord
+from dse.space.fill import solves
+from dse.space.space import Space
+
+MOST_ENUMERATED = 20_000
+"""Combinations that are gone through to know how many designs they are."""
+
+
+def best_of_all(space: Space, record: StudyRecord) -> dict[str, float] | None:
+    """The best value of each objective, where every design of the space was evaluated and none failed; else None.
+
+    Not of clusters that are bought for several workloads: what is best for a cluster hangs on how well it was tuned.
+    Nor where shares are solved: others could be better yet.
+    """
+    trials = record.trials
+    failed = any(trial.state == "failed" for trial in trials)
+    if space.jobs or solves(space.template) or failed or not record.feasible:
+        return None
+    if not _covered(space, len(trials), record.sampler):
+        return None
+    losses = record.losses(record.feasible).min(axis=0)
+    return {o.name: o.sign * float(loss) for o, loss in zip(record.objectives, losses, strict=True)}
+
+
+def _covered(space: Space, designs: int, sampler: str) -> bool:
+    """Whether so many distinct designs are all of the space."""
+    combinations = space.count()
+    if designs >= combinations:
+        return True
+    # Several combinations can be one design. Whoever did not mean to try them all has hardly done so.
+    if sampler != "exhaustive" or combinations > MOST_ENUMERATED:
+        return False
+    return designs == len({space.key(filled) for filled in space.enumerate()})

@@ -1,0 +1,63 @@
+"""Why a space has no design that may be simulated: the rules that most of its designs break, an example each.
+
+A search that is sure of what it may leave out (`exact`) makes no trial of a design that cannot be; so where it made
+none, designs are drawn from the space and asked what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from dse.evaluate.record import VALID, TrialRecord
+from dse.space.draw import RandomDraw
+from dse.space.screen import Screened
+from dse.space.space import Space
+from simcore.check.load import parse_design
+
+DRAWN = 500
+SHOWN = 5
+
+Reason = tuple[str, str, bool]
+"""The rule that a design breaks, an example of it, and whether the design is none at all (else a constraint)."""
+
+
+def drawn_reasons(space: Space) -> list[Reason]:
+    """What is wrong with designs drawn from a space: the first rule that each breaks, constraints on results aside."""
+    generator = np.random.default_rng(0)
+    found: list[Reason] = []
+    plain = [space.of_job(job) for job in space.jobs] or [space]
+    for number in range(DRAWN):
+        one = plain[number % len(plain)]
+        design, problems = parse_design(one.fill(RandomDraw(generator)).document)
+        if design is None:
+            found.append((problems[0].rule, str(problems[0]), True))
+            continue
+        known = Screened(design, one.constraints)
+        if known.problems:
+            found.append((known.problems[0].rule, str(known.problems[0]), True))
+        elif known.broken:
+            missed = known.early[known.broken[0]]
+            found.append((known.broken[0], f"missed by {100 * missed:.3g} %", False))
+    return found
+
+
+def trial_reasons(trials: Iterable[TrialRecord]) -> list[Reason]:
+    """The rules that cut trials before simulation."""
+    return [
+        (trial.cut_by or "unknown", trial.error or "", trial.violations.get(VALID, 0.0) > 0)
+        for trial in trials
+        if trial.state == "cut"
+    ]
+
+
+def explained(reasons: list[Reason], of: str) -> str:
+    """The most frequent rules, one a line, with the first example of each; `of` says what broke them."""
+    counts = Counter(rule for rule, _, _ in reasons)
+    examples = {rule: text for rule, text, _ in reversed(reasons)}
+    lines = [f"Of {len(reasons)} {of} that may not be simulated:"]
+    for rule, times in counts.most_common(SHOWN):
+        lines.append(f"  {times} break '{rule}'" + (f", such as: {examples[rule]}" if examples[rule] else ""))
+    return "\n".join(lines)

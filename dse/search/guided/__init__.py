@@ -1,0 +1,1 @@
+"""The default sampler: candidates that estimates and bounds promise most of."""

@@ -1,0 +1,220 @@
+"""Candidates of the guided sampler: designs looked at without simulating them.
+
+A candidate is filled, checked, its memory and cost computed, and, where it passes, its proven bounds. None of this is a
+trial: a trial is a design that is proposed to the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.search.base import Proposal
+from dse.search.guided.genome import (
+    GeneDraw,
+    Genes,
+    composite_holes,
+    crossed,
+    job_of,
+    linked,
+    moved,
+    moves,
+    network_of,
+    values_of_genes,
+    with_value,
+)
+from dse.search.guided.repair import Look, repaired
+from dse.search.guided.surrogate import Encoder
+from dse.space.constraint import KNOWN_BEFORE
+from dse.space.fill import Filled
+from dse.space.screen import Screened
+from dse.space.space import Space
+from simcore.bounds.estimate import estimate
+from simcore.check.load import parse_design
+from simcore.design.design import Design
+
+MISSED = "largest violation"
+
+
+@dataclass(eq=False, slots=True)
+class Candidate:
+    """A design that could be proposed, and what is known of it."""
+
+    genes: Genes
+    filled: Filled
+    key: str
+    """The design's identity. The design itself is not kept: what followed from it is large."""
+    violation: float
+    """0 where it may be simulated."""
+    features: dict[int, float]
+    known: dict[str, float | None]
+    """Metrics by name, exact where they do not depend on time, else estimates; and `MISSED` at these."""
+    shape: tuple[Any, ...] = ()
+    """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
+    losses: NDArray[np.float64] | None = None
+    """What simulation found, to be minimised."""
+    late: float = 0.0
+    """Largest violation of a constraint on results."""
+    moves: list[tuple[str, float]] | None = None
+    """Small moves that have not been made yet."""
+
+    @property
+    def niche(self) -> tuple[Any, ...]:
+        """Its job and the shape of its cluster."""
+        return self.shape, *values_of_genes(job_of(self.genes)).items()
+
+    @property
+    def network(self) -> tuple[tuple[str, float], ...]:
+        """What was drawn for all but its job."""
+        return tuple(values_of_genes(network_of(self.genes)).items())
+
+    @property
+    def missed(self) -> float:
+        """Largest violation of a constraint on results at the estimates; `known` has them."""
+        return self.known[MISSED] or 0.0
+
+    @property
+    def policies(self) -> tuple[Any, ...]:
+        """What is chosen by name in its network: algorithms, policies."""
+        chosen = (item for item in network_of(self.genes).items() if item[1].kind == "name")
+        return tuple((name, gene.value) for name, gene in chosen if "#" not in name)
+
+
+@dataclass
+class Candidates:
+    """Makes candidates of a space, each design once."""
+
+    space: Space
+    generator: np.random.Generator
+    seen: set[str] = field(default_factory=set)
+    """Keys of all designs looked at."""
+    ruled_out: int = 0
+    _drawn: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
+    """What was drawn for them: the same again needs no design to be known."""
+    encoder: Encoder = field(default_factory=Encoder)
+
+    def __post_init__(self) -> None:
+        self.products = composite_holes(self.space.template)
+        self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._expressions = [o for o in self.space.objectives if o.expression is not None]
+        self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
+
+    def made(
+        self,
+        values: Mapping[str, float],
+        estimated: bool = True,
+        like: Mapping[str, Any] | None = None,
+        kept: frozenset[str] = frozenset(),
+    ) -> Candidate | None:
+        """The candidate of some genes' values; None where it was seen before.
+
+        Holes they do not name are drawn near `like` (path -> value), at random without it. Where genes were changed on
+        purpose (`kept`) others follow, if rules ask for that (`dse.search.guided.repair`).
+        """
+        if values and tuple(values.items()) in self._drawn:
+            return None
+        look = self.look(values, like or {})
+        drawn = values_of_genes(look.genes)
+        if tuple(drawn.items()) in self._drawn:
+            return None
+        self._drawn.add(tuple(drawn.items()))
+        if kept and look.screened.problems:
+            look = repaired(
+                look,
+                kept,
+                lambda genes: self.look(values_of_genes(genes), look.filled.params),
+                self.products,
+                self.generator,
+            )
+            self._drawn.add(tuple(values_of_genes(look.genes).items()))
+        return self.of(look, estimated)
+
+    def look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
+        """The design of some genes' values, the others drawn near `like`, and what is wrong with it.
+
+        Splits that are to be solved have equal shares: they are solved when the design is proposed.
+        """
+        draw = GeneDraw(self.generator, values, like)
+        return self.look_at(self.space.fill(draw, solve=False), draw.genes)
+
+    def look_at(self, filled: Filled, genes: Genes) -> Look:
+        """A filled document, and what is wrong with its design."""
+        design, problems = parse_design(filled.document)
+        if design is None:
+            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
+        return Look(genes, filled, Screened(design, self.space.constraints))
+
+    def solved(self, candidate: Candidate) -> Proposal:
+        """The proposal of a candidate, its splits solved."""
+        if not candidate.filled.solved:
+            return Proposal(candidate.filled, candidate, candidate.key)
+        filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
+        return Proposal(filled, candidate, self.space.key(filled))
+
+    def of(self, look: Look, estimated: bool = True) -> Candidate | None:
+        """The candidate of a design that was looked at; None where it was seen before."""
+        screened, filled = look.screened, look.filled
+        design = screened.design
+        if design.key in self.seen:
+            return None
+        self.seen.add(design.key)
+        violation = screened.violation
+        known: dict[str, float | None] = {}
+        if violation > 0:
+            self.ruled_out += 1
+        elif estimated:
+            known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
+            known[MISSED] = self._missed(known, screened.document)
+            for objective in self._expressions:
+                with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
+                    known[objective.name] = objective.value(known, screened.document)
+        features = self.encoder.encode(filled.params)
+        return Candidate(look.genes, filled, design.key, violation, features, known, _shape(design))
+
+    def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
+        worst = -1.0
+        for constraint in self._late:
+            if all(known.get(name) is not None for name in constraint.metrics):
+                with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
+                    worst = max(worst, constraint.measured(known, document))
+        return worst
+
+    def random(self) -> Candidate | None:
+        """A candidate drawn at random."""
+        return self.made({})
+
+    def moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+        """The next of the designs one small move away, in random order; after the last a linked move."""
+        if parent.moves is None:
+            found = moves(parent.genes, self.products, self.generator)
+            parent.moves = [found[i] for i in self.generator.permutation(len(found))]
+        if not parent.moves:
+            return self.linked(parent, estimated)
+        return self.changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
+
+    def linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+        """A design a few small moves away, all in the job or all in the network."""
+        return self.changed(parent, linked(parent.genes, self.products, self.generator), estimated)
+
+    def changed(self, parent: Candidate, genes: Genes, estimated: bool = True) -> Candidate | None:
+        """A design with some genes of `parent` changed, and what rules need with them."""
+        kept = frozenset(name for name, gene in genes.items() if gene.value != parent.genes[name].value)
+        return self.made(values_of_genes(genes), estimated, parent.filled.params, kept)
+
+    def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
+        """A mixture of two parents, moved a step or two."""
+        genes = crossed(one, other, self.generator)
+        for _ in range(int(self.generator.integers(3))):
+            genes = moved(genes, self.products, self.generator)
+        return self.made(values_of_genes(genes), estimated)
+
+
+def _shape(design: Design) -> tuple[Any, ...]:
+    cluster = design.cluster
+    return cluster.npu.name, *((dimension.topology, dimension.size) for dimension in cluster.dimensions)

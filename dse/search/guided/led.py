@@ -1,0 +1,89 @@
+"""Bound-led candidates: the jobs that compute least, on the networks of good designs.
+
+The certificate of a space names the job that its bound on the time comes from (`dse.proof.relax`); small moves may
+never reach it, because several linked degrees and switches lie between. Here the same queue of jobs
+(`dse.proof.job_queue`) is a source of candidates: on the network of a design, at whatever price, the jobs are looked at
+in order of what they compute at least. So the front's fast end meets the job of the bound, its cheap end those that
+send less, and a network that was looked at before goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dse.proof.job_queue import JobQueue
+from dse.proof.parts import Part, parsed
+from dse.proof.relax import LeastTimes
+from dse.search.guided.candidates import Candidate, Candidates
+from dse.space.draw import InfiniteError
+from dse.space.npus import following
+from dse.space.space import Space
+from simcore.design.design import CollectiveWorkload, Design
+
+MOST_JOBS = 160
+"""Jobs of a shape that are looked at: those that compute least."""
+
+
+@dataclass
+class _Shape:
+    """The jobs of a shape as far as they are known, by least compute."""
+
+    queue: JobQueue | None
+    jobs: list[Mapping[str, float]] = field(default_factory=list)
+
+    def job(self, number: int, degrees: str | None) -> Mapping[str, float] | None:
+        """What the job of that number draws; None where there is none."""
+        while self.queue is not None and len(self.jobs) <= number < MOST_JOBS:
+            entry = self.queue.next()
+            if entry is None:
+                self.queue = None
+            else:
+                self.jobs.append(_drawn(entry.job, degrees))
+        return self.jobs[number] if number < len(self.jobs) else None
+
+
+class Led:
+    """Makes candidates of jobs by least compute."""
+
+    def __init__(self, space: Space, candidates: Candidates) -> None:
+        self._candidates, self._times = candidates, LeastTimes(space)
+        self._follows = following(space.template) is not None
+        self._shapes: dict[str, _Shape] = {}
+        self._next: dict[tuple[tuple[str, float], ...], int] = {}
+        """The number of the next job, by what a network draws."""
+
+    def on(self, parents: Sequence[Candidate], rounds: int) -> Iterator[Candidate | None]:
+        """Candidates of the next jobs on the networks of `parents`, one each in a round."""
+        designs: dict[tuple[tuple[str, float], ...], Design] = {}
+        for parent in parents:
+            designs.setdefault(parent.network, parsed(parent.filled.document))
+        for _ in range(rounds):
+            for network, design in designs.items():
+                job = self._job(design, self._next.setdefault(network, 0))
+                if job is not None:
+                    self._next[network] += 1
+                    yield self._candidates.made({**dict(network), **job})
+
+    def _job(self, design: Design, number: int) -> Mapping[str, float] | None:
+        cluster = design.cluster
+        key = f"{design.workload!r} {cluster.npu!r} {cluster.memory!r} {cluster.npus}"
+        if key not in self._shapes:
+            self._shapes[key] = _Shape(self._queue(design))
+        degrees = f"parallelism.degrees#{cluster.npus}" if self._follows else None
+        return self._shapes[key].job(number, degrees)
+
+    def _queue(self, design: Design) -> JobQueue | None:
+        if isinstance(design.workload, CollectiveWorkload):
+            return None
+        try:
+            return self._times.queue(design)
+        except InfiniteError:
+            return None  # jobs with a continuous hole cannot be enumerated
+
+
+def _drawn(job: Part, degrees: str | None) -> Mapping[str, float]:
+    """What a job draws; degrees that follow the number of NPUs draw under a name with it."""
+    if degrees is None:
+        return job.drawn
+    return {degrees if name == degrees.partition("#")[0] else name: value for name, value in job.drawn.items()}

@@ -1,0 +1,243 @@
+"""Which candidates promise most: predicted values against the front that was found (see `dse.search.guided`).
+
+Values are learned as *levels*: sign x log(value), to be minimised, so that what simulation adds to an estimate is a
+difference; they are compared as losses, as the hypervolume is (`dse.search.guided.gain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from dse.evaluate.pareto import front_mask
+from dse.search.guided.candidates import Candidate
+from dse.search.guided.gain import DIGITS, Box, greedy, promise
+from dse.search.guided.surrogate import Encoder, Surrogate, fit
+from dse.space.constraint import KNOWN_BEFORE
+from dse.space.space import Space
+
+Matrix = NDArray[np.float64]
+
+TREND = ("iteration_time", "cost.total", "memory.peak")
+"""Estimates that say something of all objectives."""
+POINTS = 256
+"""Most trials that the surrogate learns from: those nearest to the front, the latest, and some of the others."""
+ENOUGH = 8
+"""Trials before the surrogate is used instead of the bounds themselves."""
+OPTIMISM = 2.0
+"""Standard deviations by which every third choice hopes for more."""
+LATE = 20.0
+"""How fast the promise of a candidate falls with its estimated violation of a constraint on results."""
+NEAR = 0.1
+"""Violations count up to this: whether one is met by a little is what has to be learned."""
+HOPE = 2e-3
+"""What the front must lack of an estimate, relative, for its design to be tried whatever the surrogate says."""
+TOLD = 4
+"""Designs of a job and shape after which what the estimates were off there holds for all of them."""
+SHARPEST = 1e-3
+"""Least deviation that a predicted violation is taken to have."""
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """The transformation of losses `[n, objectives]` to levels."""
+
+    signs: Matrix
+    low: Matrix
+    """Values down to it are told apart: 0, or the least of an expression that can be negative."""
+    shift: Matrix
+    """Keeps the logarithm of a value that can be 0 finite."""
+
+    @staticmethod
+    def fitted(signs: Matrix, losses: Matrix) -> _Levels:
+        """Shifts from losses that were seen: a hundredth of the median where some are 0, else next to nothing."""
+        values = np.abs(losses)
+        middle = np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in values.T])
+        low = np.minimum((signs * losses).min(axis=0), 0.0)
+        return _Levels(signs, low, np.where((values <= 0).any(axis=0) | (low < 0), 1e-2, 1e-9) * middle - low)
+
+    def of(self, losses: Matrix) -> Matrix:
+        """Levels of losses."""
+        out: Matrix = self.signs * np.log(np.maximum(self.signs * losses, self.low) + self.shift)
+        return out
+
+    def back(self, levels: Matrix) -> Matrix:
+        """Losses of levels; what no float can hold becomes large."""
+        out: Matrix = self.signs * (np.exp(np.clip(self.signs * levels, -690.0, 690.0)) - self.shift)
+        return out
+
+
+class Judge:
+    """Learns from trials and ranks candidates."""
+
+    def __init__(self, space: Space, encoder: Encoder, seed: int) -> None:
+        self._encoder = encoder
+        self._generator = np.random.default_rng([seed, 1])
+        self._names = [objective.name for objective in space.objectives]
+        self._signs = np.array([objective.sign for objective in space.objectives])
+        self._late = [constraint.name for constraint in space.constraints if not constraint.early]
+        self._modelled = [i for i, name in enumerate(self._names) if name not in KNOWN_BEFORE]
+        self._trends = list(dict.fromkeys([*TREND, *self._names]))
+        self.simulated: list[Candidate] = []
+        self._front: list[Candidate] = []
+        self._fitted: tuple[int, Surrogate] | None = None
+
+    def tell(self, candidate: Candidate, losses: Sequence[float], violations: Mapping[str, float]) -> None:
+        """What simulation found of a candidate that may be simulated."""
+        if candidate.violation > 0:
+            return
+        candidate.losses = np.array(losses)
+        candidate.late = max((violations[name] for name in self._late), default=-1.0)
+        if candidate.known:  # the surrogate learns what simulation adds to estimates
+            self.simulated.append(candidate)
+        if candidate.late <= 0:
+            both = [*self._front, candidate]
+            mask = front_mask(_losses(both))
+            self._front = [one for one, keep in zip(both, mask, strict=True) if keep]
+
+    def best(self, count: int) -> list[Candidate]:
+        """Designs to look around: of the front, else those that miss the constraints least."""
+        if self._front:
+            return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
+        return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
+
+    def spread(self, count: int) -> list[Candidate]:
+        """Designs of the front, evenly by the first objective; the best by each objective among them."""
+        front = sorted(self._front, key=lambda candidate: _losses([candidate])[0].tolist())
+        if len(front) <= count:
+            return front
+        ends = [int(i) for i in _losses(front).argmin(axis=0)]
+        even = [round(i * (len(front) - 1) / (count - 1)) for i in range(count)]
+        return [front[i] for i in dict.fromkeys([*ends, *even])][:count]
+
+    def of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
+        if not pool:
+            return []
+        estimates = self._estimates(pool)
+        front = estimates[front_mask(estimates)]
+        score = np.round(promise(*(_Levels.fitted(self._signs, estimates).of(x) for x in (estimates, front))), DIGITS)
+        order = np.argsort(-score, kind="stable")
+        best: dict[tuple[object, ...], Candidate] = {}
+        for i in order:
+            best.setdefault(pool[i].shape, pool[i])
+        return list(best.values())[:count]
+
+    def hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+        """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
+
+        The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
+        off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
+        same policies and algorithms count alone; and it is right where nothing is known.
+        """
+        open_ones = [c for c in pool if c.known and c.missed <= 0.0]
+        if not open_ones or not self._front or not self._modelled:
+            return []
+        levels = _Levels.fitted(self._signs, _losses(self.simulated))
+        points = levels.of(self._estimates(open_ones)) + self._off(open_ones, levels)
+        score = promise(points, levels.of(_losses(self._front)))
+        chosen: list[Candidate] = []
+        while len(chosen) < count and score.max() > HOPE:
+            index = int(np.argmax(np.round(score, DIGITS)))
+            chosen.append(open_ones[index])
+            score = np.minimum(score, (points[index] - points).max(axis=1))
+        return chosen
+
+    def _off(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
+        """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
+        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
+        found: dict[object, list[Matrix]] = {}
+        for candidate, error in zip(self.simulated, missed, strict=True):
+            for key in (candidate.niche, (candidate.niche, candidate.policies)):
+                found.setdefault(key, []).append(error)
+        nothing = [np.zeros(len(self._names))]
+        rows = []
+        for candidate in candidates:
+            told = found.get(candidate.niche, nothing)
+            if len(told) < TOLD:
+                told = found.get((candidate.niche, candidate.policies), nothing)
+            rows.append(np.min(told, axis=0))
+        return np.array(rows)
+
+    def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
+        """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
+        if not pool:
+            return []
+        estimates = self._estimates(pool)
+        levels = _Levels.fitted(self._signs, _losses(self.simulated) if self.simulated else estimates)
+        mean, deviation, late, likely = self._predicted(pool, levels.of(estimates), levels)
+        hoped = levels.back(mean - OPTIMISM * deviation)
+        mean = levels.back(mean)
+        front = _losses(self._front) if self._front else np.empty((0, len(self._names)))
+        hopeful = np.vstack([front, mean[late <= 0.0] if (late <= 0.0).any() else mean])
+        box = Box.around(front, hopeful[front_mask(hopeful)], self._generator)
+        order = greedy(box, box.scaled(mean), box.scaled(hoped), likely, count)
+        return [pool[i] for i in order]
+
+    def _estimates(self, pool: Sequence[Candidate]) -> Matrix:
+        """Estimates of the losses `[pool, objectives]`, 0 where there is none."""
+        known = np.array([[candidate.known.get(name) or 0.0 for name in self._names] for candidate in pool])
+        out: Matrix = self._signs * known
+        return out
+
+    def _trend(self, candidates: Sequence[Candidate]) -> Matrix:
+        """Logarithms of estimates, 0 where there is none, and the violation at them `[candidates, trends + 1]`."""
+        known = np.array([[c.known.get(name) or 1.0 for name in self._trends] for c in candidates])
+        return np.hstack([np.log(np.maximum(known, 1e-300)), _missed(candidates)[:, None]])
+
+    def _predicted(
+        self, pool: list[Candidate], estimates: Matrix, levels: _Levels
+    ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Mean and deviation of levels `[pool, objectives]`; violation of constraints and how likely none is `[pool]`.
+
+        Without enough trials the estimates are the prediction.
+        """
+        mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed(pool)
+        outputs = len(self._modelled) + bool(self._late)
+        if len(self.simulated) < ENOUGH or not outputs:
+            return mean, deviation, late, np.exp(-LATE * np.maximum(late, 0.0))
+        if self._fitted is None or self._fitted[0] != len(self.simulated):
+            self._fitted = len(self.simulated), self._fit(levels)
+        model = self._fitted[1]
+        features = self._encoder.matrix([c.features for c in pool])[:, : model.points.shape[1]]
+        value, spread = model.predict(features, self._trend(pool))
+        models = len(self._modelled)
+        mean[:, self._modelled], deviation[:, self._modelled] = value[:, :models], spread[:, :models]
+        likely = np.ones(len(pool))
+        if self._late:
+            late = value[:, models]
+            likely = ndtr(-late / np.maximum(spread[:, models], SHARPEST))
+        return mean, deviation, late, likely
+
+    def _fit(self, levels: _Levels) -> Surrogate:
+        told = self._taught(levels)
+        found = levels.of(_losses(told))[:, self._modelled]
+        if self._late:
+            found = np.hstack([found, np.clip([[c.late] for c in told], -NEAR, NEAR)])
+        return fit(self._encoder.matrix([c.features for c in told]), self._trend(told), found)
+
+    def _taught(self, levels: _Levels) -> list[Candidate]:
+        """The trials that the surrogate learns from."""
+        if len(self.simulated) <= POINTS:
+            return self.simulated
+        latest, older = self.simulated[-POINTS // 4 :], self.simulated[: -POINTS // 4]
+        if not self._front:
+            return [older[i] for i in self._generator.permutation(len(older))[: POINTS - len(latest)]] + latest
+        near = promise(levels.of(_losses(older)), levels.of(_losses(self._front)))
+        order = np.argsort(-np.round(near, DIGITS), kind="stable")
+        close, far = order[: POINTS // 2], order[POINTS // 2 :]
+        drawn = far[self._generator.permutation(len(far))[: POINTS // 4]]
+        return [older[i] for i in sorted([*close, *drawn])] + latest
+
+
+def _losses(candidates: Sequence[Candidate]) -> Matrix:
+    return np.array([candidate.losses for candidate in candidates])
+
+
+def _missed(candidates: Sequence[Candidate]) -> Matrix:
+    """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
+    return np.array([min(max(c.missed, -NEAR), NEAR) for c in candidates])

@@ -1,0 +1,260 @@
+"""Guided: screen many candidates by what is cheap and proven, simulate those that promise most.
+
+    candidates ─▶ valid? memory, cost, constraints on inputs? ─▶ proven bounds ─▶ surrogate ─▶ batch ─▶ trials
+        ▲               (what fails is ruled out, no trial)                          ▲            │
+        └──── one small move from the front, mixtures of good designs, random ───────┴── tell ◀───┘
+
+A candidate's promise is how far the front would have to give way for it: the additive epsilon indicator of its
+predicted values against the front (Zitzler et al. 2003), in logarithms and in widths of the front. A batch is chosen
+greedily, each choice counted as if it were on the front (the kriging believer of Ginsbourger et al. 2010), every third
+one optimistically, by two standard deviations. The work for one proposal is bounded: the number of candidates, the
+pool, and the points of the surrogate are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from dse.search.base import Drawn, Proposal, Sampler
+from dse.search.guided.across import Across
+from dse.search.guided.candidates import Candidate, Candidates
+from dse.search.guided.ends import Ends
+from dse.search.guided.led import Led
+from dse.search.guided.promise import Judge
+from dse.search.guided.shares import Shares
+from dse.space.space import Space
+from simcore.document.problem import InputError, Problem
+
+SMALL = 2000
+"""A space of at most this many combinations is screened whole."""
+SEEDS = 128
+"""Random candidates with bounds before the first trial."""
+ROUNDS, ROUND = 20, 48
+"""Most rounds of small moves over the estimates before the first trial, and candidates of each."""
+IDLE = 4
+"""Rounds in a row that change nothing about the best, after which the first trial starts."""
+POOL = 1024
+"""Candidates that are kept for later."""
+PARENTS = 24
+"""Designs around which a generation looks."""
+STEP = 48
+"""Candidates of a step of a generation; the next step looks around what was found to promise most."""
+WAYS = ("move", "move", "move", "linked", "mixture", "mixture")
+"""How a candidate around a design is made: one of these."""
+LED, NETWORKS = 4, 8
+"""Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
+ACROSS = 12
+"""Designs with the job of one and the network of another that are looked at in a generation."""
+SHARES = 6
+"""Splits of a budget that are looked at for a design."""
+HOPEFUL = 4
+"""One of so many trials is for what the estimates promise, whatever the surrogate says, as long as they promise any."""
+SHAPES = 12
+"""Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
+TRIES = 6
+"""Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
+
+
+LATE, LATE_BATCHES = 500, 8
+"""Trials after which thousands of them stay quick: a generation is so many batches, made while the one before is
+evaluated, of small moves and mixtures of the front that may be simulated, none of them estimated or ranked. By then the
+front is known, and many looks around it find more than the surrogate's choice of a few."""
+
+
+def effort(told: int) -> float:
+    """Candidates with estimates per trial: many while trials are few."""
+    return 6.0 if told < 400 else 1.0
+
+
+class Guided(Sampler):
+    """See the module. Proposes each design once; ends where the space has no other that may be simulated.
+
+    Raises `InputError` for clusters that are to be bought: a candidate is a design.
+    """
+
+    def __init__(self, space: Space, seed: int) -> None:
+        if space.jobs:
+            fix = "use exhaustive or nsga2; study.tune_sampler can be guided"
+            raise InputError([Problem(("study", "sampler"), "one workload for guided", f"{len(space.jobs)}", fix)])
+        self._space = space
+        self._generator = np.random.default_rng(seed)
+        self._candidates = Candidates(space, self._generator)
+        self._led, self._shares = Led(space, self._candidates), Shares(self._candidates)
+        self._ends, self._across = Ends(self._candidates), Across(self._candidates)
+        self._judge = Judge(space, self._candidates.encoder, seed)
+        self._pool: list[Candidate] = []
+        self._shape_best: dict[tuple[object, ...], Candidate] = {}
+        self._forbidden: list[Candidate] = []
+        self._queue: deque[Candidate] = deque()
+        self._asked = 0
+        self._whole = space.count() <= SMALL
+
+    @property
+    def ruled_out(self) -> int:
+        """Designs that were looked at and never proposed, because memory or a constraint on inputs forbids them."""
+        return self._candidates.ruled_out
+
+    @property
+    def behind(self) -> int:  # type: ignore[override]
+        """See `Sampler.behind`."""
+        return self._space.settings.batch * LATE_BATCHES if self._asked >= LATE else 0
+
+    def ask(self) -> Proposal | None:
+        """See `Sampler.ask`."""
+        if not self._queue and self._asked >= LATE and not self._whole:
+            self._queue.extend(self._unranked(self._space.settings.batch * LATE_BATCHES))
+        if not self._queue:
+            self._seed() if not self._asked else self._widen()
+            self._queue.extend(self._generation(self._space.settings.batch))
+        if not self._queue:
+            return None
+        self._asked += 1
+        return self._candidates.solved(self._queue.popleft())
+
+    def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.tell`."""
+        self._judge.tell(proposal.handle, losses, violations)
+
+    def reject(self, proposal: Proposal) -> None:
+        """A design that fails is not proposed again, and teaches nothing."""
+
+    def drawn(self, proposal: Proposal) -> Drawn | None:
+        """See `Sampler.drawn`."""
+        return Drawn({name: gene.value for name, gene in proposal.handle.genes.items()}, smooth=False)
+
+    def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+        """See `Sampler.learn`."""
+        if drawn.smooth:
+            return
+        look = self._candidates.look(drawn.values, {})
+        candidate = self._candidates.of(look)
+        if candidate is None:  # seen here as well: if it waits to be proposed, it need not
+            key = look.screened.design.key
+            candidate = next((other for other in self._pool if other.key == key), None)
+            if candidate is None:
+                return
+            self._pool.remove(candidate)
+        self._judge.tell(candidate, losses, violations)
+
+    def _generation(self, count: int) -> list[Candidate]:
+        """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
+        if self._pool:
+            hopeful = self._judge.hopeful(self._pool, count // HOPEFUL)
+            taken = {*hopeful}
+            left = [candidate for candidate in self._pool if candidate not in taken]
+            ranked, count = self._judge.ranked(left, count - len(hopeful)), count - len(hopeful)
+            self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
+            return hopeful + ranked[:count]
+        if self._judge.simulated and self._whole:
+            return []
+        self._forbidden.sort(key=lambda candidate: candidate.violation)
+        chosen, self._forbidden = self._forbidden[:count], self._forbidden[count : count + POOL]
+        return chosen
+
+    def _unranked(self, count: int) -> list[Candidate]:
+        """Small moves and mixtures of the front that may be simulated, as they come."""
+        found: list[Candidate] = []
+        for candidate in self._around(self._judge.best(PARENTS), TRIES * count, estimated=False):
+            if candidate is not None and candidate.violation <= 0:
+                found.append(candidate)
+            if len(found) == count:
+                break
+        return found
+
+    def _keep(self, candidate: Candidate | None) -> int:
+        """Add a candidate to those that may be proposed; how many that is."""
+        if candidate is None:
+            return 0
+        (self._pool if candidate.violation <= 0 else self._forbidden).append(candidate)
+        return int(candidate.violation <= 0)
+
+    def _keep_all(self, candidates: Iterable[Candidate | None]) -> None:
+        for candidate in candidates:
+            self._keep(candidate)
+
+    def _seed(self) -> None:
+        """The candidates before the first trial: all of a small space, else random ones and what lies around the best.
+
+        Without outcomes the bounds stand for the values, so the front that is looked around is that of the bounds.
+        """
+        if self._whole:
+            for filled in self._space.enumerate():
+                self._keep(self._candidates.of(self._candidates.look_at(filled, {})))
+            return
+        self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
+        for _ in range(2):
+            self._keep_all(self._led.on(self._of_shapes(SHAPES), 2 * LED))
+            self._keep_all(self._shares.of(self._of_shapes(SHAPES), SHARES))
+        idle, known = 0, None
+        for _ in range(ROUNDS):
+            best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
+            shapes = self._of_shapes(SHAPES)
+            self._look(ROUND, self._around(shapes))
+            idle = idle + 1 if known == {*best[:8]} else 0
+            known = {*best[:8]}
+            if idle == IDLE:
+                break
+            if len(best) < PARENTS:
+                best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
+            self._look(ROUND, self._around(best))
+            self._keep_all(self._ends.beyond(self._pool))
+            self._look_across(best, ACROSS)
+
+    def _widen(self) -> None:
+        """More candidates: around the front, mixtures of what is good, and random ones."""
+        if self._whole:
+            return
+        count = round(self._space.settings.batch * effort(self._asked))
+        self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
+        apart = self._judge.spread(NETWORKS) + self._of_shapes(NETWORKS)
+        self._keep_all(self._led.on(apart, LED))
+        self._keep_all(self._shares.of(apart, SHARES))
+        self._keep_all(self._ends.beyond(apart))
+        self._look_across(apart, ACROSS)
+        steps = max(1, count // STEP)
+        for _ in range(steps):
+            best = self._judge.best(PARENTS)
+            if steps > 1:
+                self._pool = self._judge.ranked(self._pool, PARENTS)
+            best += self._pool[:PARENTS]
+            if not best:
+                best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
+            self._look(count // steps, self._around(best))
+
+    def _of_shapes(self, count: int) -> list[Candidate]:
+        """The best design of each shape of the cluster by estimates, of all that were looked at."""
+        found = self._judge.of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
+        self._shape_best |= {candidate.shape: candidate for candidate in found}
+        return found[:count]
+
+    def _look_across(self, designs: list[Candidate], count: int) -> None:
+        """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
+        looks = list(self._across.of(designs, self._of_shapes(SHAPES), count))
+        self._keep_all(map(self._candidates.of, looks))
+        self._keep_all(self._shares.of(looks, SHARES))
+
+    def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
+        """Keep candidates until `count` of them may be proposed, or there are no more."""
+        found = 0
+        for candidate in candidates:
+            found += self._keep(candidate)
+            if found >= count:
+                return
+
+    def _around(
+        self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
+    ) -> Iterator[Candidate | None]:
+        """Around each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
+        for number in range(tries if parents else 0):
+            parent = parents[number % len(parents)]
+            way = WAYS[int(self._generator.integers(len(WAYS)))]
+            if way == "move":
+                yield self._candidates.moved(parent, estimated)
+            elif way == "linked":
+                yield self._candidates.linked(parent, estimated)
+            else:
+                other = parents[int(self._generator.integers(len(parents)))]
+                yield self._candidates.offspring(parent.genes, other.genes, estimated)

@@ -1,0 +1,1 @@
+"""What may vary: a design document with holes, its objectives and its constraints."""

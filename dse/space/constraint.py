@@ -1,0 +1,113 @@
+"""Constraints: conditions over the design and the result. What is violated is a number the search can learn from.
+
+A name is a metric (`memory.peak`, `cost.total`, `power`) or a path of the design document (`parallelism.tensor`),
+quantities as SI numbers. A constraint that needs no simulation (inputs, memory, cost) is checked before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dse.space.expression import Expression
+from dse.space.naming import unknown_names, values_of
+from simcore.document.problem import Path, Problem, dotted
+from simcore.result import METRICS
+
+KNOWN_BEFORE = frozenset(
+    (
+        "memory.peak",
+        "memory.reserved",
+        "memory.capacity",
+        "fits",
+        "cost.total",
+        "cost.network",
+        "cost.npu",
+        "cost.memory",
+        "npus",
+        "racks",
+    )
+)
+"""Metrics that are exact without simulation."""
+
+NO_VALUE = 1.0
+"""Violation of a condition that cannot be calculated: as that of a plain one that is false."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One condition."""
+
+    expression: Expression
+    place: Path = ()
+    """Where it stands in the document: `constraints[1]`."""
+    line: int | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The condition as it was written."""
+        return self.expression.text
+
+    @cached_property
+    def early(self) -> bool:
+        """Whether it can be checked before simulation."""
+        return all(name in KNOWN_BEFORE for name in self.metrics)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The metrics and paths it speaks of."""
+        return frozenset(dotted(path) for path in self.expression.paths)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics it speaks of."""
+        return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
+
+    def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """By how much it is missed, relative; <= 0 where it holds, `NO_VALUE` where it has no value (`without`)."""
+        try:
+            return self.measured(metrics, document)
+        except ValueError:
+            return NO_VALUE
+
+    def without(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
+        """Why it has no value for a design: it divides by 0, say. Empty where it has one."""
+        try:
+            self.measured(metrics, document)
+        except ValueError as error:
+            return f"{dotted(self.place)}: {error}" if self.place else str(error)
+        return ""
+
+    def measured(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+        """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
+        if self.name.strip() == "fits":
+            reserved, capacity = metrics.get("memory.reserved"), metrics["memory.capacity"]
+            assert capacity is not None
+            missed = -1.0 if reserved is None else reserved / capacity - 1.0
+            # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
+            return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
+        return self.expression.violation(values_of(self.name, metrics, document))
+
+
+def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, ...]:
+    """The constraints; what is wrong is added to `problems`."""
+    if not isinstance(data, list):
+        problems.append(Problem(("constraints",), "a list of conditions", repr(data), "e.g. [fits]"))
+        return ()
+    found: list[Constraint] = []
+    for index, text in enumerate(data):
+        path = ("constraints", index)
+        if not isinstance(text, str):
+            problems.append(Problem(path, "a condition in text", repr(text), "e.g. 'cost.total <= 40e6'"))
+            continue
+        try:
+            expression = Expression(text).validate()
+        except ValueError as error:
+            expected, _, got = str(error).removeprefix("expected ").partition(", got ")
+            problems.append(Problem(path, expected, got))
+            continue
+        problems += unknown_names(expression.paths, path)
+        found.append(Constraint(expression, path))
+    return tuple(found)

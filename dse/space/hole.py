@@ -1,0 +1,317 @@
+"""Holes: what may stand in a space where a design has a value. One class a kind; each fills itself from a `Draw`.
+
+`choice` (alternatives, whole subtrees too), `range`, `powers_of_two`, `product` (degrees that multiply to a number),
+`split` (shares that add up to a budget). `expr`, a value that follows from others, draws nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dse.space.draw import Draw
+from dse.space.split.bandwidth import Goal, Vector, even_split
+from dse.space.split.limits import Limits, limits_of
+from simcore.document.quantity import KINDS, parse, write
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several alternatives, each a template of its own."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("choice",)
+    alternatives: tuple[Any, ...]
+
+    def fill(self, draw: Draw, name: str) -> int:
+        """Index of the alternative."""
+        return draw.index(name, len(self.alternatives), self.ordered)
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether the alternatives are numbers or quantities in order."""
+        numbers = [magnitude(value) for value in self.alternatives]
+        known = [number for number in numbers if number is not None]
+        return len(known) == len(numbers) and known == sorted(known)
+
+    @property
+    def count(self) -> int:
+        """Number of alternatives."""
+        return len(self.alternatives)
+
+
+def magnitude(value: Any) -> float | None:
+    """The SI number of a number or a quantity in text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, str):
+        for kind in KINDS:
+            try:
+                return parse(value, kind)
+            except ValueError:
+                continue
+    return None
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number between two, in steps or continuous; `unit` where the ends are quantities."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("range", "step", "log")
+    low: float
+    high: float
+    step: float | None
+    log: bool
+    kind: str | None
+    whole: bool
+
+    def fill(self, draw: Draw, name: str) -> Any:
+        """The value."""
+        if self.step is not None:
+            return self._written(min(self.low + self.step * draw.index(name, self.steps, True), self.high))
+        return self._written(draw.real(name, self.low, self.high, self.log))
+
+    @property
+    def steps(self) -> int:
+        """Number of values in steps."""
+        assert self.step is not None
+        return int((self.high - self.low) / self.step + 1e-9) + 1
+
+    @property
+    def count(self) -> float:
+        """Number of values; infinite where it is continuous."""
+        return self.steps if self.step is not None else math.inf
+
+    def _written(self, value: float) -> Any:
+        if self.kind is not None:
+            return write(value, self.kind)
+        return round(value) if self.whole else value
+
+
+@dataclass(frozen=True)
+class PowersOfTwo:
+    """A power of two between two."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("powers_of_two",)
+    low: int
+    high: int
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return self.high.bit_length() - self.low.bit_length() + 1
+
+    def fill(self, draw: Draw, name: str) -> int:
+        """The value."""
+        return self.low << draw.index(name, self.count, True)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Degrees that multiply to `total`: every factorisation within `limits` (least and most per degree)."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("product", "of", "limits")
+    total: int
+    of: tuple[str, ...]
+    limits: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def factorisations(self) -> tuple[tuple[int, ...], ...]:
+        """All of them, in order."""
+        return tuple(_factorisations(self.total, self.limits))
+
+    @cached_property
+    def _logs(self) -> Any:
+        return np.log(np.array(self.factorisations, float))
+
+    @property
+    def count(self) -> int:
+        """Number of factorisations."""
+        return len(self.factorisations)
+
+    def fill(self, draw: Draw, name: str) -> dict[str, int]:
+        """The degrees by name."""
+        if draw.smooth:
+            weights = np.array([draw.real(f"{name}.{key}", 0.0, 1.0, False) for key in self.of])
+            aim = math.log(self.total) * weights / (weights.sum() or 1.0)
+            chosen = int(np.argmin(((self._logs - aim) ** 2).sum(axis=1)))
+        else:
+            chosen = draw.index(name, self.count, False)
+        return dict(zip(self.of, self.factorisations[chosen], strict=True))
+
+
+def _factorisations(total: int, limits: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, ...]]:
+    low, high = limits[0]
+    if len(limits) == 1:
+        if low <= total <= high:
+            yield (total,)
+        return
+    for factor in divisors(total):
+        if low <= factor <= high:
+            for rest in _factorisations(total // factor, limits[1:]):
+                yield (factor, *rest)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a number, in order."""
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Shares of a budget in whole steps, at least one step each."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("split", "step", "solve", "lower", "upper")
+    budget: Any
+    step: float
+    """[B/s]."""
+    solve: tuple[Goal, ...] = ()
+    """What the shares are solved for (`dse.space.split.solve`) instead of drawn, one of several.
+
+    `step` then is the least share.
+    """
+    lower: Limits = ()
+    upper: Limits = ()
+    """Least and most of each dimension, where shares are solved."""
+
+    def fill(self, draw: Draw, name: str, budget: str, parts: int) -> list[str]:
+        """The shares of `parts` parts, drawn.
+
+        Raises `ValueError` where the budget is less than a step for each part.
+        """
+        units = self.units(budget)
+        if units < parts:
+            raise ValueError(
+                f"expected a budget of at least {parts} steps of {write(self.step, 'bandwidth')}, got {budget}"
+            )
+        if parts == 1:
+            return [write(units * self.step, "bandwidth")]
+        if draw.smooth:
+            weights = [draw.real(f"{name}#{parts}.{i}", 0.0, 1.0, False) for i in range(parts)]
+            shares = apportion(units, weights)
+        else:
+            shares = composition(units, parts, draw.index(f"{name}#{units}/{parts}", compositions(units, parts), False))
+        return [write(share * self.step, "bandwidth") for share in shares]
+
+    def solved(self, dimensions: tuple[int, ...], budget: str, goal: Goal) -> SolvedSplit:
+        """The shares of some dimensions that are to be solved.
+
+        Raises `ValueError` where no shares meet the limits.
+        """
+        total = parse(budget, "bandwidth")
+        lower = [max(self.step, least) for least in limits_of("lower", self.lower, dimensions, total, 0.0)]
+        upper = limits_of("upper", self.upper, dimensions, total, total)
+        for dimension, least, most in zip(dimensions, lower, upper, strict=True):
+            if least > most:
+                what = f"expected an upper limit of dimension {dimension} of at least {write(least, 'bandwidth')}"
+                raise ValueError(f"{what}, got {write(most, 'bandwidth')}")
+        for said, limit, wrong in (("lower", lower, sum(lower) > total), ("upper", upper, sum(upper) < total)):
+            if wrong and not math.isclose(sum(limit), total, rel_tol=1e-9):
+                found = f"{budget} for limits of {write(sum(limit), 'bandwidth')}"
+                word = "least the sum of the lower" if said == "lower" else "most the sum of the upper"
+                raise ValueError(f"expected a budget of at {word} limits, got {found}")
+        return SolvedSplit(dimensions, budget, self.step, goal, tuple(lower), tuple(upper))
+
+    def units(self, budget: str) -> int:
+        """Whole steps in a budget."""
+        return int(parse(budget, "bandwidth") / self.step + 1e-9)
+
+
+def is_share(name: str) -> bool:
+    """Whether a split draws its shares under a name."""
+    return "/" in name.rpartition("#")[2]
+
+
+def split_size(name: str) -> tuple[int, int]:
+    """Units and parts of a split, from the name that it draws under."""
+    units, _, parts = name.rpartition("#")[2].partition("/")
+    return int(units), int(parts)
+
+
+@dataclass(frozen=True)
+class SolvedSplit:
+    """A split whose shares follow from the rest of a document (`dse.space.split.solve`)."""
+
+    dimensions: tuple[int, ...]
+    budget: str
+    least: float
+    """Least share [B/s]."""
+    goal: Goal
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    """Least and most of each dimension [B/s]; empty: `least`, and no most."""
+
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """Least and most of each dimension [B/s], `[dims]`."""
+        count = len(self.dimensions)
+        lower = np.array(self.lower or (self.least,) * count)
+        return np.maximum(lower, self.least), np.array(self.upper or (math.inf,) * count)
+
+    def start(self) -> list[str]:
+        """Shares as equal as the limits let them be, until the rest of the document is known."""
+        lower, upper = self.limits
+        shares = even_split(parse(self.budget, "bandwidth"), lower, upper)
+        return [write(float(share), "bandwidth") for share in shares]
+
+
+def compositions(units: int, parts: int) -> int:
+    """Number of ways to write `units` as an ordered sum of `parts` positive integers: C(units - 1, parts - 1)."""
+    return math.comb(units - 1, parts - 1)
+
+
+def composition(units: int, parts: int, index: int) -> list[int]:
+    """The index-th composition of `units` into `parts` positive integers, in lexicographic order."""
+    shares = []
+    for left in range(parts - 1, 0, -1):
+        share = 1
+        while index >= (below := compositions(units - share, left)):
+            index -= below
+            share += 1
+        shares.append(share)
+        units -= share
+    return [*shares, units]
+
+
+def composition_index(shares: Sequence[int]) -> int:
+    """The index of a composition: `composition` the other way round."""
+    units, index = sum(shares), 0
+    for left, share in zip(range(len(shares) - 1, 0, -1), shares, strict=False):
+        index += sum(compositions(units - less, left) for less in range(1, share))
+        units -= share
+    return index
+
+
+def apportion(units: int, weights: list[float]) -> list[int]:
+    """`units` in proportion to `weights`, at least 1 each, by largest remainder (ties: first)."""
+    free = units - len(weights)
+    if not sum(weights):
+        weights = [1.0] * len(weights)
+    total = sum(weights)
+    exact = [free * weight / total for weight in weights]
+    shares = [int(share) for share in exact]
+    order = sorted(range(len(weights)), key=lambda i: (shares[i] - exact[i], i))
+    for i in order[: free - sum(shares)]:
+        shares[i] += 1
+    return [share + 1 for share in shares]
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A value that follows from others."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("expr",)
+    text: str
+
+
+Hole = Choice | Range | PowersOfTwo | Product | Split | Expr
+KINDS_OF_HOLE: dict[str, tuple[str, ...]] = {
+    kind.KEYS[0]: kind.KEYS for kind in (Choice, Range, PowersOfTwo, Product, Split, Expr)
+}

@@ -1,0 +1,52 @@
+"""What a name in a constraint or an objective stands for: a metric of the result, or a value of the design document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dse.space.expression import Lookup, lookup_in
+from dse.space.hole import magnitude
+from simcore.design.design import Cluster, Parallelism, System
+from simcore.document.problem import Path, Problem, dotted, nearest
+from simcore.result import METRICS
+
+DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
+
+_LEAVES = {
+    key: f"{section}.{key}"
+    for section, kind in (("system", System), ("cluster", Cluster), ("parallelism", Parallelism))
+    for key in kind.model_fields
+}
+"""Keys of a section by their own name, for those who leave the section out."""
+
+
+def values_of(text: str, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> Lookup:
+    """Looks names up in metrics and a design, quantities as SI numbers; it raises `ValueError` for one without a value.
+
+    `text` is the expression that asks.
+    """
+    look = lookup_in(document)
+
+    def value(path: Path) -> Any:
+        name = dotted(path)
+        if name in METRICS:
+            metric = metrics.get(name)
+            if metric is None:
+                raise ValueError(f"'{text}': expected a metric of this workload, got '{name}', which it lacks")
+            return metric
+        found = look(path)
+        number = magnitude(found)
+        return found if number is None else number
+
+    return value
+
+
+def unknown_names(paths: Sequence[Path], place: Path) -> Iterator[Problem]:
+    """The problem of each name that is neither a metric nor in a section of the design."""
+    for path in paths:
+        if dotted(path) not in METRICS and path[0] not in DESIGN_KEYS:
+            of_section = _LEAVES.get(str(path[0])) if len(path) == 1 else None
+            known = nearest(dotted(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
+            fix = f"did you mean '{of_section}'?" if of_section else known
+            yield Problem(place, "metrics and paths of the design", f"'{dotted(path)}'", fix)

@@ -1,0 +1,75 @@
+"""Degrees that multiply to the number of NPUs, whatever that is: `parallelism: {degrees: {product: npus, of: […]}}`.
+
+The number follows from the sizes of the network, which may be holes themselves. So these degrees are filled after the
+cluster, and the number of combinations is a sum over the numbers of NPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dse.space.hole import Choice, PowersOfTwo, Product, Range
+
+NPUS = "npus"
+
+
+@dataclass(frozen=True)
+class ProductOfNpus:
+    """Degrees that multiply to the NPUs of the cluster, within `limits` (least and most per degree)."""
+
+    of: tuple[str, ...]
+    limits: tuple[tuple[int, int], ...]
+
+    def of_total(self, npus: int) -> Product:
+        """The product of so many NPUs.
+
+        Raises `ValueError` where no factorisation meets the limits.
+        """
+        hole = Product(npus, self.of, self.limits)
+        if not hole.count:
+            limits = ", ".join(
+                f"{name} {low} to {high}" for name, (low, high) in zip(self.of, self.limits, strict=True)
+            )
+            raise ValueError(f"expected limits that some factorisation of {npus} NPUs meets, got {limits}; widen them")
+        return hole
+
+
+def following(template: Any) -> ProductOfNpus | None:
+    """The degrees of a document's template that follow its cluster, if they do."""
+    parallelism = template.get("parallelism") if isinstance(template, dict) else None
+    degrees = parallelism.get("degrees") if isinstance(parallelism, dict) else None
+    return degrees if isinstance(degrees, ProductOfNpus) else None
+
+
+def npus_of(cluster: Any) -> int:
+    """NPUs of a filled cluster.
+
+    Raises `ValueError` where their number is no plain number there.
+    """
+    sizes: list[Any] = []
+    if isinstance(cluster, Mapping) and "fabric" in cluster:
+        sizes = [cluster.get("npus")]
+    elif isinstance(cluster, Mapping) and isinstance(cluster.get("dimensions"), list):
+        sizes = [entry.get("size") if isinstance(entry, Mapping) else None for entry in cluster["dimensions"]]
+    if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
+        raise ValueError(f"expected a cluster whose sizes are plain numbers for 'product: npus', got {sizes}")
+    return math.prod(sizes)
+
+
+def sizes_of(size: Any) -> list[int]:
+    """The values that a size can take, each as often as it is listed.
+
+    Raises `ValueError` where they are not plain numbers.
+    """
+    if isinstance(size, Choice):
+        return [value for alternative in size.alternatives for value in sizes_of(alternative)]
+    if isinstance(size, PowersOfTwo):
+        return [size.low << i for i in range(size.count)]
+    if isinstance(size, Range) and size.step is not None and size.whole:
+        return [round(size.low + i * size.step) for i in range(size.steps)]
+    if isinstance(size, int) and not isinstance(size, bool):
+        return [size]
+    raise ValueError(f"expected sizes that are plain numbers for 'product: npus', got {size!r}")

@@ -1,0 +1,69 @@
+"""Objectives: a metric or expression, and a direction. Inside, everything is minimised; the sign turns here only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.space.expression import Expression
+from dse.space.naming import values_of
+from simcore.document.problem import dotted
+from simcore.result import METRICS
+
+Direction = Literal["minimize", "maximize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One objective of a study."""
+
+    name: str
+    """A metric, or an expression over metrics and values of the design as it was written."""
+    direction: Direction
+    unit: str
+
+    @property
+    def sign(self) -> float:
+        """Factor that turns a value into one to be minimised."""
+        return 1.0 if self.direction == "minimize" else -1.0
+
+    @property
+    def expression(self) -> Expression | None:
+        """What is calculated; None for a metric."""
+        return None if self.name in METRICS else _parsed(self.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, and the paths of the design, that it speaks of."""
+        expression = self.expression
+        return (self.name,) if expression is None else tuple(dotted(path) for path in expression.paths)
+
+    def value(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float | None:
+        """Its value for a design; None for a metric that the workload lacks.
+
+        Raises `ValueError` for an expression without a finite value: a name without one, a division by zero.
+        """
+        expression = self.expression
+        if expression is None:
+            return metrics[self.name]
+        found = expression.value(values_of(self.name, metrics, document))
+        if not isinstance(found, int | float) or not math.isfinite(found):
+            raise ValueError(f"'{self.name}': expected a finite number, got {found!r}")
+        return float(found)
+
+
+@cache
+def _parsed(text: str) -> Expression:
+    return Expression(text).validate()
+
+
+def losses(objectives: Sequence[Objective], values: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
+    """Values as a matrix to be minimised, of shape `[len(values), len(objectives)]`."""
+    rows = [[objective.sign * row[objective.name] for objective in objectives] for row in values]
+    return np.array(rows, dtype=np.float64).reshape(len(values), len(objectives))

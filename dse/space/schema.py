@@ -1,0 +1,110 @@
+"""JSON Schema of a space, for editors: a design document in which any value may be a hole instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.space.hole import KINDS_OF_HOLE
+from dse.space.jobs import JOB_KEYS
+from dse.space.settings import SAMPLERS, StudySettings
+from simcore import catalog
+from simcore.design.design import Design
+from simcore.result import METRICS
+
+_HOLE = {"$ref": "#/$defs/Hole"}
+
+
+def space_schema() -> dict[str, Any]:
+    """The schema (draft 2020-12)."""
+    design = Design.model_json_schema()
+    definitions = {name: _open(name, spec) for name, spec in design.pop("$defs").items()}
+    definitions["Hole"] = {
+        "description": "a hole: what may vary",
+        "oneOf": [
+            {
+                "type": "object",
+                "required": [keys[0]],
+                "properties": {key: {} for key in keys},
+                "additionalProperties": False,
+            }
+            for keys in KINDS_OF_HOLE.values()
+        ],
+    }
+    metric = {"anyOf": [{"enum": list(METRICS)}, {"type": "string", "description": "an expression over metrics"}]}
+    metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
+    study = StudySettings.model_json_schema()
+    study["properties"]["sampler"]["enum"] = list(SAMPLERS)
+    root: dict[str, Any] = _open("Design", design)["anyOf"][0]
+    root["properties"] |= {
+        "objectives": {
+            "type": "object",
+            "properties": {"minimize": metrics, "maximize": metrics},
+            "additionalProperties": False,
+        },
+        "constraints": {"type": "array", "items": {"type": "string"}},
+        "workloads": {
+            "description": "what a cluster is bought for, instead of 'workload'",
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["workload"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "weight": {"type": "number", "exclusiveMinimum": 0},
+                    **{key: root["properties"][key] for key in JOB_KEYS},
+                },
+                "additionalProperties": False,
+            },
+        },
+        "study": study,
+    }
+    root["required"] = [key for key in root["required"] if key != "workload"]
+    root["anyOf"] = [{"required": ["workload"]}, {"required": ["workloads"]}]
+    head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
+    return head | root | {"$defs": definitions}
+
+
+def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The schema with a hole allowed in place of the object and of each of its values."""
+    spec = dict(spec)
+    if "properties" in spec:
+        spec["properties"] = {key: _or_hole(name, key, value) for key, value in spec["properties"].items()}
+    if name == "Cluster":
+        spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
+        spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
+    if name == "LayerWorkload":
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "string"})
+        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "array", "items": {"$ref": "#/$defs/Layer"}})
+        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section("networks"))}, _HOLE]}
+        spec["required"] = [key for key in spec["required"] if key != "layers"]
+    if name == "ComputeModel":
+        spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
+    if name == "Parallelism":
+        spec["properties"]["degrees"] = _HOLE
+    if name == "Dimension":
+        spec["required"] = [key for key in spec.get("required", []) if key != "bandwidth"]
+    return {"anyOf": [spec, _HOLE]}
+
+
+_NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
+
+
+def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
+    options = [_items(value), _HOLE]
+    if key in _NAMED:
+        section = "recommenders" if name == "RecommenderWorkload" else _NAMED[key]
+        names = {"enum": list(catalog.section(section))}
+        varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
+        options = [names, varied, *options]
+    return {"anyOf": options}
+
+
+def _items(value: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" in value:  # a hole may stand for alternatives of several kinds
+        return {"anyOf": value["oneOf"]}
+    if "anyOf" in value:
+        return {**value, "anyOf": [_items(option) for option in value["anyOf"]]}
+    if "items" in value:
+        return {**value, "items": {"anyOf": [value["items"], _HOLE]}}
+    return value

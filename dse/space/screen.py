@@ -1,0 +1,100 @@
+"""What is known of a design without simulating it: whether it is one, its memory and cost, constraints on those.
+
+Cheap and exact. The evaluator cuts what fails here; a sampler that screens its own candidates never proposes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dse.space.constraint import Constraint
+from simcore.check.check import check
+from simcore.cost.price import cluster_cost
+from simcore.cost.running import racks
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.document.problem import Problem
+from simcore.memory.expanded import capacity, memory_metrics
+from simcore.memory.plan import memory_needed
+from simcore.result import Memory
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A design, what is wrong with it, and what is exact before simulation."""
+
+    design: Design
+    constraints: Sequence[Constraint]
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The complete design document."""
+        return self.design.document()
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """Why it is no valid design; empty where it is one."""
+        return check(self.design)
+
+    @cached_property
+    def metrics(self) -> dict[str, float | None]:
+        """The metrics that are exact before simulation, of a valid design."""
+        return bounds_before(self.design)
+
+    @cached_property
+    def early(self) -> dict[str, float]:
+        """Violation of each constraint that needs no simulation, of a valid design; <= 0 where it holds."""
+        return {
+            c.name: c.violation(self.metrics, self.document) for c in self.constraints if known_before(c, self.design)
+        }
+
+    @cached_property
+    def without(self) -> str:
+        """Why early constraints have no value for it, and so count as broken; empty where all have one."""
+        said = [c.without(self.metrics, self.document) for c in self.constraints if c.name in self.broken]
+        return "; ".join(text for text in said if text)
+
+    @cached_property
+    def broken(self) -> list[str]:
+        """Names of the early constraints that it breaks."""
+        return [name for name, violation in self.early.items() if violation > 0]
+
+    @cached_property
+    def violation(self) -> float:
+        """How far it is from one that may be simulated: 0 where it may, above 1 where it is no valid design."""
+        if self.problems:
+            return 1.0 + sum(problem.violation for problem in self.problems)
+        missed = sum(violation for violation in self.early.values() if violation > 0)
+        return missed / (1.0 + missed)
+
+
+def known_before(constraint: Constraint, design: Design) -> bool:
+    """Whether a constraint can be checked before simulation: a total with electricity in it is known after."""
+    return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
+
+
+def cluster_metrics(design: Design) -> dict[str, float | None]:
+    """The metrics that a cluster has whatever runs on it."""
+    cost = cluster_cost(design)
+    return {
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "npus": float(design.cluster.npus),
+        "memory.capacity": capacity(design),
+        "racks": float(racks(design)),
+    }
+
+
+def bounds_before(design: Design) -> dict[str, float | None]:
+    """The metrics that are exact before simulation."""
+    memory: Memory | None = None
+    if not isinstance(design.workload, CollectiveWorkload):
+        memory = memory_needed(design)
+    return {
+        **cluster_metrics(design),
+        **memory_metrics(design, memory),
+    }

@@ -1,0 +1,107 @@
+"""How to search a space: the `study` section."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simcore.document.form import worded
+from simcore.document.problem import Problem, nearest
+from simcore.result import METRICS
+
+PROVERS = ("exact", "guided-exact")
+"""Samplers that end with a proof of their answer."""
+SAMPLERS = ("auto", *PROVERS, "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
+
+
+MOST_TRIALS = 10**9
+"""Largest number of trials; a search that is given as many goes on until it ends by itself."""
+Trials = Annotated[int, Field(strict=True, gt=0, le=MOST_TRIALS)]
+Seconds = Annotated[float, Field(strict=True, gt=0, le=1e9)]
+
+
+class StudySettings(BaseModel):
+    """Sampler, trials, seed, batch; each can be given on the command line too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sampler: str = "auto"
+    trials: Trials = 400
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    batch: Trials = 32
+    """Designs proposed together; independent of the number of workers, so that these do not change a study."""
+    decide: tuple[Literal["cluster", "cost", "parallelism", "system"], ...] | None = None
+    """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
+    aggregate: Literal["weighted", "worst"] = "weighted"
+    """One value from those of several workloads: weighted mean, or the worst of weight x value."""
+    tune: str | None = None
+    """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
+    tune_sampler: str = "auto"
+    """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
+    tune_trials: Trials = 200
+    """Designs of each workload on each cluster, for samplers that are not exact."""
+    design_timeout: Seconds | None = None
+    """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
+    reference_point: dict[str, Annotated[float, Field(allow_inf_nan=False)]] | None = None
+    """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
+    timeout: Seconds | None = None
+    """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
+    stagnation: Trials | None = None
+    """Stop when the hypervolume has not grown over so many trials (see `dse.study.stop`)."""
+    gap: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """Stop when each objective's best is within this share of its proven bound."""
+
+
+def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]) -> StudySettings:
+    """The settings; what is wrong is added to `problems`."""
+    if not isinstance(data, Mapping):
+        problems.append(Problem(("study",), "a mapping of keys to values", repr(data)))
+        return StudySettings()
+    try:
+        settings = StudySettings.model_validate(data)
+    except ValidationError as error:
+        for entry in error.errors(include_url=False):
+            path = ("study", *entry["loc"])
+            if entry["type"] == "extra_forbidden":
+                known = list(StudySettings.model_fields)
+                fix = nearest(str(path[-1]), known) or f"known keys: {', '.join(known)}"
+                problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
+            else:
+                problems.append(Problem(path, *worded(entry)))
+        problems += _names(data, objectives)
+        return StudySettings()
+    problems += _names(data, objectives)
+    reference = settings.reference_point
+    if reference is not None and set(reference) != set(objectives):
+        what = f"a value for each objective ({', '.join(objectives)})"
+        problems.append(Problem(("study", "reference_point"), what, ", ".join(reference) or "none"))
+    return settings
+
+
+def _names(data: Mapping[str, Any], objectives: Sequence[str]) -> list[Problem]:
+    """Problems of the samplers and the metric that are named, whatever else is wrong with the section."""
+    problems: list[Problem] = []
+    for key in ("sampler", "tune_sampler"):
+        name = data.get(key)
+        if isinstance(name, str) and (key, name) != ("tune_sampler", "exact"):
+            problems += sampler_problems(name, ("study", key))
+    tune = data.get("tune")
+    if isinstance(tune, str) and tune not in METRICS and tune not in objectives:
+        fix = nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{tune}'", fix))
+    return problems
+
+
+def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) -> list[Problem]:
+    """The problem of an unknown sampler, if it is one.
+
+    One of an import path is known only where `by_path` says so: a file must not choose code to run.
+    """
+    if name in SAMPLERS or (by_path and ":" in name):
+        return []
+    if ":" in name:
+        fix = f"if you trust it, add --sampler {name}"
+        return [Problem(path, "a built-in sampler in a file", f"'{name}'", fix)]
+    return [Problem(path, f"one of {', '.join(SAMPLERS)}", f"'{name}'", nearest(name, SAMPLERS))]

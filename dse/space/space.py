@@ -1,0 +1,348 @@
+"""A space: a design document with holes, objectives, constraints, and how to search it.
+
+`Space.fill(draw)` gives one design document; `Space.enumerate()` every one of a finite space. A space is checked when
+it is loaded: every alternative of every choice once, so that a wrong unit in the third alternative is found before
+the search and not in the middle of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from dse.space.constraint import Constraint, parse_constraints
+from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.space.expression import Expression
+from dse.space.fill import Filled, FillError, fill_template, solves, template_count
+from dse.space.hole import Choice, Split
+from dse.space.jobs import SECTIONS, Job, decided_sections, hardware, is_software, parse_jobs
+from dse.space.misspelt import with_misspelt_holes
+from dse.space.naming import unknown_names
+from dse.space.objective import Objective
+from dse.space.settings import StudySettings, parse_settings
+from dse.space.split.bandwidth import Goal
+from dse.space.template import parse_template
+from simcore.catalog.entries import with_unknown_entries
+from simcore.design.include import with_files
+from simcore.document.problem import InputError, Path, Problem, nearest
+from simcore.document.text import Document, read_document
+from simcore.result import METRICS
+
+SPACE_KEYS = ("objectives", "constraints", "study")
+DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
+_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_ONLY_WITH = {
+    "output_length": (
+        ("time_to_first_token", "time_per_output_token"),
+        "give the workload prompt_length and output_length, or drop it",
+    ),
+    "training_tokens": (
+        ("time_to_train", "cost_to_train"),
+        "give the workload training_tokens, e.g. 300e9, or drop it",
+    ),
+}
+"""Metrics that only designs with a key of the workload have, and what to do where it is missing."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """What may vary, what is wanted, what must hold."""
+
+    name: str
+    template: Mapping[str, Any]
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    settings: StudySettings
+    source: Mapping[str, Any]
+    """The document as it was written, for `study.yaml`."""
+    jobs: tuple[Job, ...] = ()
+    """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
+
+    def fill(self, draw: Draw, solve: bool = True) -> Filled:
+        """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
+
+        Splits that are to be solved have equal shares where `solve` is false: solving one takes simulations.
+
+        Raises `InputError` where shares cannot be solved.
+        """
+        filled = fill_template(self.template, draw, is_software if self.jobs else None)
+        if solve and filled.solved:
+            from dse.space.split.solve import solve_splits  # it simulates: only spaces that ask for it pay for that
+
+            solve_splits(filled, self.constraints)
+        return filled
+
+    def key(self, filled: Filled) -> str:
+        """Identity of what was filled: of its canonical design, or of what is decided in it."""
+        from simcore.check.load import parse_design
+
+        document = filled.document
+        if self.jobs:
+            document = fill_template({**document, **self.jobs[0].template}, FixedDraw()).document
+        design, problems = parse_design(document)
+        if design is None:
+            raise ValueError(f"space '{self.name}' gave a document of unsound form: {problems[0]}")
+        if not self.jobs:
+            return design.key
+        whole = design.document()
+        text = json.dumps({section: whole[section] for section in self.template}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def of_job(self, job: Job) -> Space:
+        """The plain space of one job's designs."""
+        template = {**self.template, **job.template}
+        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=())
+
+    def enumerate(self) -> Iterator[Filled]:
+        """Every combination of a finite space, in order.
+
+        Raises `InfiniteError` where a live hole is continuous.
+        """
+        odometer = Odometer()
+        while True:
+            yield self.fill(odometer)
+            if not odometer.step():
+                return
+
+    def count(self) -> float:
+        """Number of combinations, repeats of one design included; infinite where a hole is continuous."""
+        return template_count(hardware(self.template) if self.jobs else self.template)
+
+
+def load_space(path: str | FilePath) -> Space:
+    """Read and check a space.
+
+    Raises `InputError` with every problem in the file.
+    """
+    document = read_document(path)
+    return space_from(document, FilePath(path).stem)
+
+
+def space_from(document: Document, name: str) -> Space:
+    """A checked space from a document; see `load_space`."""
+    data, problems = with_files(document.data, document.source)
+    objectives = _objectives(data.get("objectives"), problems)
+    constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
+    settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
+    decided = decided_sections(data, settings)
+    jobs = parse_jobs(data, decided, problems)
+    elsewhere = (*SPACE_KEYS, "workloads", *SECTIONS) if decided else SPACE_KEYS
+    written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
+    template = parse_template(written, (), problems)
+    _set_goals(template, objectives, bool(jobs), problems)
+    if not _has_holes(problems):
+        readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
+        for job in jobs:
+            found = _design_problems({**template, **job.template}, readable, objectives)
+            problems += [replace(problem, path=job.place(problem.path)) for problem in found]
+        if not jobs:
+            problems += _design_problems(template, readable, objectives)
+    if problems:
+        problems = with_unknown_entries(with_misspelt_holes(problems, _designs(data)), data)
+        once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
+        placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
+        raise InputError(placed, document.source)
+    constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
+    return Space(name, template, objectives, constraints, settings, data, jobs)
+
+
+def _designs(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a space's document describes designs."""
+    return {key: value for key, value in data.items() if key not in SPACE_KEYS}
+
+
+def _set_goals(
+    template: dict[str, Any], objectives: Sequence[Objective], shared: bool, problems: list[Problem]
+) -> None:
+    """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
+    if not solves(template.get("cluster")):
+        return
+    if shared:
+        found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
+        problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
+    names = {name for objective in objectives for name in objective.names}
+    priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
+    timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
+    goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
+    template["cluster"] = _with_goals(template["cluster"], goals)
+
+
+def _with_goals(cluster: Any, goals: tuple[Goal, ...]) -> Any:
+    if isinstance(cluster, Choice):
+        return Choice(tuple(_with_goals(alternative, goals) for alternative in cluster.alternatives))
+    split = cluster.get("bandwidth") if isinstance(cluster, dict) else None
+    return (
+        {**cluster, "bandwidth": replace(split, solve=goals)} if isinstance(split, Split) and split.solve else cluster
+    )
+
+
+def _has_holes(problems: list[Problem]) -> bool:
+    """Whether some hole could not be read, so that the template cannot be filled."""
+    return any(problem.path and problem.path[0] not in SPACE_KEYS for problem in problems)
+
+
+def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
+    if data is None:
+        return tuple(Objective(name, "minimize", METRICS[name].unit) for name in DEFAULT_OBJECTIVES)
+    found: list[Objective] = []
+    if not isinstance(data, dict) or not data:
+        what = "minimize and maximize, each a list of metrics"
+        problems.append(Problem(("objectives",), what, repr(data), "e.g. {minimize: [iteration_time, cost.total]}"))
+        return ()
+    for direction, names in data.items():
+        if direction not in ("minimize", "maximize"):
+            fix = nearest(str(direction), ("minimize", "maximize"))
+            problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
+            continue
+        listed = names if isinstance(names, list) else [names]
+        if not listed:
+            problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))
+        for index, name in enumerate(listed):
+            path = ("objectives", direction, index)
+            name = name.strip() if isinstance(name, str) else name
+            broken = list(_objective_problems(name, path))
+            if broken:
+                problems += broken
+            elif any(objective.name == name for objective in found):
+                problems.append(Problem(path, "each metric once", f"a second '{name}'", "drop one"))
+            else:
+                found.append(Objective(name, direction, METRICS[name].unit if name in METRICS else ""))
+    return tuple(found)
+
+
+def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
+    """What is wrong with an objective: a metric, or an expression that has a number for every design."""
+    if isinstance(name, str) and name in METRICS:
+        return
+    unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
+    fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
+    if not isinstance(name, str) or name.isidentifier():
+        yield replace(unknown, fix=fix)
+        return
+    try:
+        expression = Expression(name).validate()
+    except ValueError as error:
+        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
+        yield Problem(path, expected, found or f"'{name}'")
+        return
+    if expression.is_condition:
+        yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
+    elif not expression.paths:
+        yield Problem(path, "an expression that names a metric", f"'{name}'", "e.g. 'iteration_time * cost.total'")
+    yield from unknown_names(expression.paths, path)
+
+
+def _design_problems(
+    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
+) -> list[Problem]:
+    """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
+    from simcore.check.check import check
+    from simcore.check.load import parse_design
+
+    problems: dict[Problem, None] = {}
+    meaning: list[set[str]] = []
+    kept: dict[str, Problem] = {}
+    for filled in _variations(template, problems):
+        design, broken = parse_design(filled.document)
+        for problem in broken:
+            problems[_in_file(problem, filled)] = None
+        if design is None:
+            continue
+        for problem in _unanswerable(constraints, objectives, design.document()):
+            problems[problem] = None
+        found = {str(problem): problem for problem in check(design)}
+        for text, problem in found.items():
+            if problem.path == ("system", "collective"):
+                problems[replace(problem, path=filled.source(problem.path))] = None
+            kept[text] = replace(problem, path=filled.source(problem.path))
+        meaning.append({problem.rule for problem in found.values()})
+        if filled.solved and not found:
+            from dse.space.split.solve import unsolvable
+
+            for problem in unsolvable(design):
+                problems[replace(problem, path=filled.source(problem.path))] = None
+    common = set.intersection(*meaning) if meaning else set()
+    fatal = common.intersection(_FATAL_RULES)
+    for rule in sorted(fatal):
+        problems[next(problem for problem in kept.values() if problem.rule == rule)] = None
+    # One mistake shows with every value that is drawn around it: it is told once.
+    return list({(problem.path, problem.expected): problem for problem in reversed(problems)}.values())[::-1]
+
+
+def _in_file(problem: Problem, filled: Filled) -> Problem:
+    """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
+    if problem.expected == "a known key":
+        return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
+    return replace(problem, path=filled.source(problem.path))
+
+
+def _unanswerable(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Constraints and objectives that have no value for a design, whatever its metrics."""
+    lacking: dict[str, str] = {}
+    for key, (names, fix) in _ONLY_WITH.items():
+        if document["workload"].get(key) is None:
+            lacking |= dict.fromkeys(names, fix)
+    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for objective in objectives:
+        place = ("objectives", objective.direction)
+        absent = [name for name in objective.names if name in lacking]
+        for name in absent:
+            yield Problem(place, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        if not absent:
+            try:
+                objective.value(metrics, document)
+            except ValueError as error:
+                expected, _, found = str(error).partition(", got ")
+                of = f" for '{objective.name}'"
+                yield Problem(place, expected.partition("expected ")[2], f"{found}{of if of not in found else ''}")
+    for index, constraint in enumerate(constraints):
+        try:
+            constraint.measured(metrics, document)
+        except ValueError as error:
+            expected, _, found = str(error).partition(", got ")
+            expected = expected.partition("expected ")[2]
+            told = f"{found} in '{constraint.name}'" if found else f"'{constraint.name}'"
+            yield Problem(("constraints", index), expected, told)
+
+
+def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:
+    """Each alternative of each choice once, all else at its first; then a few designs drawn at random."""
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    queue: list[dict[str, int]] = [{}]
+    while queue:
+        given = queue.pop()
+        filled = _try(template, FixedDraw(given), problems)
+        if filled is None:
+            continue
+        yield filled
+        for name, count in filled.choices.items():
+            for index in range(1, count):
+                # Below a choice of subtrees, what lives there is reached through that choice.
+                inside = {key: value for key, value in given.items() if name.startswith(key)}
+                key = tuple(sorted({**inside, name: index}.items()))
+                if name not in given and key not in tried:
+                    tried.add(key)
+                    queue.append(dict(key))
+    generator = np.random.default_rng(0)
+    for _ in range(32):
+        filled = _try(template, RandomDraw(generator), problems)
+        if filled is not None:
+            yield filled
+
+
+def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
+    try:
+        return fill_template(template, draw)
+    except ValueError as error:
+        expected, _, found = str(error).partition("expected ")[2].partition(", got ")
+        place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")
+        problems[Problem(place, expected, found)] = None
+        return None

@@ -1,0 +1,135 @@
+"""The record of a study in its folder: `study.yaml` (what was asked), the journal (`dse.study.journal`), `proof.json`.
+
+Everything a report needs is in these files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
+from dse.space.objective import Objective
+from dse.study.files import part_of, sweep, write_whole
+from dse.study.journal import StoredTrial
+from simcore.document.problem import InputError, Problem
+from simcore.document.text import dump_document
+
+STUDY, PROOF = "study.yaml", "proof.json"
+_PROBE_BYTES = 16 << 20
+
+
+def write_study(folder: Path, study: Mapping[str, Any]) -> None:
+    """Write `study.yaml`."""
+    write_whole(folder / STUDY, dump_document(dict(study)).encode())
+
+
+def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
+    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
+    write_whole(folder / PROOF, f"{json.dumps(dict(proof), indent=2)}\n".encode())
+
+
+def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
+    """What a sampler proved of the whole space; None where it proves nothing.
+
+    Raises `InputError` where the file is not what `write_proof` writes.
+    """
+
+    def known(found: Any) -> dict[str, Any]:
+        numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
+        bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
+        numbers["failed"] = _number(found.get("failed", 0))
+        cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
+        said = {"complete": bool(found["complete"]), "solved_shares": bool(found.get("solved_shares"))}
+        return {**numbers, "cut": cut, **said, "bounds": bounds}
+
+    return _read_values(folder / PROOF, known)
+
+
+def _number(value: Any) -> Any:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r}")
+    return value
+
+
+def _read_values(path: Path, known: Callable[[Any], dict[str, Any]]) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        return known(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem(
+            (), "what a run of dse optimize wrote", f"a file that cannot be read ({error})", "run it again"
+        )
+        raise InputError([problem], str(path)) from None
+
+
+def check_folder(folder: Path) -> None:
+    """Make the run folder, free of what killed runs left, and make sure before the search that it can be written.
+
+    Raises `InputError` where the folder cannot be made or written, or the disk has no room.
+    """
+    probe = part_of(folder / "probe")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        free = shutil.disk_usage(folder).free
+        if free < _PROBE_BYTES:
+            raise OSError(f"{free / 2**20:.0f} MiB free on the disk, {_PROBE_BYTES / 2**20:.0f} MiB needed")
+        with probe.open("wb") as file:
+            file.write(b"\0" * (_PROBE_BYTES // 16))
+            file.flush()
+            os.fsync(file.fileno())
+        probe.unlink()
+    except OSError as error:
+        probe.unlink(missing_ok=True) if os.path.isdir(folder) and os.access(folder, os.W_OK) else None
+        fix = "choose another folder with --out, or make room"
+        found = error.strerror or str(error)
+        raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None
+
+
+def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
+    """A stored trial as reports see it; `sections` are those that its workloads share."""
+    outcome = stored.outcome
+    return TrialRecord(
+        number=stored.number,
+        state=outcome.state,
+        values=outcome.values,
+        params=stored.params,
+        violations=outcome.violations,
+        design=outcome.design,
+        metrics=outcome.metrics,
+        cut_by=outcome.cut_by,
+        error=outcome.error,
+        workloads=outcome.workloads,
+        sections=sections,
+    )
+
+
+def study_record(
+    space: str,
+    objectives: tuple[Objective, ...],
+    trials: Iterator[StoredTrial],
+    study: Mapping[str, Any],
+    bounds: Mapping[str, float | None],
+    prices: Mapping[str, str],
+    purchase: Purchase | None = None,
+    proof: Mapping[str, Any] | None = None,
+) -> StudyRecord:
+    """What the reports see of a run folder."""
+    return StudyRecord(
+        space=space,
+        objectives=objectives,
+        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
+        bounds=bounds,
+        sampler=study["sampler"],
+        seed=study["seed"],
+        prices=prices,
+        given_reference=study.get("reference_point"),
+        purchase=purchase,
+        proof=proof,
+    )

@@ -1,0 +1,30 @@
+"""Who looks on while a study runs: the command line's progress, a test, nobody."""
+
+from __future__ import annotations
+
+from dse.evaluate.evaluate import Outcome
+from dse.execute import Executor
+
+
+class Watcher:
+    """Told what happens in a study, in order; overrides what it wants to know. This one looks away."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the study was asked to end, though nobody may have noticed."""
+        return False
+
+    def start(self, sampler: str, known: int) -> None:
+        """The study begins with a sampler; `known` trials come from the journal."""
+
+    def watch(self, executor: Executor) -> None:
+        """The executor is there, before its workers are."""
+
+    def note(self, text: str) -> None:
+        """What the sampler is doing while there are no trials."""
+
+    def trial(self, number: int, outcome: Outcome) -> None:
+        """One more trial is done."""
+
+
+WATCHER = Watcher()

@@ -1,0 +1,1 @@
+"""Collective algorithms as ASTRA-sim plays them: one file each."""

@@ -1,0 +1,1 @@
+"""ASTRA-sim's own input and output files."""

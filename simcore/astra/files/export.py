@@ -1,0 +1,318 @@
+"""A native design as ASTRA-sim's own files: Chakra traces, network, system and communicator groups.
+
+Compute operators become nodes of that many nanoseconds (roofline mode at 1 FLOP per ns), collectives nodes over the
+dimensions they take (`involved_dim`) or over a communicator group where they take part of one, sends and receives
+between the NPUs of neighbouring stages. The network file says what the native model means: a message between two
+NPUs of a switch takes one latency there and two here, a fully connected block's bandwidth is shared by its links
+there and is per link here.
+
+ASTRA-sim then gives the same time up to its rounding to nanoseconds (1 ns endpoint delay a step) where both models say
+the same: groups that take whole dimensions, one chunk at a time (`active_chunks: 1`), baseline order, at most one
+collective in flight. `differences` names what of a design they see differently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simcore.astra.files.chakra import (
+    CommType,
+    Node,
+    NodeType,
+    bool_attribute,
+    collective_node,
+    int_attribute,
+    write_trace,
+)
+from simcore.compute import operator_times
+from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.efficiency import best
+from simcore.document.problem import InputError, Problem
+from simcore.document.quantity import parse
+from simcore.engine.reference.cluster import Cluster
+from simcore.memory.plan import program_of
+from simcore.program import Compute, Part, Program, Segment, Start, Waits
+from simcore.schedule import ORDERS
+from simcore.schedule.base import CHUNK_SHIFT
+from simcore.system.placement import GroupSlice, crossing, place, whole
+
+MOST_NODES = 5_000_000
+"""Nodes over all traces that are written at most."""
+
+_BLOCKS = {"ring": "Ring", "fully_connected": "FullyConnected", "switch": "Switch"}
+_ALGORITHMS = {
+    "ring": "ring",
+    "direct": "direct",
+    "halving_doubling": "halvingDoubling",
+    "double_binary_tree": "doubleBinaryTree",
+}
+_KINDS = {
+    "all_reduce": CommType.ALL_REDUCE,
+    "all_gather": CommType.ALL_GATHER,
+    "reduce_scatter": CommType.REDUCE_SCATTER,
+    "all_to_all": CommType.ALL_TO_ALL,
+}
+
+
+def export(design: Design, folder: Path) -> tuple[Path, ...]:
+    """Write the files of a design into `folder`; the paths, traces last.
+
+    Raises `InputError` where ASTRA-sim has no such topology or algorithm, or the traces would be too large.
+    """
+    problems = list(_problems(design))
+    if problems:
+        raise InputError(problems, "Chakra export")
+    folder.mkdir(parents=True, exist_ok=True)
+    traces = _Traces(design)
+    written = [_write(folder / "network.yml", _network(design)), _write(folder / "system.json", _system(design))]
+    nodes = {rank: traces.of(rank) for rank in traces.ranks}
+    if traces.groups:
+        groups = {str(number): list(members) for members, number in traces.groups.items()}
+        written.append(_write(folder / "comm_groups.json", groups))
+    for rank, listed in nodes.items():
+        path = folder / ("workload.et" if len(nodes) == 1 else f"workload.{rank}.et")
+        write_trace(path, listed)
+        written.append(path)
+    return tuple(written)
+
+
+def differences(design: Design) -> tuple[str, ...]:
+    """What ASTRA-sim's model sees differently in this design, one sentence each."""
+    found = []
+    if design.system.active_chunks != 1:
+        found.append("chunks do not overlap their latencies in ASTRA-sim (here active_chunks is not 1)")
+    if design.system.inter_dimension != "baseline":
+        found.append("ASTRA-sim 2.x has no themis: chunks take the baseline order")
+    spreads = isinstance(design.workload, CollectiveWorkload) and design.workload.collective == "all_to_all"
+    dimensions = zip(design.cluster.dimensions, design.algorithms, strict=True)
+    if any(d.topology != "fully_connected" and (spreads or algorithm == "direct") for d, algorithm in dimensions):
+        found.append(
+            "messages that an NPU sends at the same time do not share its port in ASTRA-sim (unaware back end)"
+        )
+    if not isinstance(design.workload, CollectiveWorkload):
+        if design.parallelism.pipeline > 1 and design.system.chunks > 1:
+            found.append("a send between stages is one message in ASTRA-sim, and not split in chunks")
+        placement, _ = place(design)
+        partial = [g for g, slices in placement.items() if slices and g != "pipeline" and not _whole(slices)]
+        if partial:
+            found.append(f"groups that take part of a dimension become one flat ring: {', '.join(partial)}")
+        if any(crossing(design)):
+            found.append("rings that cross a node get the whole bandwidth (`affinity` is not exported)")
+        if design.data > 1:
+            found.append("an NPU has one collective in flight: gradient reduction does not overlap other collectives")
+    return tuple(found)
+
+
+def _whole(slices: tuple[GroupSlice, ...]) -> bool:
+    return all(where.part.members == where.part.size for where in slices)
+
+
+def _problems(design: Design) -> Iterator[Problem]:
+    for index, dimension in enumerate(design.cluster.dimensions):
+        path = ("cluster", "dimensions", index)
+        if dimension.topology not in _BLOCKS:
+            yield Problem((*path, "topology"), f"one of ASTRA-sim's: {', '.join(_BLOCKS)}", f"'{dimension.topology}'")
+        if design.algorithms[index] not in _ALGORITHMS:
+            found = f"'{design.algorithms[index]}'"
+            yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
+        if isinstance(dimension.efficiency, tuple):
+            yield Problem((*path, "efficiency"), "one number (ASTRA-sim knows no sizes of messages)", "a table")
+    if isinstance(design.workload, CollectiveWorkload) and design.workload.groups:
+        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(design.workload.groups)} groups")
+    if isinstance(design.workload, TransformerWorkload):
+        yield from _exchanges(design)
+
+
+def _exchanges(design: Design) -> Iterator[Problem]:
+    """Exchanges between neighbours of a ring, for which ASTRA-sim has no collective; blocks of weight gradients."""
+    p = design.parallelism
+    if ORDERS[p.schedule].splits:
+        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{p.schedule}'")
+    if p.context > 1 and p.context_communication == "ring":
+        path = ("parallelism", "context_communication")
+        yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")
+    if p.tensor > 1 and p.tensor_overlap:
+        path = ("parallelism", "tensor_overlap")
+        yield Problem(path, "false (ASTRA-sim has no exchange between neighbours)", "true")
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> Path:
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")  # JSON is YAML, too
+    return path
+
+
+def _network(design: Design) -> dict[str, Any]:
+    gib = parse("1 GiB", "size")
+    bandwidth, latency = [], []
+    for dimension in design.cluster.dimensions:
+        rate = dimension.bandwidth * best(dimension.efficiency) / dimension.oversubscription
+        links = dimension.size - 1 if dimension.topology == "fully_connected" else 1
+        bandwidth.append(rate / links / gib)
+        latency.append(dimension.latency * 1e9 / (2 if dimension.topology == "switch" else 1))
+    return {
+        "topology": [_BLOCKS[dimension.topology] for dimension in design.cluster.dimensions],
+        "npus_count": [dimension.size for dimension in design.cluster.dimensions],
+        "bandwidth": bandwidth,
+        "latency": latency,
+    }
+
+
+def _system(design: Design) -> dict[str, Any]:
+    algorithms = [_ALGORITHMS[name] for name in design.algorithms]
+    exchange = ["ring" if dimension.topology == "ring" else "direct" for dimension in design.cluster.dimensions]
+    scatter = [e if name == "doubleBinaryTree" else name for name, e in zip(algorithms, exchange, strict=True)]
+    return {
+        "scheduling-policy": "LIFO" if design.system.intra_dimension == "lifo" else "FIFO",
+        "endpoint-delay": 1,
+        "active-chunks-per-dimension": 1,
+        "preferred-dataset-splits": design.system.chunks,
+        "collective-optimization": "localBWAware",
+        "local-mem-bw": 1e12,
+        "roofline-enabled": 1,
+        "peak-perf": 0.001,
+        "all-reduce-implementation": algorithms,
+        "all-gather-implementation": scatter,
+        "reduce-scatter-implementation": scatter,
+        "all-to-all-implementation": exchange,
+    }
+
+
+@dataclass
+class _Traces:
+    """The nodes of every NPU, and the communicator groups they need."""
+
+    design: Design
+    groups: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        design = self.design
+        if isinstance(design.workload, CollectiveWorkload):
+            self.program: Program | None = None
+            self.cluster = Cluster(design, {"all": whole(design)})
+            self.ranks: range = range(1)
+            return
+        self.program = program_of(design)
+        self.cluster = Cluster(design, place(design)[0])
+        self.times = operator_times(design.cluster.npu, design.workload.precision)
+        same = self.program.stages == 1 and all(_whole(slices) for slices in self.cluster.placement.values())
+        self.ranks = range(1 if same else design.cluster.npus)
+        each = sum(len(s.operators) * s.repeat for part in self.program.parts for s in (*part.forward, *part.backward))
+        total = each * self.program.microbatches * self.program.chunks * len(self.ranks)
+        if total > MOST_NODES:
+            fix = "fewer layers, microbatches or NPUs (--set workload.global_batch=…)"
+            raise InputError(
+                [Problem(("workload",), f"at most {MOST_NODES:,} nodes", f"about {total:,}", fix)], "Chakra export"
+            )
+
+    def of(self, rank: int) -> list[Node]:
+        """The trace of one NPU."""
+        workload = self.design.workload
+        writer = _Writer(self, rank)
+        if isinstance(workload, CollectiveWorkload):
+            writer.start(Start(workload.collective, "all", workload.size, Waits.NOW))
+            return writer.nodes
+        program = self.program
+        assert program is not None
+        stage = self.cluster.rank(rank, "pipeline")
+        order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
+        for position, code in enumerate(order.tolist()):
+            direction, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
+            writer.block(program, stage, chunk, code >> (CHUNK_SHIFT + 1), direction, position == len(order) - 1)
+        return writer.nodes
+
+    def group(self, rank: int, name: str) -> tuple[list[bool] | None, str]:
+        """How a collective of `rank` names its group: the dimensions it takes whole, or a communicator group."""
+        slices = self.cluster.placement[name]
+        if _whole(slices):
+            taken = {where.dimension for where in slices}
+            return [d in taken for d in range(len(self.design.cluster.dimensions))], ""
+        members = [rank]
+        for where in slices:
+            members = [peer for member in members for peer in self.cluster.peers(member, where)]
+        number = self.groups.setdefault(tuple(sorted(members)), len(self.groups) + 1)
+        return None, str(number)
+
+
+class _Writer:
+    """Writes the nodes of one NPU, each after what its program was waiting for."""
+
+    def __init__(self, traces: _Traces, rank: int) -> None:
+        self.traces, self.rank = traces, rank
+        self.nodes: list[Node] = []
+        self._after: tuple[int, ...] = ()
+        self._flying: dict[Waits, list[int]] = {}
+
+    def _add(self, node: Node) -> int:
+        self.nodes.append(node)
+        return node.id
+
+    def compute(self, operator: Compute) -> None:
+        """A compute node of the operator's nanoseconds."""
+        nanoseconds = max(1, round(self.traces.times.seconds(operator) * 1e9))
+        attributes = (
+            bool_attribute("is_cpu_op", False),
+            int_attribute("num_ops", nanoseconds),
+            int_attribute("tensor_size", 1),
+        )
+        node = Node(len(self.nodes), operator.name, NodeType.COMP, data_deps=self._after, attributes=attributes)
+        self._after = (self._add(node),)
+
+    def start(self, operator: Start) -> None:
+        """A collective; what blocks is what the next node follows."""
+        involved, group = self.traces.group(self.rank, operator.group)
+        splits = self.traces.design.system.chunks
+        size = max(1, round(operator.size / splits)) * splits
+        number = self._add(collective_node(len(self.nodes), _KINDS[operator.kind], size, self._after, involved, group))
+        if operator.waits == Waits.NOW:
+            self._after = (number,)
+        else:
+            self._flying.setdefault(operator.waits, []).append(number)
+
+    def segments(self, segments: tuple[Segment, ...]) -> None:
+        """Segments, with their repeats spelled out."""
+        for segment in segments:
+            for _ in range(segment.repeat):
+                for operator in segment.operators:
+                    if isinstance(operator, Compute):
+                        self.compute(operator)
+                    elif isinstance(operator, Start):
+                        self.start(operator)
+                    else:
+                        self._after += tuple(self._flying.pop(operator.waits, ()))
+
+    def block(self, program: Program, stage: int, chunk: int, microbatch: int, direction: int, final: bool) -> None:
+        """One forward (direction 0) or backward block: receive, play, send."""
+        virtual = chunk * program.stages + stage
+        last = program.stages * program.chunks - 1
+        part: Part = program.parts[program.part_of[virtual]]
+        onward = 1 if direction == 0 else -1
+        if program.stages > 1 and 0 <= virtual - onward <= last:
+            self._message(NodeType.COMM_RECV, program, virtual - onward, virtual, microbatch)
+        if direction == 0:
+            self.segments(part.forward if microbatch else part.first)
+        else:
+            self.segments(part.last_backward if microbatch == program.microbatches - 1 else part.backward)
+        if program.stages > 1 and 0 <= virtual + onward <= last:
+            self._message(NodeType.COMM_SEND, program, virtual, virtual + onward, microbatch)
+        if final:
+            self.segments(program.final[stage])
+
+    def _message(self, kind: NodeType, program: Program, origin: int, target: int, microbatch: int) -> None:
+        other = target if kind == NodeType.COMM_SEND else origin
+        peer = self.traces.cluster.moved(self.rank, "pipeline", other % program.stages)
+        source, destination = (self.rank, peer) if kind == NodeType.COMM_SEND else (peer, self.rank)
+        tag = (microbatch * (program.stages * program.chunks) + origin) * 2 + (target > origin)
+        attributes = (
+            bool_attribute("is_cpu_op", False),
+            int_attribute("comm_size", round(program.sent(origin, target - origin))),
+            int_attribute("comm_src", source),
+            int_attribute("comm_dst", destination),
+            int_attribute("comm_tag", tag),
+        )
+        name = f"{kind.name}_{origin}_{target}"
+        node = Node(len(self.nodes), name, kind, data_deps=self._after, attributes=attributes)
+        self._after = (self._add(node),)

@@ -1,0 +1,169 @@
+"""ASTRA-sim 1.0's text workloads: a training loop's name, then one line a layer.
+
+A line holds the layer's name, a reserved number, and for forward pass, input gradient and weight gradient
+each a compute time, a collective and its size; then the time of the update after each collective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simcore.astra.files.documents import read_text
+from simcore.astra.files.errors import AstraInputError
+from simcore.astra.files.system import Collective
+
+LOOPS = (
+    "MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "HYBRID_CUSTOMIZED",
+    "HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_DLRM", "HYBRID_DLRM_ENHANCED",
+    "DISTRIBUTED_INFERENCE",
+)  # fmt: skip
+"""The training loops that ASTRA-sim 1.0 knows."""
+
+MAX_FIGURE = 1e15
+"""Bound on times [ns] and sizes [B]: below it, doubles are exact."""
+
+_COLLECTIVES = {
+    "ALLREDUCE": Collective.ALL_REDUCE,
+    "ALLTOALL": Collective.ALL_TO_ALL,
+    "ALLGATHER": Collective.ALL_GATHER,
+    "REDUCESCATTER": Collective.REDUCE_SCATTER,
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of a layer's three parts: compute time [ns], then a collective of `size` [B], if any."""
+
+    compute: int
+    kind: Collective | None
+    size: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer; `update` [ns] follows each of its collectives, `loop` decides which dimensions they span."""
+
+    name: str
+    forward: Part
+    input_grad: Part
+    weight_grad: Part
+    update: int
+    loop: str
+
+
+@dataclass(frozen=True)
+class TextWorkload:
+    """A training loop and its layers.
+
+    `group` is the number of model-parallel NPUs (transformer loops), `last_bottom` the last layer of the
+    bottom MLP (DLRM). Backward passes re-run the forward pass from the last of `checkpoints` when they reach
+    a layer in `restarts`. `tutorial` selects the rules of the tutorials' edition over the release's.
+    """
+
+    path: Path
+    loop: str
+    layers: tuple[Layer, ...]
+    group: int = 1
+    last_bottom: int = -1
+    checkpoints: frozenset[int] = frozenset()
+    restarts: frozenset[int] = frozenset()
+    tutorial: bool = False
+
+
+def load_text_workload(
+    path: Path, compute_scale: float = 1.0, comm_scale: float = 1.0, tutorial: bool = False
+) -> TextWorkload:
+    """Read a text workload and scale it.
+
+    The tutorials' edition multiplies in single precision, the release in double; both cut to whole numbers.
+
+    Raises
+    ------
+    AstraInputError
+        If a word is missing or of the wrong kind.
+    """
+    words = _Words(path, read_text(path).split())
+    loop = words.choice(LOOPS, "a training loop")
+    group, last_bottom, checkpoints, restarts = 1, -1, frozenset[int](), frozenset[int]()
+    if loop.startswith("HYBRID_TRANSFORMER"):
+        words.take("model_parallel_NPU_group:")
+        group = words.whole(minimum=1)
+    if loop == "HYBRID_TRANSFORMER_FWD_IN_BCKWD":
+        words.take("checkpoints:")
+        checkpoints = frozenset(words.whole() for _ in range(words.whole()))
+        words.take("checkpoint_initiates:")
+        restarts = frozenset(words.whole() for _ in range(words.whole()))
+    if loop.startswith("HYBRID_DLRM"):
+        last_bottom = words.whole()
+    count = words.whole(minimum=1)
+    scales = _Scale(compute_scale, tutorial), _Scale(comm_scale, tutorial)
+    layers = tuple(_layer(words, loop, place, *scales) for place in range(count))
+    if any(layer >= count for layer in checkpoints | restarts):
+        raise AstraInputError(f"{path}: checkpoints: expected layers below {count}")
+    if restarts and min(restarts) < min(checkpoints, default=count):
+        raise AstraInputError(f"{path}: checkpoint_initiates: layer {min(restarts)} has no checkpoint before it")
+    return TextWorkload(path, loop, layers, group, last_bottom, checkpoints, restarts, tutorial)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    factor: float
+    single_precision: bool
+
+    def of(self, value: int) -> int:
+        """Return a scaled figure."""
+        scaled = float(np.float32(value) * np.float32(self.factor)) if self.single_precision else value * self.factor
+        if not 0 <= scaled < MAX_FIGURE:
+            raise AstraInputError(f"scaled figure: expected 0 to {MAX_FIGURE:g}, got {value} times {self.factor}")
+        return int(scaled)
+
+
+def _layer(words: _Words, loop: str, place: int, compute_scale: _Scale, comm_scale: _Scale) -> Layer:
+    name = words.take("a layer name")
+    words.take("a reserved number")
+    parts = []
+    for _ in range(3):
+        compute = compute_scale.of(words.whole())
+        word = words.take("a collective or NONE")
+        parts.append(Part(compute, _COLLECTIVES.get(word), comm_scale.of(words.whole())))
+        if word == "ALLREDUCEALLTOALL":
+            raise AstraInputError(f"{words.path}: layer {name}: ALLREDUCEALLTOALL: ASTRA-sim leaves on it; split it")
+    update = words.whole()
+    if loop == "HYBRID_CUSTOMIZED":
+        loop = words.choice(LOOPS, "a loop for the layer")
+    elif loop.startswith("HYBRID_DLRM") and place == 0:
+        loop = "ALL"
+    return Layer(name, parts[0], parts[1], parts[2], update, loop)
+
+
+class _Words:
+    """The words of a file, taken one by one."""
+
+    def __init__(self, path: Path, words: list[str]) -> None:
+        self.path = path
+        self._words: Iterator[str] = iter(words)
+
+    def take(self, what: str) -> str:
+        """Return the next word."""
+        word = next(self._words, None)
+        if word is None:
+            raise AstraInputError(f"{self.path}: expected {what}, got the end of the file; is a line missing?")
+        return word
+
+    def choice(self, allowed: tuple[str, ...], what: str) -> str:
+        """Return the next word, one of the allowed."""
+        word = self.take(what)
+        if word not in allowed:
+            raise AstraInputError(f"{self.path}: expected {what} of {', '.join(allowed)}, got {word!r}")
+        return word
+
+    def whole(self, minimum: int = 0) -> int:
+        """Return the next word as an integer."""
+        word = self.take("a whole number")
+        if not word.isdecimal() or len(word) > 15 or int(word) < minimum:
+            raise AstraInputError(f"{self.path}: expected a whole number of at least {minimum}, got {word!r}")
+        return int(word)

@@ -1,0 +1,209 @@
+"""Proven bounds: what no simulation of a design, or of any completion of a partial one, can beat.
+
+For a complete design (degrees, network, policies given), each beside its reason:
+
+- a stage computes and waits for its blocking collectives one after the other: m x (F + B) of all its chunks;
+- before it, the first microbatch passes the stages in front; after it, the last one passes them back: the bubble;
+- a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
+- a dimension serves one phase at a time: the sum of its serializations, and of those that begin with the gradients;
+- ZeRO-3's gathers follow one another; what waits for a gradient bucket, or for embeddings, waits for all of it;
+- of served requests the last stage makes token after token: the microbatches of one follow those of the one before;
+- memory and cost do not depend on timing: they are exact.
+
+For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
+price of the NPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from simcore.bounds.compute import least_busy
+from simcore.bounds.iteration import IterationBound, collectives
+from simcore.compute import operator_times
+from simcore.cost.price import cluster_cost, energy
+from simcore.cost.running import electricity, per_token, racks, with_electricity
+from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
+from simcore.design.spec import BYTES, Npu, PriceList, preset
+from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.memory.expanded import memory_metrics, memory_of
+from simcore.memory.footprint import model_states
+from simcore.memory.plan import program_of
+from simcore.program import Program
+from simcore.system.chunks import PICOSECONDS
+from simcore.system.placement import collective_groups, place
+from simcore.workload.registry import KINDS, Totals
+from simcore.workload.transformer.counts import forward_flops, model_matrices
+
+Bounds = dict[str, float | None]
+
+_TRIVIAL: Bounds = {
+    "mfu": 1.0,
+    "network_utilization": 1.0,
+    "fits": 1.0,
+    "bubble": 0.0,
+    "exposed_communication": 0.0,
+}
+"""What holds for every design."""
+
+
+def bound(design: Design | Mapping[str, Any]) -> Bounds:
+    """The best value that each metric can take, by name: the least of one to be minimised, the most of the others.
+
+    `design` is a checked design, or a partial document (see the module); a metric without a proven bound is None.
+    Raises `ValueError` where a partial document lacks its workload or its NPUs.
+    """
+    if isinstance(design, Design):
+        return _bound_design(design)
+    return _bound_partial(design)
+
+
+def bound_of_any(design: Design) -> Bounds:
+    """What no design of its workload can beat on as many of its NPUs; nothing of a single collective."""
+    if isinstance(design.workload, CollectiveWorkload):
+        return {}
+    document = design.document()
+    cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
+    return _bound_partial({"workload": document["workload"], "cluster": cluster, "cost": document["cost"]})
+
+
+def _bound_design(design: Design) -> Bounds:
+    if isinstance(design.workload, CollectiveWorkload):
+        groups = collective_groups(design)
+        lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
+        for group in groups:
+            lowering.collective(design.workload.collective, group, design.workload.size)
+        return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
+    program = program_of(design)
+    lowering, iteration = _iteration(design, program)
+    busy = least_busy(program, lowering.duration) / PICOSECONDS
+    if program.trained:
+        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, busy, program)
+    times = _served(program, lowering, iteration, [1] * program.chunks)
+    found = bounds_at(design, times["iteration_time"], busy, program)
+    return found | {"time_per_output_token": None} | times
+
+
+def bound_served(design: Design, tokens: int) -> dict[str, float]:
+    """Bounds of the times of a design that makes one or two tokens [s], if it goes on until there are `tokens`.
+
+    Each further token takes no less than the second: it attends to a longer cache, and no description of an NPU takes
+    less for more but a table of measurements, of which nothing is proven.
+    """
+    program = program_of(design)
+    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):  # type: ignore[union-attr]
+        return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
+    lowering, iteration = _iteration(design, program)
+    return _served(program, lowering, iteration, [1, tokens - 1][: program.chunks])
+
+
+def _iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
+    compute = operator_times(design.cluster.npu, design.workload.precision)  # type: ignore[union-attr]
+    lowering = Lowering(design, place(design)[0], compute)
+    programs = lower_schedule(lowering, program)
+    return lowering, IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
+
+
+def _served(program: Program, lowering: Lowering, iteration: IterationBound, repeats: list[int]) -> dict[str, float]:
+    """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
+    times = {"iteration_time": iteration.served(repeats) / PICOSECONDS}
+    alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
+    first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
+    times["time_to_first_token"] = first.served([1]) / PICOSECONDS
+    if len(repeats) > 1:
+        further = iteration.further(repeats[1:]) / PICOSECONDS
+        times["time_per_output_token"] = further / sum(repeats[1:])
+    return times
+
+
+def bounds_at(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
+    """The bounds of all metrics if an iteration takes `seconds` and every NPU computes for `busy` [s] of it."""
+    cost = cluster_cost(design)
+    share = min(1.0, busy / seconds)
+    idle = energy(design, 0.0, seconds)
+    memory = memory_of(design, program) if program else None
+    throughput = program.tokens / seconds if program else None
+    least = energy(design, share, seconds).energy
+    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
+    cost = with_electricity(design, cost, idle.power)
+    return {
+        "iteration_time": seconds,
+        "throughput": throughput,
+        **memory_metrics(design, memory),
+        "cost.total": cost.total,
+        "cost.network": cost.network,
+        "cost.npu": cost.npu,
+        "cost.memory": cost.memory,
+        "power": idle.power,
+        "energy": least,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "cost.electricity": electricity(design, idle.power),
+        "racks": float(racks(design)),
+        "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
+        "npus": float(design.cluster.npus),
+        **_TRIVIAL,
+    }
+
+
+def _bound_partial(document: Mapping[str, Any]) -> Bounds:
+    for path in (("workload",), ("cluster",), ("cluster", "npu"), ("cluster", "npus")):
+        holder: Any = document if len(path) == 1 else document["cluster"]
+        if not isinstance(holder, Mapping) or path[-1] not in holder:
+            raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
+    workload = _WORKLOAD.validate_python(document["workload"])
+    totals = _totals(workload)
+    cluster = document["cluster"]
+    npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
+    price_list = _of(PriceList, "prices", prices)
+    seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
+    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
+    price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
+    held = states.weights + (states.gradients + states.optimizer if totals.trained else 0.0)
+    throughput = totals.samples / seconds if seconds else None
+    idle = npus * npu.power.idle * price_list.pue
+    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
+    return {
+        "iteration_time": seconds,
+        "throughput": throughput,
+        "memory.peak": held,
+        "memory.reserved": held + npu.software.memory.context,
+        "cost.total": npus * price,
+        "cost.npu": npus * price,
+        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
+        "power": idle,
+        "energy": idle * seconds,
+        "energy_per_token": each.energy,
+        "cost_per_token": each.cost,
+        "time_to_train": each.time_to_train,
+        "cost_to_train": each.cost_to_train,
+        "npus": float(npus),
+        **_TRIVIAL,
+    }
+
+
+_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
+
+
+def samples_of(workload: Workload) -> float | None:
+    """Tokens or samples that an iteration of a workload makes; None of a single collective."""
+    return None if isinstance(workload, CollectiveWorkload) else _totals(workload).samples
+
+
+def _totals(workload: Any) -> Totals:
+    kind = KINDS.get(type(workload))
+    if kind is not None:
+        return kind.totals(workload)
+    assert isinstance(workload, TransformerWorkload)
+    tokens = workload.global_batch * workload.sequence
+    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
+
+
+def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
+    return preset(section, value) if isinstance(value, str) else spec.model_validate(value)

@@ -1,0 +1,320 @@
+"""The time bound of one training program on many networks at once.
+
+Networks of a *family* have the same dimensions, algorithms and policies, and differ in bandwidths and latencies only.
+What a phase takes is then its load over the bandwidth plus its hops x the latency; and the bound of an iteration, the
+largest of sums of durations and of what collectives take (`simcore.bounds.iteration`), is a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.bounds.iteration import IterationBound, any_order_least, busy_least, routes, way_least
+from simcore.collective import FLAT_RING
+from simcore.compute import operator_times
+from simcore.cost.price import energy
+from simcore.cost.running import electricity, per_token, racks
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.memory.expanded import memory_metrics
+from simcore.program import Program
+from simcore.result import Memory
+from simcore.system.chunks import PICOSECONDS, Chunker, Phase
+from simcore.system.placement import Placement, collective_groups, place
+
+Matrix = NDArray[np.float64]
+
+_RATE = 1e8
+"""Bandwidth of the dimensions in which loads are measured [B/s]: up to 400 TB, and to 1/20,000 of a byte."""
+_LATENCY = 1e-3
+_ROUNDING = 0.51
+"""What rounding can take from a duration [ps], and a little for the arithmetic here."""
+_SAFE = 1 - 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Networks that differ in bandwidths and latencies: `rates`, `latencies` `[networks, dims]` [B/s], [s]."""
+
+    design: Design
+    """One of them, whatever its workload and degrees."""
+    rates: Matrix
+    latencies: Matrix
+
+    @classmethod
+    def of(cls, designs: Sequence[Design]) -> Family:
+        """The family of designs that agree in all but bandwidths, latencies and efficiencies."""
+        chunkers = [(Chunker(design), design.cluster.dimensions) for design in designs]
+        rates = np.array([[chunker.rate(d) for d in dimensions] for chunker, dimensions in chunkers])
+        return cls(designs[0], rates, np.array([[d.latency for d in dimensions] for _, dimensions in chunkers]))
+
+    @cached_property
+    def measured(self) -> Design:
+        """The design with dimensions of `_RATE` and `_LATENCY`."""
+        return _measured(self.design)
+
+
+def linear(design: Design) -> bool:
+    """Whether times follow from loads and hops alone.
+
+    Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
+    reach depends on their size: loads at the best share bound the time there, but a bound of one network is tighter.
+    """
+    dimensions = design.cluster.dimensions
+    plain = all(d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) for d in dimensions)
+    return plain and FLAT_RING not in design.algorithms
+
+
+def _measured(design: Design) -> Design:
+    def unit(dimension: Any) -> Any:
+        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
+        same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
+        return dimension.model_copy(update={"bandwidth": _RATE * slowed, **same})
+
+    cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
+    return design.model_copy(update={"cluster": cluster})
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The bound of a program on any family of networks of given sizes, as linear forms of what collectives take.
+
+    The bound is the largest row of `constant + least @ (least times) + busy @ (service times)` [ps].
+    """
+
+    keys: tuple[tuple[Any, ...], ...]
+    """What identifies each type of collective."""
+    placement: Placement
+    forms: Matrix
+    """`[rows, 1 + types + types x dims]`."""
+
+    @classmethod
+    def of(cls, design: Design, program: Program) -> Iteration:
+        """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
+        workload = design.workload
+        assert not isinstance(workload, CollectiveWorkload)
+        assert program.trained
+        system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
+        simple = _measured(design).model_copy(update={"system": system})
+        placement = place(simple)[0]
+        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, workload.precision))
+        programs = lower_schedule(lowering, program).tolist()
+        keys = tuple(key for key, _ in lowering.keyed())
+        dims = len(design.cluster.dimensions)
+        basis = np.eye(1 + len(keys) * (1 + dims))
+        least = list(basis[1 : 1 + len(keys)])
+        busy = [
+            {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
+            for k, key in enumerate(keys)
+        ]
+        rows = np.array(list(IterationBound(program, lowering, programs, least, busy, basis[0]).sums()))
+        return cls(keys, placement, _largest(rows))
+
+    def seconds(self, family: Family, known: dict[Any, tuple[Matrix, Matrix]]) -> Matrix:
+        """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family."""
+        networks, dims = family.rates.shape
+        terms = np.empty((self.forms.shape[1], networks))
+        terms[0] = 1.0
+        kinds = len(self.keys)
+        for k, key in enumerate(self.keys):
+            where = (*key, self.placement[key[1]])
+            if where not in known:
+                known[where] = _collective(family, key, self.placement)
+            least, busy = known[where]
+            terms[1 + k] = least
+            terms[1 + kinds + k * dims : 1 + kinds + (k + 1) * dims] = busy
+        result: Matrix = (self.forms @ terms).max(axis=0) * (_SAFE / PICOSECONDS)
+        return result
+
+    def problems(self, family: Family) -> list[tuple[float, Matrix]]:
+        """For each form, its constant [s] and the bytes of its collectives `[collectives, dims]`.
+
+        The form's time is at least the constant plus the sum of each collective's longest bytes / rate: what
+        `dse.space.split.bandwidth` minimises. `family` gives the shape; its rates do not count.
+        """
+        kinds, dims = len(self.keys), family.rates.shape[1]
+        unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+        loads = np.zeros((kinds, dims))
+        for k, key in enumerate(self.keys):
+            loads[k] = _collective(unit, key, self.placement)[1][:, 0] / PICOSECONDS * _RATE
+        found = []
+        for form in self.forms:
+            blocking = form[1 : 1 + kinds, None] * loads
+            service = (form[1 + kinds :].reshape(kinds, dims) * loads).sum(axis=0)
+            found.append((float(form[0]) / PICOSECONDS, np.vstack([blocking, np.diag(service)]).clip(0.0)))
+        return found
+
+    @property
+    def compute(self) -> float:
+        """Least time whatever the network [s]."""
+        return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
+
+
+def _largest(rows: Matrix) -> Matrix:
+    """The rows that no other is at least as large as in every term."""
+    import moocore
+
+    kept: Matrix = np.unique(rows, axis=0)
+    largest: Matrix = kept[moocore.is_nondominated(-kept)]
+    return largest
+
+
+def _collective(family: Family, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
+    """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
+    chunker = Chunker(family.measured)
+    busy = np.zeros(family.rates.T.shape)
+    if key[0] == "shift" and len(placement[key[1]]) > 1:
+        # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
+        chunk = key[2] / chunker.design.system.chunks
+        steps = [_timed(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
+        return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
+    paths, counts = routes(chunker, placement, key)
+    timed = [[_timed(phase, family) for phase in path] for path in paths]
+    for dimension, time in busy_least(timed, counts).items():
+        busy[dimension] = time
+    least = np.maximum(way_least(timed), busy.max(axis=0))
+    if isinstance(counts, int):
+        least = np.maximum(least, any_order_least(timed, counts, family.rates.T))
+    return least, busy
+
+
+def _timed(phase: Phase, family: Family) -> Any:
+    """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them."""
+    load = (phase.serialization - 0.5) / PICOSECONDS * _RATE
+    hops = round(phase.latency / PICOSECONDS / _LATENCY)
+    serialization = load / family.rates[:, phase.dimension] * PICOSECONDS - _ROUNDING
+    latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
+    return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
+
+
+def collective_seconds(design: Design, family: Family) -> Matrix:
+    """Least time of a collective of all NPUs, or of the slowest of its groups, on each network `[networks]` [s].
+
+    `design` has the workload, on one of the networks.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    each = [_collective(family, (workload.collective, group, workload.size), placement)[0] for group in placement]
+    slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
+    return slowest
+
+
+def _utilization(sending: Matrix | float, seconds: Matrix) -> Matrix:
+    with np.errstate(divide="ignore"):
+        share: Matrix = np.minimum(1.0, sending / (seconds * _SAFE))
+    return share
+
+
+def sending_seconds(design: Design, family: Family) -> Matrix:
+    """Time that all bytes of a collective take where every dimension sends at its bandwidth `[networks]` [s].
+
+    Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    if len(placement) > 1:
+        return np.full(len(family.rates), np.inf)
+    (group,) = placement
+    paths, counts = routes(Chunker(family.measured), placement, (workload.collective, group, workload.size))
+    sums = [sum(phase.sent for phase in path) for path in paths]
+    sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
+    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+    whole: Matrix = sent / (family.rates @ slowed)
+    return whole
+
+
+def metric_bounds(
+    design: Design,
+    program: Program | None,
+    memory: Memory | None,
+    seconds: Matrix,
+    cost: Mapping[str, Matrix],
+    sending: Matrix | float = np.inf,
+) -> dict[str, Matrix | float | None]:
+    """The best value of each metric `[networks]`, or one for all, as `simcore.bounds.design.bound` gives it.
+
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
+    price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
+    A metric without a proven bound is left out.
+    """
+    npu, npus = design.cluster.npu, design.cluster.npus
+    still = energy(design, 0.0, 1.0).power * _SAFE
+    running = electricity(design, still)
+    total = cost["cost.total"] + (running if design.cost.electricity_in_total else 0.0)
+    found: dict[str, Matrix | float | None] = {
+        "iteration_time": seconds,
+        "throughput": None,
+        "mfu": None,
+        "perf_per_cost": None,
+        **memory_metrics(design, memory),
+        "power": still,
+        "energy": still * seconds,
+        "npus": float(npus),
+        "racks": float(racks(design)),
+        "network_utilization": _utilization(sending, seconds),
+        "bubble": 0.0,
+        "exposed_communication": 0.0,
+        **cost,
+        "cost.total": total,
+        "cost.electricity": running,
+    }
+    if program is not None:
+        assert not isinstance(design.workload, CollectiveWorkload)
+        throughput = program.tokens / seconds
+        found["throughput"] = throughput
+        found["mfu"] = program.model_flops / (seconds * npus * npu.peak[design.workload.precision])
+        with np.errstate(divide="ignore"):
+            found["perf_per_cost"] = throughput / total
+        buying = cost["cost.total"]
+        each = [
+            per_token(design.cost, design.workload, price, still * time, time, program.tokens)
+            for price, time in zip(buying.tolist(), np.broadcast_to(seconds, buying.shape).tolist(), strict=True)
+        ]
+        for name, values in (
+            ("energy_per_token", [one.energy for one in each]),
+            ("cost_per_token", [one.cost for one in each]),
+            ("time_to_train", [one.time_to_train for one in each]),
+            ("cost_to_train", [one.cost_to_train for one in each]),
+        ):
+            if None not in values:
+                found[name] = np.array(values, float) * _SAFE
+    return found
+
+
+def collective_problem(design: Design, family: Family) -> Matrix:
+    """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
+    workload, dims = design.workload, family.rates.shape[1]
+    assert isinstance(workload, CollectiveWorkload)
+    unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+    placement = collective_groups(design)
+    busy = [_collective(unit, (workload.collective, group, workload.size), placement)[1] for group in placement]
+    loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
+    return loads
+
+
+def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
+    """Bytes of all dimensions together, of a collective of all NPUs or of the slowest of its groups.
+
+    `slowed` `[dims]`: bandwidth over rate of each dimension. However a budget of bandwidth is split over the
+    dimensions, the collective takes at least these bytes over it.
+    """
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    placement = collective_groups(design)
+    # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
+    even = Family(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
+    chunker, found = Chunker(even.measured), []
+    for group in placement:
+        paths, counts = routes(chunker, placement, (workload.collective, group, workload.size))
+        timed = [[_timed(phase, even) for phase in path] for path in paths]
+        sums = [sum(phase.serialization[0] for phase in path) for path in timed]
+        found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))
+    return max(found) / PICOSECONDS * _RATE

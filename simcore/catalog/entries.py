@@ -1,0 +1,65 @@
+"""Names of the catalogue that a document asks for: every one that there is not, whatever else is wrong with it.
+
+A design is read part by part, and a part that cannot be read (a fabric of no such name) hides what stands in it. So
+where a document has problems, its names are looked up once more, in holes (`choice`) too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from simcore import catalog
+from simcore.document.problem import Path, Problem, nearest
+
+_SECTIONS: dict[str, tuple[str, ...]] = {
+    "model": ("models", "networks", "recommenders"),
+    "npu": ("npus",),
+    "fabric": ("fabrics",),
+    "cost": ("prices",),
+}
+"""Key of a document -> where its names are, the first of them for messages."""
+_PARTS = ("workload", "workloads", "cluster", "cost")
+
+
+def with_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:
+    """The problems of a document, with those of all names in it that the catalogue lacks; none where there are none."""
+    if not problems or not isinstance(data, dict):
+        return problems
+    named = [found for part in _PARTS if part in data for found in _unknown(data[part], (part,))]
+    said = {(problem.found, problem.path[:depth]) for problem in named for depth in range(len(problem.path) + 1)}
+    return [problem for problem in problems if (problem.found, problem.path) not in said] + named
+
+
+def _unknown(value: Any, path: Path) -> Iterator[Problem]:
+    if isinstance(value, str):
+        key = _key(path)
+        if key in _SECTIONS and not value.endswith((".yaml", ".yml")):
+            yield from _missing(value, path, _SECTIONS[key])
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _unknown(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unknown(inner, (*path, index))
+
+
+def _key(path: Path) -> str:
+    """The key that a name stands for: that of an alternative is its choice's, that of a `base` what it varies."""
+    while len(path) > 2 and path[-2] == "choice":
+        path = path[:-2]
+    if path[-1] == "base" and len(path) > 1:
+        return _key(path[:-1])
+    return str(path[-1])
+
+
+def _missing(name: str, path: Path, sections: tuple[str, ...]) -> Iterator[Problem]:
+    known = [entry for section in sections for entry in catalog.section(section)]
+    if name in known:
+        return
+    try:
+        catalog.entry(sections[0], name)
+    except ValueError as error:
+        expected, _, rest = str(error).removeprefix("expected ").partition(", got ")
+        found, _, fix = rest.partition("; ")
+        yield Problem(path, expected, found, nearest(name, known) or fix)

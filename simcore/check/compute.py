@@ -1,0 +1,73 @@
+"""What an NPU's model of operator times must satisfy: a grid of measurements, products that it can time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.compute import Table, operator_times
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.document.problem import Path, Problem
+from simcore.memory.plan import program_of
+from simcore.program import Compute, Program
+
+_MOST_SHOWN = 5
+_WHERE: Path = ("cluster", "npu", "compute")
+
+
+def compute_problems(design: Design) -> list[Problem]:
+    """Every problem of a design that is sound otherwise; none where the NPU is a roofline."""
+    model = design.cluster.npu.compute
+    if model is None or isinstance(design.workload, CollectiveWorkload):
+        return []
+    problems = list(_array(design))
+    if model.table is not None:
+        problems += _grid(Table(model.table))
+    return problems or list(_products(design, program_of(design)))
+
+
+def _array(design: Design) -> Iterator[Problem]:
+    npu, workload = design.cluster.npu, design.workload
+    assert npu.compute is not None
+    assert not isinstance(workload, CollectiveWorkload)
+    array, peak = npu.compute.systolic, npu.peak[workload.precision]
+    if array is not None and array.peak > peak * (1 + 1e-9):
+        expected = f"at least the {array.peak / 1e12:.6g} TFLOP/s of its arrays (2 x units x clock)"
+        yield Problem(("cluster", "npu", "peak", workload.precision), expected, f"{peak / 1e12:.6g} TFLOP/s")
+
+
+def _grid(table: Table) -> Iterator[Problem]:
+    path: Path = (*_WHERE, "table")
+    if table.repeated:
+        yield Problem(path, "each shape once", "one that is measured twice")
+    if table.missing is not None:
+        batch, m, n, k = table.missing
+        expected = "every combination of the values of batch, m, n and k"
+        yield Problem(path, expected, f"no row for batch {batch}, m {m}, n {n}, k {k}", "measure it, or drop its row")
+
+
+def _products(design: Design, program: Program) -> Iterator[Problem]:
+    """Products that have no time."""
+    assert not isinstance(design.workload, CollectiveWorkload)
+    times = operator_times(design.cluster.npu, design.workload.precision)
+    model = design.cluster.npu.compute
+    assert model is not None
+    unable: dict[str, None] = {}
+    for operator in _operators(program):
+        try:
+            times.seconds(operator)
+        except ValueError as error:
+            shape = "" if operator.shape is None else " (batch {:g}, m {:g}, n {:g}, k {:g})".format(*operator.shape)
+            unable[f"'{operator.name}'{shape}: {error}"] = None
+    for message in list(unable)[:_MOST_SHOWN]:
+        fix = "measure more shapes, or say 'beyond: roofline'" if model.table else ""
+        yield Problem(_WHERE, "products that it can time", message, fix, rule="operator times")
+    if len(unable) > _MOST_SHOWN:
+        yield Problem(_WHERE, "products that it can time", f"{len(unable) - _MOST_SHOWN} more", rule="operator times")
+
+
+def _operators(program: Program) -> dict[Compute, None]:
+    """Every compute operator once."""
+    lists = [segments for part in program.parts for segments in part.passes]
+    lists += list(program.final)
+    found = [op for segments in lists for segment in segments for op in segment.operators]
+    return dict.fromkeys(op for op in found if isinstance(op, Compute))

@@ -1,0 +1,197 @@
+"""The door: a YAML file or a mapping to a checked `Design`, or one error with every problem in it.
+
+Problems of form (unknown key, missing unit, unknown preset) do not hide problems of meaning (degrees that cannot
+multiply): where the form is broken, the offending parts are set aside, and what is left is checked all the same.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from simcore.catalog.entries import with_unknown_entries
+from simcore.check.check import check
+from simcore.design.design import Cluster, Design, Dimension, Parallelism, System, TransformerWorkload
+from simcore.design.include import UNREAD, with_files
+from simcore.design.memory import ClusterMemory, ExpandedMemory
+from simcore.document.form import worded
+from simcore.document.problem import InputError, Path, Problem, nearest
+from simcore.document.text import Document, read_document
+from simcore.workload.documents import TAGS, InferenceWorkload, Layer
+
+_STAND_INS: dict[str, Any] = {
+    "npu": "a100-80gb",
+    "model": "gpt3-175b",
+    "global_batch": 1,
+    "bandwidth": "1 GB/s",
+    "latency": "1 us",
+    "topology": "switch",
+    "size": 8,
+    "cost": "libra",
+}
+"""What takes the place of a broken required key while the rest is checked."""
+
+_SPACE_KEYS = ("objectives", "constraints", "study", "workloads")
+_HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
+
+
+def load_design(path: str | FilePath) -> Design:
+    """Read, validate and check a design document.
+
+    Raises `InputError` with every problem: file, line, path, expected, found, and the likely fix.
+    """
+    document = read_document(path)
+    return design_from(document.data, document)
+
+
+def design_from(data: Mapping[str, Any], document: Document | None = None) -> Design:
+    """A checked design from a mapping; see `load_design`."""
+    problems = list(_foreign(data))
+    data, unread = with_files(data, document.source if document else None)
+    problems += unread
+    design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
+    problems += _untouched(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
+    if design is None:
+        repaired = _repaired(data, broken)
+        problems += [] if repaired is None else _untouched(check(repaired), broken)
+    else:
+        problems += check(design)
+    if problems or design is None:
+        told = with_unknown_entries(problems, data)
+        raise InputError([_placed(p, document) for p in told], document.source if document else "")
+    return design
+
+
+def parse_design(data: Mapping[str, Any]) -> tuple[Design | None, list[Problem]]:
+    """The design, or None and the problems of form."""
+    try:
+        return Design.model_validate(data), []
+    except ValidationError as error:
+        return None, problems_of(error)
+
+
+def _placed(problem: Problem, document: Document | None) -> Problem:
+    if document is None or problem.line is not None:
+        return problem
+    return replace(problem, line=document.line(problem.path))
+
+
+def _foreign(data: Mapping[str, Any]) -> Iterable[Problem]:
+    """What belongs in a space and not in a design."""
+    for key in _SPACE_KEYS:
+        if key in data:
+            yield Problem((key,), "a design", f"'{key}', a key of a space", "use it with dse optimize")
+    yield from _holes(data, ())
+
+
+def _holes(value: Any, path: Path) -> Iterable[Problem]:
+    if isinstance(value, dict):
+        for name in _HOLES:
+            if name in value:
+                yield Problem(path, "a value", f"a hole ({name})", "choose one value, or use dse optimize", rule="hole")
+                return
+        for key, inner in value.items():
+            yield from _holes(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _holes(inner, (*path, index))
+
+
+_PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list"}
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """A problem for each error of pydantic, in the words of this project."""
+    entries = error.errors(include_url=False)
+    inside = {tuple(entry["loc"])[:-1][:depth] for entry in entries for depth in range(1, len(entry["loc"]))}
+    # A list is also "too short" when its items are broken: those say it better.
+    kept = [entry for entry in entries if entry["type"] != "too_short" or tuple(entry["loc"]) not in inside]
+    return [_problem(entry) for entry in kept]
+
+
+def _problem(entry: Any) -> Problem:
+    location: Path = tuple(entry["loc"])
+    if location[:1] == ("workload",) and location[1:2] and location[1] in TAGS:
+        location = (location[0], *location[2:])
+    if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
+        location = (*location[:2], *location[3:])
+    path = tuple(part for part in location if part != "[key]")
+    kind = entry["type"]
+    expected, found, fix = worded(entry)
+    if kind == "extra_forbidden":
+        known = _known_keys(path[:-1])
+        fix = nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
+    elif kind == "literal_error":
+        allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+        expected, fix = f"one of {', '.join(allowed)}", nearest(str(entry["input"]), allowed)
+    elif kind in ("model_type", "model_attributes_type", "dict_type"):
+        expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
+    return Problem(path, expected, found, fix)
+
+
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Design,
+    ("workload",): TransformerWorkload,
+    ("workload", "layers"): Layer,
+    ("parallelism",): Parallelism,
+    ("cluster",): Cluster,
+    ("cluster", "dimensions"): Dimension,
+    ("cluster", "memory"): ClusterMemory,
+    ("cluster", "memory", "expanded"): ExpandedMemory,
+    ("system",): System,
+}
+
+
+_OTHER_KEYS = ["collective", "size", "layers", *InferenceWorkload.model_fields]
+"""Keys of the workloads that are no transformer's training."""
+
+
+def _known_keys(path: Path) -> list[str]:
+    """Keys that a mapping of the design document may have."""
+    names = tuple(part for part in path if isinstance(part, str))
+    known = list(_MODELS[names].model_fields) if names in _MODELS else []
+    extra = {(): list(_SPACE_KEYS), ("cluster",): ["fabric", "npus"], ("workload",): _OTHER_KEYS}
+    return known + extra.get(names, [])
+
+
+def _repaired(data: Mapping[str, Any], problems: list[Problem]) -> Design | None:
+    """The design with what is broken dropped or replaced, or None where too little is left."""
+    current: Any = copy.deepcopy(dict(data))
+    for key in _SPACE_KEYS:
+        current.pop(key, None)
+    for _ in range(4):
+        for problem in problems:
+            _mend(current, problem.path)
+        design, problems = parse_design(current)
+        if design is not None:
+            return design
+    return None
+
+
+def _mend(data: Any, path: Path) -> None:
+    for part in path[:-1]:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    key = path[-1] if path else None
+    if isinstance(data, dict):
+        if key in _STAND_INS:
+            data[key] = _STAND_INS[key]
+        else:
+            data.pop(key, None)
+
+
+def _untouched(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
+    """Problems that do not stem from what was set aside."""
+    paths = [problem.path for problem in broken]
+    if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):
+        paths.append(("parallelism",))  # the degrees cannot be judged without the number of NPUs
+    if ("workload", "global_batch") in paths:
+        paths.append(("parallelism", "microbatch"))  # nor the microbatch without the batch
+    return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

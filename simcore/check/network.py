@@ -1,0 +1,176 @@
+"""What a network and its collectives must satisfy: leaves, failed links, stragglers, users' own algorithms.
+
+As in `simcore.check`, each rule is one function from a design to the problems it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.collective import FLAT_RING, Custom
+from simcore.collective.data import misplaced
+from simcore.design.algorithm import CUSTOM
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.document.problem import Path, Problem, nearest
+from simcore.network import Shape, Slice
+from simcore.system.chunks import block_of, custom_of
+from simcore.system.placement import Placement, collective_groups, place
+
+
+def network_problems(design: Design) -> list[Problem]:
+    """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
+    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design), *_given_groups(design)]
+    for index in range(len(design.cluster.dimensions)):
+        problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
+        problems += _algorithm(design, index, ("system", "collective", index))
+    for name in design.system.algorithms:
+        problems += _own_algorithm(design, name)
+    if not problems and any(dimension.leaf for dimension in design.cluster.dimensions):
+        problems += _groups_on_leaves(design)
+    if not problems and design.system.algorithms:
+        problems += _custom_members(design)
+    return problems
+
+
+def _groups(design: Design) -> Placement:
+    return collective_groups(design) if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
+
+
+def _given_groups(design: Design) -> Iterator[Problem]:
+    """Groups of a collective fill the innermost dimension, each with an algorithm that serves its size."""
+    workload, inner = design.workload, design.cluster.dimensions[0]
+    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
+        return
+    path: Path = ("workload", "groups")
+    if sum(workload.groups) != inner.size:
+        expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
+        yield Problem(path, expected, f"{sum(workload.groups)} members", "let them add up")
+    if inner.topology == "fat_tree":
+        yield Problem(path, "no groups on a fat_tree, whose leaves they might straddle", "some")
+    odd = [members for members in workload.groups if members & (members - 1)]
+    if design.algorithms[0] == "halving_doubling" and odd:
+        found = f"a group of {odd[0]}"
+        fix = "use ring, direct or double_binary_tree there"
+        yield Problem(path, "powers of two for 'halving_doubling'", found, fix, rule="powers of two")
+
+
+def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
+    name, topology = design.algorithms[index], design.cluster.dimensions[index].topology
+    if name.startswith("direct[") and topology in ("ring", "mesh"):
+        found = f"'{name}', a window over peers that are no neighbours"
+        yield Problem(path, f"an algorithm for a {topology}", found, "use ring or direct there")
+    known = design.system.algorithms
+    if name.startswith(CUSTOM) and name.removeprefix(CUSTOM) not in known:
+        own = ", ".join(known) or "none"
+        yield Problem(
+            path, f"an algorithm of system.algorithms ({own})", f"'{name}'", nearest(name[len(CUSTOM) :], known)
+        )
+
+
+def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
+    """It names members and blocks that exist, and leaves the data where it must."""
+    own = custom_of(design, CUSTOM + name)
+    assert isinstance(own, Custom)
+    for kind, listed in design.system.algorithms[name].items():
+        path: Path = ("system", "algorithms", name, kind)
+        outside = [m for m in listed.messages if max(m.source, m.target) >= listed.members]
+        beyond = [m for m in listed.messages if max(m.blocks) >= listed.blocks]
+        if outside or beyond:
+            expected = f"members below {listed.members} and blocks below {listed.blocks}"
+            bad = (outside or beyond)[0]
+            yield Problem(path, expected, f"{bad.source} -> {bad.target} with blocks {list(bad.blocks)}")
+        elif (misfit := own.misfit(kind)) is not None:
+            yield Problem(path, *misfit)
+        else:
+            wrong = misplaced(kind, listed.members, own.plan(kind, listed.members, Shape("line")))
+            if wrong:
+                yield Problem(path, f"messages that leave the data of a {kind} where it must be", wrong[0])
+
+
+def _custom_members(design: Design) -> Iterator[Problem]:
+    """A user's own algorithm serves groups of one size."""
+    for group, slices in _groups(design).items():
+        for where in slices:
+            name = design.algorithms[where.dimension].removeprefix(CUSTOM)
+            for kind, listed in design.system.algorithms.get(name, {}).items():
+                if listed.members != where.part.members:
+                    yield Problem(
+                        ("system", "algorithms", name, kind, "members"),
+                        f"the {where.part.members} members that '{group}' has on dimension {where.dimension}",
+                        str(listed.members),
+                        "list another algorithm for that dimension, or place the group elsewhere",
+                        rule="members of an algorithm",
+                    )
+
+
+def _leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
+    dimension = design.cluster.dimensions[index]
+    leaf, size = dimension.leaf, dimension.size
+    if (leaf is None) == (dimension.topology == "fat_tree"):
+        expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what is no fat_tree"
+        yield Problem(path, expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
+    elif leaf is not None and size % leaf:
+        yield Problem(path, f"leaves that divide the dimension ({size} NPUs)", str(leaf))
+
+
+def _groups_on_leaves(design: Design) -> Iterator[Problem]:
+    """Members of a group must be spread over the leaves of a fat tree alike."""
+    for group, slices in _groups(design).items():
+        for where in slices:
+            leaf = design.cluster.dimensions[where.dimension].leaf
+            stride, span = where.part.stride, where.part.stride * where.part.members
+            if leaf is None or (_aligned(stride, leaf) and _aligned(span, leaf)):
+                continue
+            yield Problem(
+                ("cluster", "dimensions", where.dimension, "leaf"),
+                f"leaves that {group} parallelism fills or divides ({where.part.members} NPUs, {stride} apart)",
+                str(leaf),
+                "choose sizes that divide each other",
+                rule="groups fill leaves",
+            )
+
+
+def _aligned(one: int, other: int) -> bool:
+    return one % other == 0 or other % one == 0
+
+
+def _failed_links(design: Design) -> Iterator[Problem]:
+    dimensions = design.cluster.dimensions
+    for index, failed in enumerate(design.cluster.failed_links):
+        path: Path = ("cluster", "failed_links", index)
+        if failed.dimension >= len(dimensions):
+            yield Problem((*path, "dimension"), f"a dimension below {len(dimensions)}", str(failed.dimension))
+            continue
+        dimension = dimensions[failed.dimension]
+        block, part = block_of(dimension), Slice(dimension.size, dimension.size, 1)
+        ends = {frozenset((link.source, link.target)) for link in block.wiring(part)}
+        if frozenset(failed.between) not in ends:
+            a, b = failed.between
+            yield Problem(
+                (*path, "between"),
+                f"two ends of a link of the {dimension.topology} ({dimension.size} NPUs; switches are numbered from "
+                f"{dimension.size})",
+                f"{a} and {b}",
+            )
+
+
+def _stragglers(design: Design) -> Iterator[Problem]:
+    seen: set[int] = set()
+    for index, straggler in enumerate(design.cluster.stragglers):
+        path: Path = ("cluster", "stragglers", index, "npu")
+        if straggler.npu >= design.cluster.npus:
+            yield Problem(path, f"an NPU below {design.cluster.npus}", str(straggler.npu), "NPUs are counted from 0")
+        if straggler.npu in seen:
+            yield Problem(path, "each NPU at most once", str(straggler.npu), "drop one of the two")
+        seen.add(straggler.npu)
+
+
+def _flat_ring(design: Design) -> Iterator[Problem]:
+    path: Path = ("system", "collective")
+    if FLAT_RING not in design.algorithms:
+        return
+    if set(design.algorithms) != {FLAT_RING}:
+        yield Problem(path, "flat_ring on every dimension or on none", ", ".join(design.algorithms))
+    if design.system.inter_dimension != "baseline":
+        expected = "baseline with flat_ring, which visits all dimensions at once"
+        yield Problem(("system", "inter_dimension"), expected, design.system.inter_dimension)

@@ -1,0 +1,59 @@
+"""How a design names its collective algorithms, and spells out its own.
+
+`ring`, `direct`, …; `direct[4]` sends to 4 peers at a time; `custom:NAME` is the one of that name in
+`system.algorithms`, a list of messages for each collective kind it has.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from simcore.design.spec import Count, Flag, Frozen, Natural
+from simcore.document.problem import nearest
+
+CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
+ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree", "flat_ring")
+CUSTOM = "custom:"
+"""Prefix of a user's own algorithm."""
+
+_WINDOW = r"direct\[[1-9][0-9]*\]"
+
+
+def _known(name: str) -> str:
+    if name in ALGORITHMS or re.fullmatch(_WINDOW, name) or name.startswith(CUSTOM):
+        return name
+    expected = f"one of {', '.join(ALGORITHMS)}, direct[N], {CUSTOM}NAME"
+    raise ValueError(f"expected {expected}, got {name!r}; {nearest(name, ALGORITHMS)}".removesuffix("; "))
+
+
+Algorithm = Annotated[
+    str,
+    AfterValidator(_known),
+    WithJsonSchema({"anyOf": [{"enum": list(ALGORITHMS)}, {"type": "string", "pattern": f"^({_WINDOW}|{CUSTOM}.+)$"}]}),
+]
+"""Name of an algorithm."""
+
+
+class CustomMessage(Frozen):
+    """In step `step`, member `source` sends `blocks` to member `target`, to be added up there if `reduce`."""
+
+    step: Natural
+    source: Natural
+    target: Natural
+    blocks: Annotated[tuple[Natural, ...], Field(min_length=1)]
+    reduce: Flag = False
+
+
+class CustomKind(Frozen):
+    """The messages of one collective kind among `members` NPUs, whose buffer is cut into `blocks` equal blocks.
+
+    In all_gather and reduce_scatter block b belongs to member b; in all_to_all block o x members + t is what member o
+    has for member t, and blocks counts all of them.
+    """
+
+    members: Annotated[Count, Field(ge=2)]
+    blocks: Count
+    messages: tuple[CustomMessage, ...]

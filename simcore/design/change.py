@@ -1,0 +1,123 @@
+"""Changes of a document by path: `cluster.dimensions[1].bandwidth`, or `cluster.dimensions.1.bandwidth`.
+
+`Design.with_` and `dse simulate --set` both speak it. What a document says in one of two ways is said in the new one
+alone: a fabric takes the place of dimensions, a model that of layers. Below the name of a catalogue entry a change
+makes a variation of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from simcore.check.load import design_from
+from simcore.document.problem import InputError, Path, Problem, dotted
+
+_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_INSTEAD: dict[Path, str] = {
+    ("cluster", "fabric"): "dimensions",
+    ("cluster", "dimensions"): "fabric",
+    ("workload", "model"): "layers",
+    ("workload", "layers"): "model",
+}
+"""Key -> the key beside it that says the same in another way."""
+_NAMED: tuple[Path, ...] = (("workload", "model"), ("cluster", "npu"), ("cost",))
+"""Where the name of a catalogue entry may stand, of which a document may write variations."""
+
+
+def parse_path(text: str) -> Path | None:
+    """`cluster.dimensions[1].size` as a path; None where it is none."""
+    parts: list[str | int] = []
+    position = 0
+    while position < len(text):
+        if text[position] == "." and parts:
+            position += 1
+        match = _PART.match(text, position)
+        if match is None:
+            return None
+        parts.append(match[1] if match[1] is not None else int(match[2]))
+        position = match.end()
+    return tuple(parts) or None
+
+
+def assign(data: Any, path: Path, value: Any) -> Problem | None:
+    """Put `value` at a path of a document, in place; what is wrong with the path, or None."""
+    place: Any = data
+    for depth, part in enumerate(path[:-1], 1):
+        key = _key(place, part)
+        if key is None:
+            return _nowhere(path, part)
+        if isinstance(place, dict):
+            place.setdefault(key, {})
+            if path[:depth] in _NAMED and isinstance(place[key], str):
+                place[key] = {"base": place[key]}
+        place = place[key]
+    key = _key(place, path[-1])
+    if key is None:
+        return _nowhere(path, path[-1])
+    if path in _INSTEAD:
+        place.pop(_INSTEAD[path], None)
+    place[key] = value
+    return None
+
+
+def _key(place: Any, part: str | int) -> str | int | None:
+    """The key or the index that a part of a path means in a mapping or a list; None where it means none."""
+    if isinstance(place, dict):
+        return part if isinstance(part, str) else None
+    if not isinstance(place, list):
+        return None
+    index = int(part) if isinstance(part, str) and part.isdecimal() else part
+    return index if isinstance(index, int) and index < len(place) else None
+
+
+def _nowhere(path: Path, part: str | int) -> Problem:
+    return Problem(path, "a path of the document", f"'{dotted(path)}'", f"there is no '{part}'")
+
+
+def changed_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
+    """The design of the document that a `Design` was given as, with each change made; see `Design.with_`.
+
+    Raises `InputError` with every path that is none, and every problem of the design that comes out.
+    """
+    document = {**design.model_dump(mode="json", include={"cost"}), **_given(design)}  # for a variation of the default
+    paths = {text: parse_path(text) for text in changes}
+    problems = [
+        Problem((text,), "a path such as cluster.dimensions[1].bandwidth", f"'{text}'")
+        for text, path in paths.items()
+        if path is None
+    ]
+    known = {path: changes[text] for text, path in paths.items() if path is not None}
+    if ("cluster", "npus") in known and ("cluster", "fabric") not in known:
+        fix = "give 'cluster.fabric' too: a design knows the dimensions of its fabric alone"
+        problems.append(Problem(("cluster", "npus"), "the fabric that has so many NPUs", "none", fix))
+    for path, value in known.items():
+        problem = assign(document, path, _given(value))
+        if problem is not None:
+            problems.append(problem)
+    if problems:
+        raise InputError(problems)
+    return design_from(document)
+
+
+def _given(value: Any) -> Any:
+    """What was given of a design, or of a part of one: its document without what followed from the rest."""
+    if isinstance(value, BaseModel):
+        return _without_shares(value.model_dump(mode="json", exclude_unset=True))
+    if isinstance(value, list | tuple):
+        return [_given(inner) for inner in value]
+    return value
+
+
+def _without_shares(value: Any) -> Any:
+    """A document whose dimensions with NICs have no bandwidth: it follows from them."""
+    if isinstance(value, list):
+        return [_without_shares(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_shares(inner) for key, inner in value.items() if key != "bandwidth" or value.get("nics") is None
+    }

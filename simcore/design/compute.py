@@ -1,0 +1,66 @@
+"""How a document spells an NPU's model of operator times, where that is not the roofline."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from simcore.document.form import MOST
+from simcore.document.quantity import Frequency, Time
+
+_Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
+
+
+class _Frozen(BaseModel):
+    """As `simcore.design.spec.Frozen`, which is built on this module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Systolic(_Frozen):
+    """Arrays of multiply-accumulate units."""
+
+    rows: _Count
+    columns: _Count
+    dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
+    clock: Annotated[Frequency, Field(gt=0)]
+    """Cycles per second; each unit does one multiplication and addition in each [Hz]."""
+    arrays: _Count = 1
+    """Such arrays on one NPU, which share the folds of a product."""
+
+    @property
+    def peak(self) -> float:
+        """FLOPs per second of all units [FLOP/s]."""
+        return 2.0 * self.rows * self.columns * self.arrays * self.clock
+
+
+class Measured(_Frozen):
+    """One measured matrix product: `batch` products [m,k]x[k,n] took `time`."""
+
+    batch: _Count = 1
+    m: _Count
+    n: _Count
+    k: _Count
+    time: Annotated[Time, Field(gt=0)]
+    """Time of the product, launch and memory included [s]."""
+
+
+class ComputeModel(_Frozen):
+    """One of: a systolic array, or a table of measured products."""
+
+    systolic: Systolic | None = None
+    table: Annotated[tuple[Measured, ...], Field(min_length=1)] | None = None
+    """The rows, or a `.csv` file of them."""
+    beyond: Literal["refuse", "roofline"] = "refuse"
+    """What to do with a product outside the table."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.systolic is None) == (self.table is None):
+            raise ValueError(
+                f"expected one of systolic and table, got {'none' if self.table is None else 'both'}; name one"
+            )
+        if self.systolic is not None and self.beyond != "refuse":
+            raise ValueError("expected 'beyond' with a table only, got it with a systolic array; leave it out")
+        return self

@@ -1,0 +1,202 @@
+"""Files that a document names: a table of layers, a table of measured operator times, a device.
+
+A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
+the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
+link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU. A document that is no file
+(sent over a wire, say) reads none. What is read takes the place of the name when the document is read: what a study
+stores is complete.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from simcore.design.compute import Measured
+from simcore.design.spec import npu_from
+from simcore.document.form import worded
+from simcore.document.problem import InputError, Path, Problem, dotted, nearest
+from simcore.document.text import Document, parse_document, read_document
+from simcore.workload.layer_table.document import Layer
+
+SUFFIXES = (".csv", ".yaml", ".yml")
+MOST_BYTES = 1 << 20
+UNREAD = "file"
+"""Rule of the problems of a file that could not be taken."""
+
+_ROWS: dict[tuple[str, str], type[BaseModel]] = {("workload", "layers"): Layer, ("cluster", "table"): Measured}
+"""What rows a file holds, by the part of the document and the key that names it."""
+
+
+def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
+    """The document with the rows of the files that it names in their place, and what is wrong with those files."""
+    problems: list[Problem] = []
+    if not isinstance(data, Mapping):
+        return data, problems
+    out = dict(data)
+    for part in sorted({part for part, _ in _ROWS}):
+        if part in out:
+            out[part] = _filled(copy.deepcopy(out[part]), (part,), source, problems)
+    listed = out.get("workloads")
+    if isinstance(listed, list):  # of a space: each has parts of its own
+        read = [with_files(entry, source) for entry in listed]
+        out["workloads"] = [entry for entry, _ in read]
+        for index, (_, found) in enumerate(read):
+            problems += [replace(problem, path=("workloads", index, *problem.path)) for problem in found]
+    return out, [replace(problem, rule=UNREAD) for problem in problems]
+
+
+def _filled(value: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
+    if isinstance(value, list):
+        return [_filled(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
+    if not isinstance(value, dict):
+        if path[0] == "cluster" and _names(path, "npu") and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
+            return _npu(value, path, source, problems)
+        row = next((spec for (part, key), spec in _ROWS.items() if path[0] == part and _names(path, key)), None)
+        if row is None or not isinstance(value, str) or not value.endswith(SUFFIXES):
+            return value
+        return _rows(value, path, source, row, problems)
+    return {key: _filled(inner, (*path, key), source, problems) for key, inner in value.items()}
+
+
+def _names(path: Path, key: str) -> bool:
+    """Whether a path is that of `key`, or of an alternative of a choice there."""
+    return path[-1] == key or (len(path) > 2 and path[-3:-1] == (key, "choice"))
+
+
+def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
+    """The NPU of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
+    found = _beside(name, path, source, "an NPU of the catalogue, or a file with one beside the design", problems)
+    if found is None:
+        return name
+    try:
+        described = read_document(found).data
+        wrong = npu_problems(described)
+    except InputError as error:
+        wrong = error.problems
+    problems += [Problem(path, f"{p.expected} in '{name}' ({dotted(p.path)})", p.found, p.fix) for p in wrong]
+    return name if wrong else described
+
+
+def npu_problems(described: Any) -> list[Problem]:
+    """What is wrong with an NPU that a file describes."""
+    try:
+        npu_from(described)
+    except ValidationError as error:
+        return [Problem(tuple(wrong["loc"]), *worded(wrong)) for wrong in error.errors(include_url=False)]
+    return []
+
+
+def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
+    """The rows of a file as plain mappings; what is wrong is added to `problems`, and the name stays."""
+    found = _beside(name, path, source, "a table file beside the design", problems)
+    if found is None:
+        return name
+    try:
+        text = found.read_text(encoding="utf-8-sig")
+        listed = _csv(text) if found.suffix == ".csv" else _yaml(text, name, "layers" if row is Layer else "table")
+    except UnicodeDecodeError as error:
+        problems.append(Problem(path, f"a UTF-8 text file '{name}'", f"bytes that are not text ({error.reason})"))
+        return name
+    except csv.Error as error:
+        problems.append(Problem(path, f"a CSV table '{name}'", f"text that is none ({error})"))
+        return name
+    except InputError as error:
+        problems += [Problem(path, f"{p.expected} in '{name}'", p.found, p.fix) for p in error.problems]
+        return name
+    wrong = [problem for number, entry in enumerate(listed, 1) for problem in _checked(entry, number, name, path, row)]
+    problems += wrong
+    return name if wrong else listed
+
+
+def _beside(name: str, path: Path, source: str | None, expected: str, problems: list[Problem]) -> FilePath | None:
+    """The file of a name; None where there is none, which is added to `problems`."""
+    found = _located(name, source)
+    if not isinstance(found, str):
+        return found
+    fix = "put the file beside the design and name it without a folder above"
+    problems.append(Problem(path, expected, found, fix))
+    return None
+
+
+def _located(name: str, source: str | None) -> FilePath | str:
+    """The file, or why it is not read."""
+    if source is None or not FilePath(source).is_file():
+        return f"'{name}' in a document that is no file"
+    given = FilePath(name)
+    if given.is_absolute() or ".." in given.parts or "\\" in name:
+        return f"'{name}', which is outside its folder"
+    folder = FilePath(source).resolve().parent
+    path = (folder / given).resolve()
+    if not path.is_relative_to(folder):
+        return f"'{name}', which leads outside its folder"
+    if not path.is_file():
+        return f"'{name}', which is not there"
+    if path.suffix not in SUFFIXES or path.stat().st_size > MOST_BYTES:
+        return f"'{name}', which is no table of at most {MOST_BYTES >> 20} MiB"
+    return path
+
+
+def _csv(text: str) -> list[dict[str, Any]]:
+    reader = csv.reader(io.StringIO(text), strict=True)
+    header = [column.strip() for column in next(reader, [])]
+    if not header or len(set(header)) < len(header):
+        raise InputError([Problem((), "a first row that names each column once", ", ".join(header) or "nothing")])
+    rows = []
+    for number, cells in enumerate((cells for cells in reader if any(cells)), 1):
+        if len(cells) != len(header):
+            expected = f"{len(header)} cells in row {number} (line {number + 1})"
+            raise InputError([Problem((), expected, str(len(cells)))])
+        rows.append({column: _cell(cell.strip()) for column, cell in zip(header, cells, strict=True) if cell.strip()})
+    if not rows:
+        raise InputError([Problem((), "at least one row", "none")])
+    return rows
+
+
+def _cell(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _yaml(text: str, name: str, key: str) -> list[Any]:
+    document: Document = parse_document(text, name)
+    layers = document.data.get(key)
+    if not isinstance(layers, list) or not layers or len(document.data) > 1:
+        found = ", ".join(document.data) or "nothing"
+        raise InputError([Problem((), f"the key '{key}' alone, a list of rows,", found)])
+    return layers
+
+
+def _checked(entry: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> list[Problem]:
+    """What is wrong with a row, each with its column."""
+    try:
+        row.model_validate(entry)
+    except ValidationError as error:
+        return [_of_row(wrong, number, name, path, row) for wrong in error.errors(include_url=False)]
+    return []
+
+
+def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> Problem:
+    columns = [str(part) for part in wrong["loc"]]
+    where = f"row {number} of '{name}'" + (f", column '{'.'.join(columns)}'" if columns else "")
+    if wrong["type"] == "extra_forbidden":
+        known = list(row.model_fields)
+        fix = nearest(columns[-1], known) or f"known columns: {', '.join(known)}"
+        return Problem(path, f"a known column in {where}", f"'{columns[-1]}'", fix)
+    if wrong["type"] == "missing":
+        return Problem(path, f"a value in {where}", "nothing")
+    expected, got, fix = worded(wrong)
+    return Problem(path, f"{expected} in {where}", got, fix)

@@ -1,0 +1,50 @@
+"""How a document spells memory beyond an NPU's own: expanded, pooled, what is offloaded to it; and the margin kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from simcore.design.spec import Count, Frozen
+from simcore.document.quantity import Bandwidth, Size, Time
+
+
+class ExpandedMemory(Frozen):
+    """Memory that NPUs reach over a link of their own, or share as a pool."""
+
+    capacity: Annotated[Size, Field(gt=0)]
+    """Of all of it [B]."""
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """Of its link or port, each direction [B/s]."""
+    latency: Annotated[Time, Field(ge=0)] = 0.0
+    """Of one transfer [s]."""
+    shared_by: Count = 1
+    """NPUs that share capacity and bandwidth: 1 is a memory of each NPU, the NPUs of a node or all of them a pool."""
+    place: Annotated[tuple[Literal["spill", "optimizer", "activations"], ...], Field(min_length=1)] = ("spill",)
+    """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes."""
+
+    @property
+    def spills(self) -> bool:
+        """Whether it takes what the NPU's own memory cannot hold."""
+        return "spill" in self.place
+
+    @property
+    def share(self) -> float:
+        """Capacity of one NPU [B]."""
+        return self.capacity / self.shared_by
+
+    @property
+    def rate(self) -> float:
+        """Bandwidth of one NPU while all that share do the same [B/s]."""
+        return self.bandwidth / self.shared_by
+
+
+class ClusterMemory(Frozen):
+    """Memory of each NPU beyond what the NPU's entry says."""
+
+    capacity: Annotated[Size, Field(gt=0)] | None = None
+    """Of the NPU's own memory [B], at least that of its entry, whose bandwidth it keeps; what is more is priced."""
+    fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
+    """Share of the NPU's usable memory that the allocator loses, in place of the software stack's slack."""
+    expanded: ExpandedMemory | None = None

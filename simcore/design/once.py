@@ -1,0 +1,30 @@
+"""What follows from a design and nothing else, computed once for each design object.
+
+`functools.cached_property` for functions that live in layers above `Design`: the design is frozen, so what follows from
+it cannot change, and it goes when the design goes (a copy has none of it). The check, the memory footprint, the bounds
+and the engine of one trial so share one program and one price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from simcore.design.design import Design
+
+T = TypeVar("T")
+
+
+def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
+    """`function`, computed at its first call for a design; its result must not be changed by who gets it."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(design: Design) -> T:
+        found: dict[str, T] = design.__dict__  # where cached_property keeps its values, too
+        if name not in found:
+            found[name] = function(design)
+        return found[name]
+
+    return kept

@@ -1,0 +1,1 @@
+"""Text to values: YAML with the line of every key, quantities with units, and what is wrong and where."""

@@ -1,0 +1,1 @@
+"""The fast engine: one representative NPU per stage, in compiled loops over flat arrays."""

@@ -1,0 +1,263 @@
+"""The fast engine: one representative NPU per pipeline stage, compiled, exact where all NPUs of a stage do the same.
+
+Its cost does not grow with the number of NPUs. It plays what is in flight event by event in integer picoseconds, and
+adds what it has already played (`simcore.engine.fast.pipeline`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compute import operator_times
+from simcore.design.design import CollectiveWorkload, Design
+from simcore.engine.fast import pipeline
+from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.solo import rehearse
+from simcore.engine.fast.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
+from simcore.engine.fast.sums import block_sums, serial_time
+from simcore.program import Category, Program
+from simcore.schedule import ORDERS, Steady
+from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
+from simcore.system.placement import Placement, collective_groups
+
+LOG_ROWS = 400_000
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What an engine found for the NPU of the stage that finishes last [ps], and what its network did."""
+
+    total: int
+    spent: dict[Category, int]
+    bubble: int
+    stage: int
+    busy: list[int]
+    """Time each dimension served [ps]."""
+    sent: list[float]
+    """Bytes sent over each dimension [B]."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a traced run adds: the log's rows (see `pipeline.Log`), and what its numbers mean."""
+
+    rows: Ints
+    operators: list[tuple[int, int, int]]
+    names: dict[int, str]
+    """Names of the compute operators, by index."""
+
+
+def time_collective(design: Design) -> Timing:
+    """Time of a single collective over all NPUs, or of the slowest of several groups, which share no queue."""
+    groups = {slices: name for name, slices in collective_groups(design).items()}  # equal groups take equally long
+    timings = [_time_group(design, {name: slices}) for slices, name in groups.items()]
+    return max(timings, key=lambda timing: timing.total)
+
+
+def _time_group(design: Design, placement: Placement) -> Timing:
+    workload = design.workload
+    assert isinstance(workload, CollectiveWorkload)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, "fp32"))
+    kind = lowering.collective(workload.collective, next(iter(placement)), workload.size)
+    if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
+        raise too_long(serial / PICOSECONDS)
+    net = lowering.network()
+    dimensions = len(design.cluster.dimensions)
+    state = new_state(net, 1, 1, 1, design.system.chunks)[0]
+    rehearse(net, state)
+    total = int(net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE])
+    busy, sent = stage_use(lowering, {kind: 1}, dimensions)
+    return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
+
+
+def time_program(design: Design, program: Program, placement: Placement, trace: bool = False) -> tuple[Timing, Trace]:
+    """Time of a training iteration.
+
+    Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
+    is added, and else all are played. A traced run plays all.
+    """
+    workload = design.workload
+    assert not isinstance(workload, CollectiveWorkload)
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
+    programs = lower_schedule(lowering, program)
+    tables = _tables(lowering, programs)
+    sums = block_sums(tables.operators, tables.segments, tables.blocks, _serial_types(lowering))
+    if (serial := serial_time(programs, sums, program.microbatches)) >= LONGEST:
+        raise too_long(serial / PICOSECONDS)
+    net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
+    steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
+    played = program.microbatches
+    if steady is not None:
+        least = steady.warm + steady.reach + steady.period + steady.cool
+        played = min(played, least + (program.microbatches - least) % steady.period)
+    while True:
+        run = _play(net, tables, sums, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        missing = program.microbatches - played
+        if not missing or _extended(run, steady, missing):
+            break
+        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
+    last = int(np.argmax(run.finish))
+    dimensions = len(design.cluster.dimensions)
+    split = ORDERS[program.schedule].splits
+    issues = block_issues(lowering, programs[last].tolist(), program.microbatches, split)
+    busy, sent = stage_use(lowering, issues, dimensions)
+    used = {category: int(run.spent[last, category]) for category in Category}
+    timing = Timing(int(run.finish[last]), used, int(run.bubble[last]), last, busy, sent)
+    rows = run.log[1 : 1 + run.log[0, 0]] if trace else run.log
+    return timing, Trace(rows, lowering.operators, lowering.names() if trace else {})
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What the compiled loop reads, the network aside."""
+
+    operators: Ints
+    segments: Ints
+    blocks: Ints
+    programs: Ints
+
+
+def _tables(lowering: Lowering, programs: Ints) -> _Tables:
+    return _Tables(
+        flattened(lowering.operators).reshape(-1, 3),
+        np.array(lowering.segments, np.int64),
+        np.array(lowering.blocks, np.int64),
+        programs,
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a run of the compiled loop leaves behind [ps]."""
+
+    finish: Ints
+    spent: Ints
+    bubble: Ints
+    done: Ints
+    programs: Ints
+    blocks: Ints
+    log: Ints
+
+
+def _play(
+    net: Ints,
+    tables: _Tables,
+    sums: NDArray[np.float64],
+    program: Program,
+    chunks: int,
+    microbatches: int,
+    log_rows: int,
+) -> _Run:
+    stages = program.stages
+    issued, outstanding = _capacity(program, sums, microbatches)
+    states = new_state(net, stages, issued, outstanding, chunks)
+    width = pipeline.SPENT + len(Category)
+    known_blocks = np.zeros((len(tables.blocks), width), np.int64)
+    done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
+    spent = np.zeros((stages, len(Category)), np.int64)
+    bubble = np.zeros(stages, np.int64)
+    log = np.zeros((log_rows, 5), np.int64)
+    schedule = ORDERS[program.schedule]
+    pipeline.run(
+        net,
+        states,
+        tables.operators,
+        tables.segments,
+        tables.blocks,
+        np.zeros((len(tables.segments), width), np.int64),
+        known_blocks,
+        schedule.order(stages, microbatches, program.chunks),
+        schedule.sequence(stages, microbatches, program.chunks),
+        tables.programs,
+        done,
+        spent,
+        bubble,
+        log,
+    )
+    return _Run(states[:, NOW].copy(), spent, bubble, done, tables.programs, known_blocks, log)
+
+
+def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
+    """Add `missing` microbatches to a run that has settled into a period; False where it has not.
+
+    Times of blocks are a max-plus linear recurrence. Once all blocks of a window as long as its memory end one period
+    after those before them, every further period adds just that time, here and to all that follows.
+    """
+    assert steady is not None
+    end = run.done.shape[1] - steady.cool
+    window = run.done[:, end - steady.reach - steady.period : end, 1:-1]
+    apart = window[:, steady.period :] - window[:, : -steady.period]
+    period = int(apart[0, 0, 0])
+    if not (apart == period).all():
+        return False
+    later = missing // steady.period * period
+    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD, pipeline.WEIGHT_GRADIENTS]]].sum(
+        axis=(1, 2)
+    )
+    run.finish[:] += later
+    run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
+    run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
+    return True
+
+
+def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
+    """Time of each type of collective if none of its phases overlapped [ps]."""
+    return np.array(
+        [
+            float(
+                sum(times * (phase.serialization + phase.latency) for path, times in split.counted() for phase in path)
+            )
+            for _, split in lowering.types
+        ]
+    )
+
+
+def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
+    """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
+
+    Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end: over the
+    last block of each chunk, or two where the schedule splits the backward pass.
+    """
+    ends = 2 if ORDERS[program.schedule].splits else 1
+    _, issued, buckets = map(int, (ends * sums.max(axis=0)).tolist())
+    blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
+    return (issued + 4) * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
+
+
+def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
+    """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration."""
+    counts: list[tuple[int, int]] = []
+    for chunk, (forward, backward, last, final, weights, first) in enumerate(programs):
+        counts += [(first, 1), *((block, microbatches - 1) for block in (forward, backward, weights))]
+        if split:
+            counts.append((last, 1))
+        counts.append((final if chunk == 0 else last, 1))
+    return counts
+
+
+def block_issues(
+    lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False
+) -> dict[int, int]:
+    """How often a stage with `programs` `[chunks, KINDS]` issues each type of collective in the iteration.
+
+    `split`: the schedule splits the backward pass.
+    """
+    counts: dict[int, int] = {}
+    for block, times in block_counts(programs, microbatches, split):
+        for kind, count in lowering.issues(block).items():
+            counts[kind] = counts.get(kind, 0) + times * count
+    return counts
+
+
+def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tuple[list[int], list[float]]:
+    """Busy time [ps] and bytes sent [B] per dimension for `counts` of each type of collective."""
+    busy, sent = [0] * dimensions, [0.0] * dimensions
+    for kind, count in counts.items():
+        for path, times in lowering.types[kind][1].counted():
+            for phase in path:
+                busy[phase.dimension] += count * times * phase.serialization
+                sent[phase.dimension] += count * times * phase.sent
+    return busy, sent

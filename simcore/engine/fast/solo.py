@@ -1,0 +1,95 @@
+"""Collectives that nothing meets: noted, and played only if another one joins them.
+
+A collective that is alone in its component, the dimensions it can share with others, takes the same time whatever
+happens elsewhere. It is the component's *solo*: its type, class, start and end are noted, and its end is an event like
+any other. If another one starts in the component before that, the solo is played from its start up to then, and is a
+solo no longer.
+"""
+
+from __future__ import annotations
+
+from simcore.compiled import compiled
+from simcore.engine.fast.queues import advance, count, end_solo, issue, wait
+from simcore.engine.fast.state import (
+    ALONE,
+    BUSY_AT,
+    CHUNKS_AT,
+    COMPONENT,
+    LANES,
+    LISTED,
+    NEVER,
+    NOW,
+    READY,
+    READY_AT,
+    SERVING_AT,
+    SERVING_SIZE,
+    SOLO_AT,
+    SOLO_BEGIN,
+    SOLO_CLASS,
+    SOLO_END_AT,
+    SOLO_SIZE,
+    SOLO_TYPE,
+    TYPE_SIZE,
+    TYPES_AT,
+    Ints,
+)
+
+
+@compiled
+def _join(net: Ints, state: Ints, component: int) -> None:
+    """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
+
+    It is played from its start while the rest stands still. What happens elsewhere does so later than now; only picks
+    are due now, so those dimensions are set aside (those with nothing to pick are only struck off the list).
+    """
+    aside = 0
+    for i in range(state[READY]):
+        d = state[state[READY_AT] + i]
+        serving = state[SERVING_AT] + d * SERVING_SIZE
+        if state[serving + LANES] > 0:
+            state[state[READY_AT] + aside] = d
+            aside += 1
+        else:
+            state[serving + LISTED] = 0
+    state[READY_AT] += aside
+    state[READY] = 0
+    now = state[NOW]
+    solo = state[SOLO_AT] + component * SOLO_SIZE
+    end_solo(net, state, component)
+    state[NOW] = state[solo + SOLO_BEGIN]
+    issue(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS])
+    advance(net, state, now)
+    state[READY_AT] -= aside
+    state[READY] += aside
+
+
+@compiled
+def start(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """Issue a collective of type `kind` and class `group` now.
+
+    While nothing else is outstanding in its component, how long it takes is known (`rehearse`): it is noted as the
+    component's *solo* and not played, until another one starts there.
+    """
+    component = net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]
+    end = state[SOLO_END_AT] + component
+    if state[state[BUSY_AT] + component] == 0:
+        solo = state[SOLO_AT] + component * SOLO_SIZE
+        state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
+        state[end] = state[NOW] + net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE]
+        count(net, state, kind, group, 1)
+        return
+    if state[end] != NEVER:
+        _join(net, state, component)
+    issue(net, state, kind, group)
+
+
+@compiled
+def rehearse(net: Ints, state: Ints) -> None:
+    """Play each type of collective of which is not known how long it takes alone; `state` is idle at 0."""
+    for kind in range((net[CHUNKS_AT] - net[TYPES_AT]) // TYPE_SIZE):
+        alone = net[TYPES_AT] + kind * TYPE_SIZE + ALONE
+        if net[alone] == 0:
+            issue(net, state, kind, 0)
+            wait(net, state, 0)
+            net[alone] = state[NOW]
+            state[NOW] = 0

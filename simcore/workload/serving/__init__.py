@@ -1,0 +1,1 @@
+"""Serving a transformer: prompts, then one token after the other."""

@@ -1,0 +1,20 @@
+"""Serving a transformer: a batch of requests, each a prompt and the tokens that follow it."""
+
+from __future__ import annotations
+
+from simcore.design.spec import Count, Frozen, NamedTransformer, Precision
+
+
+class InferenceWorkload(Frozen):
+    """Prefill of a batch of requests, then one token after the other of all of them (a continuous batch, held full)."""
+
+    model: NamedTransformer
+    global_batch: Count
+    """Requests served at the same time, over all data-parallel replicas."""
+    prompt_length: Count
+    """Tokens of each prompt."""
+    output_length: Count
+    """Tokens made for each request; the first one by the prefill."""
+    precision: Precision = "fp16"
+    cache_precision: Precision | None = None
+    """Of the keys and values; that of the model unless given."""

@@ -1,0 +1,141 @@
+"""The attention half of a layer: projections, latent or not, the attention itself, and context parallelism.
+
+Context parallelism (c NPUs, each with s / c tokens) comes in two forms. *Ring* (Liu et al. 2023, arXiv 2310.01889):
+keys and values go round, c - 1 exchanges, and each NPU attends from its tokens to one part after the other; backward
+they go round once more together with their gradients, which take a last exchange to come home. *All-to-all* (Jacobs et
+al. 2023, DeepSpeed-Ulysses, arXiv 2309.14509): all-to-alls before and after give each NPU 1 / c of the heads and the
+whole sequence. In both an NPU does 1 / c of the FLOPs.
+
+A fused kernel (*flash*; Dao et al. 2022, arXiv 2205.14135) reads queries, keys and values once, writes its output, and
+skips the half of the scores that the causal mask rules out.
+"""
+
+from __future__ import annotations
+
+from simcore.program import Compute, Operator, blocking
+from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, forwards_of
+from simcore.workload.transformer.linear import column, norm, residual, row
+from simcore.workload.transformer.overlap import gathering
+
+
+def attention_half(shapes: Shapes) -> tuple[Piece, ...]:
+    """Norm, projections, attention, projection, residual."""
+    model, t = shapes.model, shapes.parallelism.tensor
+    h = model.hidden
+    return (
+        norm(shapes),
+        *(_latent_projections(shapes) if model.latent_attention else _projections(shapes)),
+        *core(shapes),
+        *(() if shapes.parallelism.flash_attention else (_transposed(shapes),)),
+        row(shapes, "projection", model.output_width / t, h),
+        residual(shapes),
+    )
+
+
+def _projections(shapes: Shapes) -> tuple[Piece, ...]:
+    model, t = shapes.model, shapes.parallelism.tensor
+    width = (model.query_width + 2 * model.kv_width) / t
+    turned = width if model.bias else (model.query_width + model.kv_width) / t
+    bias_or_rotary = shapes.moves("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
+    return (column(shapes, "qkv", width, model.hidden, bias_or_rotary),)
+
+
+def _transposed(shapes: Shapes) -> Piece:
+    """The output of attention, from heads to tokens."""
+    moved = 2.0 * shapes.tokens * shapes.model.output_width / shapes.parallelism.tensor
+    return computed(shapes.moves("transpose", moved, moved))
+
+
+def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
+    """Down to the latents, which the NPUs of a tensor group all have whole, and up to their heads."""
+    model, t, tokens = shapes.model, shapes.parallelism.tensor, shapes.tokens
+    latent = model.latent_attention
+    assert latent is not None
+    h, heads = model.hidden, model.heads / t
+    rotary = latent.qk_rope_head_dim
+    ranks = latent.kv_lora_rank + (latent.q_lora_rank or 0)
+    down = [shapes.gemm("kv-down", tokens // shapes.shared, latent.kv_lora_rank + rotary, h)]
+    if latent.q_lora_rank:
+        down.insert(0, shapes.gemm("q-down", tokens // shapes.shared, latent.q_lora_rank, h))
+    q_up = shapes.gemm("q-up", tokens, heads * model.qk_head_dim, latent.q_lora_rank or h)
+    kv_up = shapes.gemm("kv-up", tokens, heads * (latent.qk_nope_head_dim + latent.v_head_dim), latent.kv_lora_rank)
+    return (
+        computed(*down, shapes=shapes),
+        computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
+        _gathered_latents(shapes, ranks + rotary),
+        Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
+        computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
+    )
+
+
+def _gathered_latents(shapes: Shapes, width: int) -> Piece:
+    """With sequence parallelism the latents of all tokens are gathered, which is less than the hidden states."""
+    if shapes.shared == 1:
+        return Piece((), ())
+    whole = float(shapes.tokens * width * shapes.width)
+    t = shapes.shared
+    gather = shapes.blocking("all_gather", "tensor", whole / t, t)
+    return Piece(gather, shapes.blocking("reduce_scatter", "tensor", whole, t))
+
+
+def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
+    """Attention from an NPU's tokens to 1 / `parts` of the keys and values: scores, softmax, weighted values.
+
+    The softmax masks; GPT's layer, the one with biases, also drops out.
+    """
+    model, p = shapes.model, shapes.parallelism
+    s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
+    if p.flash_attention:
+        query, value = model.qk_head_dim, model.v_head_dim
+        flops = float(heads * s * keys * (query + value))
+        kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
+        seen = keys / 2  # on average, under the causal mask
+        fused = (heads, s, seen, query), (heads, s, value, seen)
+        traffic = shapes.width * (heads * s * (query + value) + kv)
+        return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)
+    scores = heads * s * keys
+    kept = (2 + 1 / shapes.width) * scores  # a mask of one byte
+    dropout = (shapes.moves("attention-dropout", kept, kept),) if model.bias else ()
+    return (
+        _product(shapes, shapes.gemm("scores", s, keys, model.qk_head_dim, heads)),
+        shapes.moves("softmax", 2.0 * scores, 3.0 * scores),
+        *dropout,
+        _product(shapes, shapes.gemm("attention", s, model.v_head_dim, keys, heads)),
+    )
+
+
+def _product(shapes: Shapes, gemm: Compute) -> Compute:
+    return gemm if shapes.width == shapes.operand else gemm._replace(kind="core")
+
+
+def core(shapes: Shapes) -> tuple[Piece, ...]:
+    """The attention itself, with what context parallelism sends."""
+    p = shapes.parallelism
+    if p.context == 1:
+        return (computed(*core_computes(shapes)),)
+    return _all_to_all(shapes) if p.context_communication == "all_to_all" else (_ring(shapes),)
+
+
+def core_again(shapes: Shapes) -> tuple[Operator, ...]:
+    """What selective recomputation repeats: the attention itself, and what it has to send for it."""
+    return forwards_of(core(shapes))
+
+
+def _ring(shapes: Shapes) -> Piece:
+    p = shapes.parallelism
+    size = 2.0 * shapes.tokens * shapes.model.kv_width / p.tensor * shapes.width
+    once: tuple[Operator, ...] = core_computes(shapes, p.context)
+    back: tuple[Operator, ...] = backwards(once)
+    forward = gathering("context", size, [once] * p.context, p.context_overlap)
+    backward = gathering("context", 2 * size, [back] * p.context, p.context_overlap)
+    return Piece(forward, (*backward, *blocking("shift", "context", size)))
+
+
+def _all_to_all(shapes: Shapes) -> tuple[Piece, ...]:
+    """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
+    model, t = shapes.model, shapes.parallelism.tensor
+    a_token = shapes.tokens * shapes.width / t
+    c = shapes.parallelism.context
+    before = shapes.blocking("all_to_all", "context", a_token * (model.query_width + 2 * model.kv_width), c)
+    after = shapes.blocking("all_to_all", "context", a_token * model.output_width, c)
+    return Piece(before, before), computed(*core_computes(shapes)), Piece(after, after)

@@ -1,0 +1,162 @@
+"""What context and expert parallelism, uneven stages and the switches of a transformer's execution must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.spec import Transformer
+from simcore.document.problem import Path, Problem
+from simcore.workload.documents import InferenceWorkload
+from simcore.workload.transformer.stages import end_layers
+
+
+def transformer_problems(design: Design) -> Iterator[Problem]:
+    """Every problem of these; `design` has a transformer as its workload."""
+    yield from expert_problems(design)
+    for rule in (_context, _expert_tokens, _stages, _switches):
+        yield from rule(design)
+
+
+def expert_problems(design: Design) -> Iterator[Problem]:
+    """Every problem of latents and of experts, of a transformer that is trained or served."""
+    yield from _shape(design)
+    yield from _experts(design)
+
+
+def divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
+    """A problem where `part` does not divide `whole`."""
+    if part and whole % part:
+        fix = f"choose a divisor of {whole}"
+        yield Problem(path, f"{part_name} that divides {whole_name} ({whole})", str(part), fix, rule=rule)
+
+
+def _workload(design: Design) -> TransformerWorkload:
+    assert isinstance(design.workload, TransformerWorkload)
+    return design.workload
+
+
+def _model(design: Design) -> Transformer:
+    assert isinstance(design.workload, TransformerWorkload | InferenceWorkload)
+    return design.workload.model
+
+
+def _shape(design: Design) -> Iterator[Problem]:
+    model = _model(design)
+    path: Path = ("workload", "model")
+    if model.latent_attention and (model.kv_heads or model.head_dim):
+        given = "kv_heads" if model.kv_heads else "head_dim"
+        yield Problem((*path, given), "nothing beside latent_attention", str(getattr(model, given)), "leave it out")
+    moe = model.mixture_of_experts
+    if moe is None:
+        return
+    where: Path = (*path, "mixture_of_experts")
+    if moe.top_k > moe.experts:
+        yield Problem((*where, "top_k"), f"at most the {moe.experts} experts", str(moe.top_k))
+    if moe.dense_layers > model.layers:
+        yield Problem((*where, "dense_layers"), f"at most the {model.layers} layers", str(moe.dense_layers))
+    tensor: Path = ("parallelism", "tensor")
+    rule = "tensor divides the experts' width"
+    t = design.parallelism.tensor
+    yield from divides(t, moe.feed_forward, tensor, "a degree", "the width of an expert", rule)
+    if moe.shared_feed_forward:
+        yield from divides(t, moe.shared_feed_forward, tensor, "a degree", "the width of the shared experts", rule)
+
+
+def _context(design: Design) -> Iterator[Problem]:
+    workload, p = _workload(design), design.parallelism
+    path: Path = ("parallelism", "context")
+    if p.context == 1:
+        return
+    rule = "context divides the sequence"
+    if workload.sequence % p.context:
+        yield from divides(p.context, workload.sequence, path, "a degree", "the sequence length", rule)
+    elif p.sequence_parallel:
+        share = workload.sequence // p.context
+        what = f"the tokens of an NPU of the context group, {workload.sequence} / {p.context}"
+        yield from divides(p.tensor, share, ("parallelism", "tensor"), "a degree", what, rule)
+    if p.context_communication == "all_to_all":
+        for heads, name in ((workload.model.heads, "attention heads"), (workload.model.key_heads, "key-value heads")):
+            if heads % (p.tensor * p.context):
+                yield Problem(
+                    path,
+                    f"tensor x context that divides the {name} ({heads}) with context_communication all_to_all",
+                    f"{p.tensor} x {p.context} = {p.tensor * p.context}",
+                    "use fewer, or context_communication ring",
+                    rule="context divides the heads",
+                )
+                return
+
+
+def _experts(design: Design) -> Iterator[Problem]:
+    p, moe = design.parallelism, _model(design).mixture_of_experts
+    path: Path = ("parallelism", "expert")
+    if p.expert == 1:
+        return
+    if moe is None:
+        fix = "use a model with mixture_of_experts"
+        yield Problem(path, "1 for a model without experts", str(p.expert), fix, rule="experts to spread")
+        return
+    yield from divides(p.expert, moe.experts, path, "a degree", "the experts", "expert divides the experts")
+    if design.copies and design.copies % p.expert:
+        what = f"data x context ({design.data} x {p.context})"
+        fix = f"choose a divisor of {design.copies}"
+        expected = f"a degree that divides {what}, whose NPUs it uses"
+        yield Problem(path, expected, str(p.expert), fix, rule="expert divides data x context")
+
+
+def _expert_tokens(design: Design) -> Iterator[Problem]:
+    workload, p = _workload(design), design.parallelism
+    if workload.model.mixture_of_experts is None or not p.sequence_parallel or p.tensor == 1:
+        return
+    tokens = p.microbatch * workload.sequence // p.context
+    if tokens < p.tensor:
+        expected = f"at most {tokens}, the tokens of a microbatch"
+        yield Problem(("parallelism", "tensor"), expected, str(p.tensor), rule="tokens for every NPU")
+
+
+def _stages(design: Design) -> Iterator[Problem]:
+    model, p = _workload(design).model, design.parallelism
+    given = {"first_stage_layers": p.first_stage_layers, "last_stage_layers": p.last_stage_layers}
+    left = model.layers
+    for name, layers in given.items():
+        if layers is None:
+            continue
+        path: Path = ("parallelism", name)
+        left -= layers
+        if p.pipeline == 1:
+            yield Problem(
+                path, "nothing without pipeline parallelism", str(layers), "leave it out", rule="stage layers"
+            )
+        if min(end_layers(layers, p.interleave)) < 0:
+            each = -(-layers // p.interleave)
+            expected = f"{p.interleave} chunks of {each}, or up to {each} fewer at the model's end"
+            fix = f"choose {each * (p.interleave - 1)} to {each * p.interleave} layers"
+            yield Problem(path, expected, str(layers), fix, rule="stage layers")
+    named = [name for name, layers in given.items() if layers is not None]
+    if not named or p.pipeline == 1:
+        return
+    virtual = (p.pipeline - len(named)) * p.interleave
+    path = ("parallelism", named[0])
+    if left < virtual or (not virtual and left):
+        expected = f"what leaves {'at least ' if virtual else ''}{virtual} of {model.layers} layers to the other stages"
+        yield Problem(path, expected, f"{left} left", "choose other numbers of layers", rule="stage layers")
+    elif virtual and p.interleave > 1 and left % virtual:
+        expected = f"what leaves a multiple of {virtual} layers to the chunks of the other stages"
+        yield Problem(path, expected, f"{left} left", "choose other numbers of layers", rule="stage layers")
+
+
+def _switches(design: Design) -> Iterator[Problem]:
+    workload, p = _workload(design), design.parallelism
+    if p.recompute_layers is not None and p.recompute != "full":
+        path: Path = ("parallelism", "recompute_layers")
+        fix, found = "use recompute: full", str(p.recompute_layers)
+        yield Problem(path, "nothing unless recompute is full", found, fix, rule="layers to recompute")
+    if p.tensor_overlap and not p.sequence_parallel:
+        path = ("parallelism", "tensor_overlap")
+        expected = "false without sequence_parallel, whose gathers and reduce-scatters it overlaps"
+        yield Problem(path, expected, "true", "use sequence_parallel: true", rule="tensor overlap")
+    npu = design.cluster.npu
+    if workload.precision == "fp8" and "bf16" not in npu.peak:
+        expected = f"one that {npu.name or 'the NPU'} computes in; attention stays in bf16 beside fp8"
+        yield Problem(("workload", "precision"), expected, "fp8", f"known: {', '.join(npu.peak)}")

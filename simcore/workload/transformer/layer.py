@@ -1,0 +1,72 @@
+"""A transformer layer: its attention half and its feed-forward half, forward and backward, and its parameters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcore.program import Operator
+from simcore.workload.transformer.attention import attention_half, core_again
+from simcore.workload.transformer.counts import copied_parameters, layer_matrices, layer_vectors
+from simcore.workload.transformer.feed_forward import dense_half
+from simcore.workload.transformer.layers import Piece, Shapes, backwards_of, forwards_of
+from simcore.workload.transformer.moe import experts_half, local_experts
+
+
+class LayerKind(NamedTuple):
+    """Layers of one kind are alike."""
+
+    experts: bool = False
+    """Whether its feed-forward half consists of experts."""
+    recompute: str = "none"
+
+
+def usual_kind(shapes: Shapes) -> LayerKind:
+    """A dense layer, recomputed as the design says."""
+    return LayerKind(recompute=shapes.parallelism.recompute)
+
+
+def layer_pieces(shapes: Shapes, kind: LayerKind) -> tuple[Piece, ...]:
+    """The layer, piece by piece."""
+    return (*attention_half(shapes), *(experts_half(shapes) if kind.experts else dense_half(shapes)))
+
+
+def layer_forward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
+    """One transformer layer, forward."""
+    kind = kind or usual_kind(shapes)
+    return forwards_of(layer_pieces(shapes, kind))
+
+
+def layer_backward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
+    """One layer, backward, with what is recomputed first.
+
+    The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
+    the output gradient was gathered).
+    """
+    return layer_passes(shapes, kind or usual_kind(shapes))[1]
+
+
+def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """See `layer_forward` and `layer_backward`: both, from the same pieces."""
+    pieces = layer_pieces(shapes, kind)
+    forward = forwards_of(pieces)
+    again: tuple[Operator, ...] = ()
+    if kind.recompute == "full":
+        again = forward
+    elif kind.recompute == "selective":
+        again = core_again(shapes)
+    return forward, again + backwards_of(pieces)
+
+
+def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:
+    """Parameters of a layer per NPU: of all that data parallelism copies, and of the NPU's routed experts.
+
+    (12 h^2 + 13 h) / t for an ungated MLP of width 4 h. The tensor group splits neither routers nor what leads down to
+    latents: every NPU of it has these whole (Megatron-core).
+    """
+    kind = kind or usual_kind(shapes)
+    own, routed = layer_matrices(shapes.model, kind.experts)
+    t = shapes.parallelism.tensor
+    moe = shapes.model.mixture_of_experts
+    mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
+    copied = copied_parameters(shapes.model, kind.experts)
+    return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / t

@@ -1,0 +1,334 @@
+"""Sizes that operators share on one NPU for one microbatch, and the operators of the embedding and of the head.
+
+A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. With 8-bit precision, as Transformer Engine does
+it, the inputs of linear layers' products are 8 bits wide; what leaves a product, residuals, norms, attention itself and
+what tensor, context and pipeline parallelism send stay bf16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from simcore.design.design import Parallelism, TransformerWorkload
+from simcore.design.spec import BYTES, Transformer
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
+
+VOCABULARY_MULTIPLE = 128
+"""Megatron pads the vocabulary to this many times the tensor-parallel degree."""
+
+AGAIN = "input-again"
+"""Name of the gather of a product's input for the gradient of its weights."""
+COPY = "-copy"
+"""Ending of the name of what a collective does in memory."""
+COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
+"""Bytes that NCCL moves in an NPU's memory per byte of a collective's whole buffer.
+
+From its all-reduce times at large sizes: on 2 and on 8 A100 they are 2 (n-1)/n S / (294 GB/s) + S / (595 GB/s), that
+is NVLink at its full rate and 2.5 S through memory; on 8 B200 the same 2.5 S. An all-to-all reads and writes once.
+"""
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Sizes that the operators share: one NPU's part of one microbatch."""
+
+    workload: TransformerWorkload
+    parallelism: Parallelism
+    traced: bool = False
+    """Whether to count what only a calibrated curve can price: collectives that pass over their buffers in memory, and
+    weight gradients added up over microbatches."""
+
+    @cached_property
+    def model(self) -> Transformer:
+        """The model's shape."""
+        return self.workload.model
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes of one activation."""
+        return max(2, self.operand)
+
+    @cached_property
+    def operand(self) -> int:
+        """Bytes of one number that enters the product of a linear layer."""
+        return BYTES[self.workload.precision]
+
+    @cached_property
+    def sequence(self) -> int:
+        """Tokens of a sequence that an NPU of the context group has."""
+        return self.workload.sequence // self.parallelism.context
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of a microbatch that an NPU of the context group has."""
+        return self.parallelism.microbatch * self.sequence
+
+    @cached_property
+    def shared(self) -> int:
+        """Over how many NPUs norms, residuals and dropouts are split: the tensor group with sequence parallelism."""
+        return self.parallelism.tensor if self.parallelism.sequence_parallel else 1
+
+    @cached_property
+    def vocabulary(self) -> int:
+        """Vocabulary padded so that it divides over the tensor group."""
+        multiple = VOCABULARY_MULTIPLE * self.parallelism.tensor
+        return -(-self.model.vocabulary // multiple) * multiple
+
+    @cached_property
+    def hidden_bytes(self) -> float:
+        """Bytes of the hidden states of a microbatch, whole."""
+        return float(self.tokens * self.model.hidden * self.width)
+
+    def gemm(self, name: str, m: float, n: float, k: float, batch: float = 1.0) -> Compute:
+        """`batch` products [m,k]x[k,n]."""
+        traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
+        return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))
+
+    def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
+        back = None if backward is None else backward * self.width
+        return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
+
+    def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
+        """A collective of `size` [B] over `members` that its stage waits for."""
+        return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
+
+    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Compute, ...]:
+        """What a collective reads and writes in the memory of an NPU of a group of `members`."""
+        if not self.traced:
+            return ()
+        whole = size * members if kind == "all_gather" else size
+        return (Compute(kind + COPY, "memory", 0.0, COPIED[kind] * whole, GROUP_CATEGORY[group]),)
+
+    @property
+    def splits(self) -> bool:
+        """Whether linear layers are cut into pieces, each beside one exchange of the tensor group."""
+        p = self.parallelism
+        return p.tensor_overlap and p.sequence_parallel and p.tensor > 1
+
+    @property
+    def exchanged(self) -> float:
+        """Bytes of the hidden states that an exchange of the tensor group carries: one NPU's tokens."""
+        return self.hidden_bytes / self.parallelism.tensor
+
+    # Collectives at the edge between the tensor-parallel and the sequence-parallel region.
+
+    def gather(self) -> tuple[Operator, ...]:
+        """Before a column-parallel product: sequence parallelism gathers the tokens."""
+        if self.parallelism.tensor == 1 or not self.parallelism.sequence_parallel:
+            return ()
+        t = self.parallelism.tensor
+        return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
+
+    def gather_beside(self, width: float | None = None) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's weights: its input is kept in shares.
+
+        `width` numbers a token (the hidden size). Megatron-LM gathers it again beside the gradient of the input
+        (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
+        """
+        if self.shared == 1:
+            return ()
+        t, share = self.shared, self.tokens * (width or self.model.hidden) * self.width / self.shared
+        starting = Start("all_gather", "tensor", share, Waits.OVERLAP)
+        copies = (operator._replace(name=AGAIN + COPY) for operator in self.copy("all_gather", "tensor", share, t))
+        return (*copies, starting)
+
+    def reduce(self) -> tuple[Operator, ...]:
+        """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
+        t = self.parallelism.tensor
+        return () if t == 1 else self.blocking(self._reduction, "tensor", self.hidden_bytes, t)
+
+    def reduce_beside(self) -> tuple[Operator, ...]:
+        """The start of the same, for the gradient of a column-parallel product's input."""
+        t = self.parallelism.tensor
+        if t == 1:
+            return ()
+        starting = Start(self._reduction, "tensor", self.hidden_bytes, Waits.OVERLAP)
+        return (*self.copy(self._reduction, "tensor", self.hidden_bytes, t), starting)
+
+    @property
+    def _reduction(self) -> str:
+        return "reduce_scatter" if self.parallelism.sequence_parallel else "all_reduce"
+
+
+class Piece(NamedTuple):
+    """A piece of a layer: what it does forward, and what undoes it backward."""
+
+    forward: tuple[Operator, ...]
+    backward: tuple[Operator, ...]
+
+
+def computed(*operators: Compute, shapes: Shapes | None = None) -> Piece:
+    """A piece that only computes; `shapes` as `backwards` has it."""
+    return Piece(operators, backwards(operators, shapes))
+
+
+def forwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The pieces one after the other."""
+    return tuple(operator for piece in pieces for operator in piece.forward)
+
+
+def backwards_of(pieces: Sequence[Piece]) -> tuple[Operator, ...]:
+    """The backward pass of all pieces, the last one first."""
+    return tuple(operator for piece in reversed(pieces) for operator in piece.backward)
+
+
+FLASH_BACKWARD = 2.5
+"""FLOPs of a flash kernel's backward over its forward: five products for two (Dao 2023, arXiv 2307.08691)."""
+
+
+def backwards(
+    operators: Sequence[Operator],
+    shapes: Shapes | None = None,
+    beside: tuple[Operator, ...] = (),
+    again: tuple[Operator, ...] = (),
+) -> tuple[Operator, ...]:
+    """The backward pass of `operators`, in reverse.
+
+    A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
+    [k,m]x[m,n]. Of the column-parallel ones, `again` starts the gather of X, which runs beside the first gradient of an
+    input; and `beside` starts the reduction of the last of these, beside that of its weights. With `shapes` the
+    products have weights, whose gradients are added up over microbatches. A flash kernel computes its scores once more.
+    """
+    products = [i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape]
+    arrived = Wait(Waits.OVERLAP, Category.TENSOR)
+    back: list[Operator] = []
+    for i in range(len(operators) - 1, -1, -1):
+        op = operators[i]
+        if isinstance(op, Compute) and not op.name.endswith(COPY):
+            own = _twice(op) if op.shape is None else _products(op, shapes)
+            if again and i == products[-1]:
+                own = (*again, own[0], arrived, *own[1:])
+            if beside and i == products[0]:
+                at = own.index(arrived) if arrived in own else 0
+                own = (*own[: at + 1], *beside, *own[at + 1 :], arrived)
+            back += own
+    return tuple(back)
+
+
+def _twice(op: Compute) -> tuple[Operator, ...]:
+    flops = (FLASH_BACKWARD if op.kind == "flash" else 2) * op.flops
+    moved = 2 * op.bytes if op.backward_bytes is None else op.backward_bytes
+    fused = _flash_backward(*op.fused) if op.fused else ()
+    return (Compute(op.name + "-backward", op.kind, flops, moved, op.category, None, op.backward_bytes, fused),)
+
+
+Product = tuple[float, float, float, float]
+
+
+def _flash_backward(scores: Product, weighted: Product) -> tuple[Product, ...]:
+    """The five products of a flash kernel's backward pass: the scores again, and two for each of its products."""
+    (batch, m, n, k), (_, _, value, _) = scores, weighted
+    of_weighted = (batch, m, n, value), (batch, n, value, m)
+    return (scores, *of_weighted, (batch, m, k, n), (batch, n, k, m))
+
+
+def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
+    """The two products of a backward pass, and the sum of weight gradients.
+
+    Megatron-core adds to its fp32 gradients inside the product (4 bytes read and 4 written where it would write 2);
+    else another kernel reads both and writes their sum.
+    """
+    assert op.shape is not None
+    batch, m, n, k = op.shape
+    weights = batch * k * n
+    inputs = Compute(op.name + "-input-gradient", op.kind, op.flops, op.bytes, op.category, (batch, m, k, n))
+    own = Compute(op.name + "-weight-gradient", op.kind, op.flops, op.bytes, op.category, (batch, k, n, m))
+    if shapes is None or not shapes.traced:
+        return inputs, own
+    if shapes.workload.gradient_precision == "fp32":
+        return inputs, own._replace(bytes=own.bytes + 6.0 * weights)
+    return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * weights * shapes.width)
+
+
+def received(shapes: Shapes) -> tuple[Operator, ...]:
+    """Gather what the stage before sent: each NPU of the tensor group passes on its share of the hidden states.
+
+    Scatter/gather of Narayanan et al. 2021 (arXiv 2104.04473, section 4.1); with sequence parallelism the share is
+    all that an NPU needs.
+    """
+    t = shapes.parallelism.tensor
+    if t == 1 or shapes.parallelism.sequence_parallel:
+        return ()
+    return shapes.blocking("all_gather", "tensor", shapes.hidden_bytes / t, t)
+
+
+CORE_PRODUCTS = ("scores", "attention")
+"""Products of two activations: they have no weights."""
+
+
+def split_backward(backward: tuple[Operator, ...]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """A backward pass as input gradients (with all that is sent and recomputed) and weight gradients.
+
+    The second product of attention's own ones is the gradient of another input. What would run beside a weight gradient
+    is waited for; the inputs that are gathered for weight gradients are gathered with these.
+    """
+    inputs: list[Operator] = []
+    weights: list[Operator] = []
+    gathering = False  # for weights: the next wait is theirs too
+    for operator in backward:
+        own = _of_weights(operator) or (gathering and isinstance(operator, Wait))
+        if isinstance(operator, Start | Wait):
+            gathering = own and isinstance(operator, Start)
+        (weights if own else inputs).append(operator)
+    return tuple(inputs), tuple(weights)
+
+
+def _of_weights(operator: Operator) -> bool:
+    """Whether only the gradient of weights needs an operator: itself, or its input gathered again."""
+    if isinstance(operator, Start):
+        return operator.kind == "all_gather" and operator.waits == Waits.OVERLAP
+    if not isinstance(operator, Compute):
+        return False
+    product = operator.name.removesuffix("-accumulate").removesuffix("-weight-gradient")
+    return operator.name == AGAIN + COPY or (product != operator.name and product not in CORE_PRODUCTS)
+
+
+def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
+    """Look the tokens up; each NPU of the tensor group holds a part of the vocabulary."""
+    return (shapes.moves("embedding", 2.0 * shapes.tokens * shapes.model.hidden), *shapes.reduce())
+
+
+def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
+    """Add the gradients into the rows of the tokens."""
+    return (*shapes.gather(), shapes.moves("embedding-backward", 3.0 * shapes.tokens * shapes.model.hidden))
+
+
+def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
+    """Final norm, logits over the vocabulary, cross-entropy.
+
+    The cross-entropy goes over the logits in fp32: to fp32, maximum, difference, exponential, sum, quotient; back one
+    product and the cast. The fused one reads and writes them once for the sum, and once for the gradient.
+    """
+    share = shapes.vocabulary / shapes.parallelism.tensor
+    kept = shapes.tokens * shapes.model.hidden / shapes.shared
+    passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
+    return (
+        shapes.moves("norm", 2.0 * kept, 5.0 * kept),
+        *shapes.gather(),
+        shapes.gemm("logits", shapes.tokens, share, shapes.model.hidden),
+        shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),
+    )
+
+
+def head_backward(shapes: Shapes, forward: Sequence[Operator]) -> tuple[Operator, ...]:
+    """Gradients of the logits, of the embedding matrix and of the hidden states."""
+    return backwards(forward, shapes, shapes.reduce_beside(), shapes.gather_beside())
+
+
+def embedding_parameters(shapes: Shapes) -> float:
+    """Token embedding and learned positions, per NPU."""
+    model = shapes.model
+    positions = model.sequence_length * model.hidden if model.position == "learned" else 0
+    return (model.vocabulary * model.hidden + positions) / shapes.parallelism.tensor
+
+
+def head_parameters(shapes: Shapes, shares_embedding: bool) -> float:
+    """Final norm and the output matrix, per NPU; GPT models tie it to the embedding where both are on one stage."""
+    model = shapes.model
+    tied = shares_embedding and model.position == "learned"
+    norm = (2 if model.bias else 1) * model.hidden
+    return ((0 if tied else model.vocabulary * model.hidden) + norm) / shapes.parallelism.tensor

@@ -1,0 +1,68 @@
+"""Which layers are on which virtual stage: even, or with given numbers on the first and the last stage.
+
+With several chunks a stage, what a given number lacks of an even share is lacking at the ends of the model: in the
+first chunk of the first stage, the last chunk of the last one. So Megatron-core places layers that count the embedding
+and the loss as one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, whose ends have no layer of their own).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import groupby
+
+from simcore.design.design import Parallelism
+from simcore.design.spec import Transformer
+from simcore.workload.transformer.layer import LayerKind
+
+Runs = tuple[tuple[LayerKind, int], ...]
+"""Layers of a virtual stage: so many of one kind, then so many of another."""
+
+
+def part_layers(total: int, virtual_stages: int) -> list[int]:
+    """Layers of each virtual stage, spread evenly: the first ones take one more where they do not divide."""
+    base, more = divmod(total, virtual_stages)
+    return [base + (stage < more) for stage in range(virtual_stages)]
+
+
+def end_layers(total: int, chunks: int) -> list[int]:
+    """Layers of each chunk of the first stage, which has `total`: as many in all but the first one, which has the rest.
+
+    The rest is below 0 where no even share of `chunks` comes near `total` (see `check`). The last stage mirrors it.
+    """
+    each = -(-total // chunks)
+    return [total - each * (chunks - 1), *[each] * (chunks - 1)]
+
+
+def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
+    """Layers of each virtual stage, `[pipeline x interleave]`, virtual stage k = chunk x pipeline + stage."""
+    given = {}
+    if p.first_stage_layers is not None:
+        given[0] = end_layers(p.first_stage_layers, p.interleave)
+    if p.last_stage_layers is not None:
+        given[p.pipeline - 1] = end_layers(p.last_stage_layers, p.interleave)[::-1]
+    open_stages = p.pipeline - len(given)
+    left = model.layers - sum(sum(counts) for counts in given.values())
+    others = iter(part_layers(left, open_stages * p.interleave) if open_stages else [])
+    return [
+        given[k % p.pipeline][k // p.pipeline] if k % p.pipeline in given else next(others)
+        for k in range(p.pipeline * p.interleave)
+    ]
+
+
+def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
+    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first."""
+    out: list[Runs] = []
+    layer = 0
+    for count in stage_layers(model, p):
+        recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
+        dense = min(max(model.dense_layers - layer, 0), count)
+        out.append(_runs(count, dense, recomputed, p.recompute))
+        layer += count
+    return out
+
+
+@lru_cache(maxsize=4096)
+def _runs(count: int, dense: int, recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `dense` have no experts, and the first `recomputed` are recomputed."""
+    kinds = [LayerKind(i >= dense, how if i < recomputed else "none") for i in range(count)]
+    return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
