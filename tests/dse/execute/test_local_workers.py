@@ -65,7 +65,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("by", ["the kernel", "its own watch"])
 def test_a_busy_process_ends_with_the_one_that_started_it(tmp_path: Path, by: str) -> None:
     script = tmp_path / "parent.py"
-    alone = "import sys; sys.platform = 'other'\n" if by == "its own watch" else ""
+    alone = "import sys, dse.execute; sys.platform = 'other'\n" if by == "its own watch" else ""
     script.write_text(alone + CHILD)
     with subprocess.Popen(
         [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
