@@ -1,0 +1,72 @@
+"""A family: members by name, those of the project and those that installed packages bring.
+
+A package joins a family by an entry point in the family's group:
+
+    [project.entry-points."simcore.topologies"]
+    hypercube = "my_package.hypercube:HYPERCUBE"
+
+Its members are known by name at once, and loaded when they are first asked for. A document names members; it never
+names a module to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Family(Mapping[str, T], Generic[T]):
+    """The members of one family, by name, those of the project first.
+
+    `group` is the entry points' group, `kind` the class of which every member is an instance, or, where members are
+    classes themselves, a subclass.
+    """
+
+    def __init__(self, group: str, kind: type, own: Mapping[str, T]) -> None:
+        self.group, self.kind = group, kind
+        self._own = dict(own)
+        self._loaded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        """The member of that name.
+
+        Raises `KeyError` where there is none, `TypeError` where a package's member is not of the family's kind.
+        """
+        if name in self._own:
+            return self._own[name]
+        if name not in self._loaded:
+            entry = _installed(self.group)[name]
+            member = entry.load()
+            if not (isinstance(member, self.kind) or (isinstance(member, type) and issubclass(member, self.kind))):
+                raise TypeError(f"entry point {self.group}: {name} of {origin_of(entry)} is no {self.kind.__name__}")
+            self._loaded[name] = member
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (name for name in sorted(_installed(self.group)) if name not in self._own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._own or name in _installed(self.group)
+
+    def origin(self, name: str) -> str | None:
+        """The package and version that brings a member, such as `my-package 1.2`; None for one of the project."""
+        return None if name in self._own else origin_of(_installed(self.group)[name])
+
+
+def origin_of(entry: EntryPoint) -> str:
+    """The package of an entry point, and its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.value.partition(":")[0]
+
+
+@cache
+def _installed(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group, by name."""
+    return {entry.name: entry for entry in entry_points(group=group)}
