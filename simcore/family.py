@@ -41,7 +41,8 @@ class Family(Mapping[str, T], Generic[T]):
         if name not in self._loaded:
             entry = _installed(self.group)[name]
             member = entry.load()
-            if not (isinstance(member, self.kind) or (isinstance(member, type) and issubclass(member, self.kind))):
+            of_kind = issubclass(member, self.kind) if isinstance(member, type) else isinstance(member, self.kind)
+            if not of_kind:
                 raise TypeError(f"entry point {self.group}: {name} of {origin_of(entry)} is no {self.kind.__name__}")
             self._loaded[name] = member
         return self._loaded[name]
