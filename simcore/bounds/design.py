@@ -28,6 +28,7 @@ from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.design.spec import BYTES, Npu, PriceList, preset
+from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_metrics, memory_of
 from simcore.memory.footprint import model_states
@@ -155,7 +156,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     for path in (("workload",), ("cluster",), ("cluster", "npu"), ("cluster", "npus")):
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
-            raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
+            raise Refusal("this key in a partial design", "nothing", where=".".join(path))
     workload = _WORKLOAD.validate_python(document["workload"])
     totals = _totals(workload)
     cluster = document["cluster"]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from simcore.document.form import MOST
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Frequency, Time
 
 _Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
@@ -58,9 +59,7 @@ class ComputeModel(_Frozen):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if (self.systolic is None) == (self.table is None):
-            raise ValueError(
-                f"expected one of systolic and table, got {'none' if self.table is None else 'both'}; name one"
-            )
+            raise Refusal("one of systolic and table", "none" if self.table is None else "both", "name one")
         if self.systolic is not None and self.beyond != "refuse":
-            raise ValueError("expected 'beyond' with a table only, got it with a systolic array; leave it out")
+            raise Refusal("'beyond' with a table only", "it with a systolic array", "leave it out")
         return self

@@ -37,6 +37,7 @@ from simcore.design.spec import (
     preset,
 )
 from simcore.document.form import shown
+from simcore.document.problem import Refusal
 from simcore.document.quantity import SI, Bandwidth, Size, Time, parse
 from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
@@ -210,7 +211,7 @@ class Cluster(Frozen):
         if "fabric" not in value:
             return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
         if "dimensions" in value:
-            raise ValueError("expected either 'fabric' or 'dimensions', got both; drop one")
+            raise Refusal("either 'fabric' or 'dimensions'", "both", "drop one")
         rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
         return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
 
@@ -254,16 +255,14 @@ def _nic_share(dimension: dict[str, Any], index: int, npus: int) -> SI:
     """Bandwidth of each of the `npus` NPUs that share a node's NICs [B/s]."""
     nics, bandwidth = dimension["nics"], dimension.get("nic_bandwidth")
     if not isinstance(nics, int) or isinstance(nics, bool) or nics < 1:
-        raise ValueError(f"expected a whole number of 'nics' in dimension {index}, got {nics!r}")
+        raise Refusal(f"a whole number of 'nics' in dimension {index}", repr(nics))
     if bandwidth is None:
-        raise ValueError(f"expected 'nic_bandwidth' beside 'nics' in dimension {index}, got nothing; e.g. 50 GB/s")
+        raise Refusal(f"'nic_bandwidth' beside 'nics' in dimension {index}", "nothing", "e.g. 50 GB/s")
     each = SI(nics * _bandwidth(bandwidth) / npus)
     given = dimension.get("bandwidth")
     if given is not None and not math.isclose(_bandwidth(given), each, rel_tol=1e-9):
         share = f"{nics} NICs of {bandwidth} for {npus} NPUs"
-        raise ValueError(
-            f"expected no 'bandwidth' beside 'nics' in dimension {index}, got {given!r} and {share}; drop one"
-        )
+        raise Refusal(f"no 'bandwidth' beside 'nics' in dimension {index}", f"{given!r} and {share}", "drop one")
     return each
 
 
@@ -280,29 +279,29 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     """
     if not isinstance(npus, int) or isinstance(npus, bool) or not 1 <= npus <= MOST_NPUS:
         what = f"'npus', the number of NPUs of the fabric, from 1 to {MOST_NPUS:,}"
-        raise ValueError(f"expected {what}, got {shown(npus)}; e.g. 'npus: 512'")
+        raise Refusal(what, shown(npus), "e.g. 'npus: 512'")
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
-        raise ValueError(f"expected a fabric of the catalogue or one with 'dimensions', got {fabric!r}")
+        raise Refusal("a fabric of the catalogue or one with 'dimensions'", repr(fabric))
     left = npus
     dimensions: list[dict[str, Any]] = []
     if spec.get("sizes", "even") != "even":
-        raise ValueError(f"expected 'sizes: even', or sizes in the dimensions of the fabric, got {spec['sizes']!r}")
+        raise Refusal("'sizes: even', or sizes in the dimensions of the fabric", repr(spec["sizes"]))
     even = iter(even_factors(npus, len(spec["dimensions"]))) if "sizes" in spec else None
     for index, dimension in enumerate(spec["dimensions"]):
         if not isinstance(dimension, dict):
-            raise ValueError(f"expected dimensions that are mappings, got {dimension!r}")
+            raise Refusal("dimensions that are mappings", repr(dimension))
         whole = dimension.get("size", left) if even is None else next(even)
         if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
-            raise ValueError(f"expected a size of at least 1 in dimension {index}, got {whole!r}")
+            raise Refusal(f"a size of at least 1 in dimension {index}", repr(whole))
         size = min(whole, left)
         if left % size:
-            raise ValueError(f"expected a number of NPUs that fills whole groups of {size}, got {npus}")
+            raise Refusal(f"a number of NPUs that fills whole groups of {size}", str(npus))
         if size > 1 or (not dimensions and (even is None or left == 1)):
             dimensions.append({**dimension, "size": size})
         left //= size
     if left != 1:
-        raise ValueError(f"expected at most {npus // left} NPUs on this fabric, got {npus}; leave its last size open")
+        raise Refusal(f"at most {npus // left} NPUs on this fabric", str(npus), "leave its last size open")
     return dimensions
 
 
@@ -317,7 +316,7 @@ def even_factors(number: int, count: int) -> tuple[int, ...]:
 
 def _active_chunks(value: Any) -> Any:
     if value != "overlap" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"expected 'overlap', or a whole number of at least 1, got {shown(value)}")
+        raise Refusal("'overlap', or a whole number of at least 1", shown(value))
     return value
 
 

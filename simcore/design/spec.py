@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from simcore import catalog
 from simcore.design.compute import ComputeModel
 from simcore.document.form import MOST
+from simcore.document.problem import Refusal
 from simcore.document.quantity import (
     Bandwidth,
     BandwidthPrice,
@@ -54,7 +55,7 @@ class Frozen(BaseModel):
         unknown = [name for name in update or () if name not in fields]
         if unknown:
             known = ", ".join(fields)
-            raise ValueError(f"expected fields of {type(self).__name__}, got '{unknown[0]}'; known: {known}")
+            raise Refusal(f"fields of {type(self).__name__}", f"'{unknown[0]}'", f"known: {known}")
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - fields.keys():  # cached properties, and what `simcore.design.once` keeps
             del copied.__dict__[name]
@@ -175,7 +176,7 @@ class NpuMemory(Frozen):
     @model_validator(mode="after")
     def _usable_is_part_of_it(self) -> NpuMemory:
         if self.usable is not None and self.usable > self.capacity:
-            raise ValueError(f"expected 'usable' of at most the capacity ({self.capacity:g} B), got {self.usable:g} B")
+            raise Refusal(f"'usable' of at most the capacity ({self.capacity:g} B)", f"{self.usable:g} B")
         return self
 
 
@@ -286,7 +287,7 @@ class Npu(Frozen):
     @model_validator(mode="after")
     def _curve_needs_multiprocessors(self) -> Npu:
         if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
-            raise ValueError("expected 'multiprocessors' and 'flops_per_clock' with a 'curve', got one or none of them")
+            raise Refusal("'multiprocessors' and 'flops_per_clock' with a 'curve'", "one or none of them")
         return self
 
 
@@ -333,7 +334,7 @@ def _varied(section: str, value: dict[str, Any]) -> dict[str, Any]:
     """A catalogue entry, `base`, with some of its keys changed."""
     base = value["base"]
     if not isinstance(base, str):
-        raise ValueError(f"expected the name of an entry of the catalogue as 'base', got {base!r}")
+        raise Refusal("the name of an entry of the catalogue as 'base'", repr(base))
     own = {key: entry for key, entry in value.items() if key != "base"}
     return _merged(catalog.entry(section, base), own)
 

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.named import entry_of, written
 from simcore.design.spec import Count, Flag, Frozen, Precision
+from simcore.document.problem import Refusal
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -38,9 +39,10 @@ class Recommender(Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.bottom[-1] != self.embedding:
-            raise ValueError(
-                f"expected a bottom MLP that ends in the width of an embedding ({self.embedding}), "
-                f"got {self.bottom[-1]}; change one of the two"
+            raise Refusal(
+                f"a bottom MLP that ends in the width of an embedding ({self.embedding})",
+                str(self.bottom[-1]),
+                "change one of the two",
             )
         return self
 
