@@ -6,11 +6,10 @@ from rich.console import Console
 from rich.table import Table
 
 from dse.report.units import human
-from simcore.design.design import Design
 from simcore.result import Result
 
 
-def print_result(design: Design, result: Result) -> None:
+def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost."""
     console = Console()
     for section in (_time(result), _memory(result), _network(result), _cost(result)):

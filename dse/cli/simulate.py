@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         from dse.cli.result_table import print_result
 
-        print_result(design, result)
+        print_result(result)
     return 0
 
 

@@ -74,10 +74,6 @@ class Recall(PlacedDraw):
         self.drawn[name] = Drawn(self._hole, self._paths, value, count, ordered)
         return value
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low + self.index(name, high - low + 1, True)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         number = magnitude(self._value(self._paths[0]))

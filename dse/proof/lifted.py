@@ -65,7 +65,7 @@ def whole_budget(cluster: Mapping[str, Any]) -> Budget | None:
     split = cluster.get("bandwidth")
     if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
         return None
-    return Budget(parse(_extreme(split.budget, max, "bandwidth"), "bandwidth"), None if split.solve else split.step)
+    return Budget(parse(_extreme(split.budget, max), "bandwidth"), None if split.solve else split.step)
 
 
 def _all_open(dimensions: Any) -> bool:
@@ -120,15 +120,15 @@ def _best(dimension: Any, split: Any, shares: int) -> Any:
         return _lifted(dimension, split)
     out = dict(dimension)
     if is_open(out) and isinstance(split, Split):
-        most = parse(_extreme(split.budget, max, "bandwidth"), "bandwidth")
+        most = parse(_extreme(split.budget, max), "bandwidth")
         out["bandwidth"] = write(max(most - (shares - 1) * least_share(split), split.step), "bandwidth")
     for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
         if key in out:
-            out[key] = _extreme(out[key], best, "time" if key == "latency" else key)
+            out[key] = _extreme(out[key], best)
     return out
 
 
-def _extreme(value: Any, best: Callable[..., Any], kind: str) -> Any:
+def _extreme(value: Any, best: Callable[..., Any]) -> Any:
     """The best value of a hole of numbers; a value as it is."""
     if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
         return best(value.alternatives, key=magnitude)

@@ -45,10 +45,6 @@ class Recorded:
         self.drawn[name] = self.odometer.index(name, count, ordered)
         return self.drawn[name]
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low + self.index(name, high - low + 1, True)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Odometer.real`."""
         return self.odometer.real(name, low, high, log)

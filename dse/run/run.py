@@ -6,7 +6,6 @@ that can be wrong with the folder before the search begins.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -179,11 +178,6 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         },
         "space": resolved(space),
     }
-
-
-def fingerprint(document: Any) -> str:
-    """Identity of a document."""
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:

@@ -40,10 +40,6 @@ class OptunaDraw:
             return int(self.trial.suggest_int(name, 0, count - 1))
         return int(self.trial.suggest_categorical(name, list(range(count))))
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return int(self.trial.suggest_int(name, low, high))
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         return float(self.trial.suggest_float(name, low, high, log=log))

@@ -36,11 +36,6 @@ class Distributions(RecordedDraw):
             )
         return super().index(name, count, ordered)
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        self.found[name] = optuna.distributions.IntDistribution(low, high)
-        return super().integer(name, low, high)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         self.found[name] = optuna.distributions.FloatDistribution(low, high, log=log)

@@ -29,10 +29,6 @@ class Draw(Protocol):
         """One of `count` alternatives; `ordered` where neighbours are alike."""
         ...
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """An integer of [low, high]."""
-        ...
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """A number of [low, high]."""
         ...
@@ -63,10 +59,6 @@ class RandomDraw:
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
         return random_below(self.generator, count)
-
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return int(self.generator.integers(low, high + 1))
 
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
@@ -100,10 +92,6 @@ class Odometer:
         self._position += 1
         return value
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low + self.index(name, high - low + 1, True)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """A continuous range cannot be enumerated: raises `InfiniteError`."""
         raise InfiniteError("a finite hole", "a continuous range", "give it a step", where=name)
@@ -133,10 +121,6 @@ class FixedDraw:
         self.counts[name] = count
         return min(self.given.get(name, 0), count - 1)
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         return low
@@ -155,10 +139,6 @@ class RecordedDraw:
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
         return 0 if count == 1 else int(self.values[name])
-
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return int(self.values[name])
 
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -311,6 +311,4 @@ class Expr:
 
 
 Hole = Choice | Range | PowersOfTwo | Product | Split | Expr
-KINDS_OF_HOLE: dict[str, tuple[str, ...]] = {
-    kind.KEYS[0]: kind.KEYS for kind in (Choice, Range, PowersOfTwo, Product, Split, Expr)
-}
+KINDS_OF_HOLE: dict[str, tuple[str, ...]] = {kind.KEYS[0]: kind.KEYS for kind in get_args(Hole)}

@@ -47,7 +47,6 @@ def _file_of_one_writer(path: Path) -> Any:
             if path.exists():
                 self.forget(JournalFileBackend(str(path)).read_logs(0))
             self._file = path.open("ab")
-            self._echo: list[dict[str, Any]] = []
 
         def forget(self, logs: Iterable[dict[str, Any]] | None = None) -> None:
             # Optuna keeps every trial that it reads: it is shown the study, and the trials since the last time.
@@ -62,7 +61,6 @@ def _file_of_one_writer(path: Path) -> Any:
             lines = (json.dumps(log, separators=(",", ":")) for log in logs)
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()  # from here on a killed process loses nothing
-            self._echo = [{**log, "user_attrs": {}} for log in logs]
 
         def synchronise(self) -> None:
             os.fsync(self._file.fileno())

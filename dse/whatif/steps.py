@@ -71,10 +71,6 @@ class _Moved(PlacedDraw):
         found = indices_of(self._hole, self._values)
         return found[0] if found else 0
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low + self.index(name, high - low + 1, True)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         if name == self.name:

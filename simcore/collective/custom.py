@@ -72,7 +72,7 @@ class Custom(Algorithm):
                 plan.send(
                     message.source,
                     message.target,
-                    [self._piece(kind, message, block, listed) for block in message.blocks],
+                    [self._piece(kind, block, listed) for block in message.blocks],
                     tuple(earlier),
                     message.reduces,
                 )
@@ -87,7 +87,7 @@ class Custom(Algorithm):
         need = {"all_gather": n, "reduce_scatter": n, "all_to_all": n * n}.get(kind, listed.blocks)
         return None if listed.blocks == need else (f"{need} blocks for {n} members", str(listed.blocks))
 
-    def _piece(self, kind: str, message: ListedMessage, block: int, listed: ListedKind) -> Piece:
+    def _piece(self, kind: str, block: int, listed: ListedKind) -> Piece:
         """In an all_to_all block `o n + t` is what member o has for member t; else it is a block of the buffer."""
         if kind == "all_to_all":
             return Piece(block // listed.members, block % listed.members, 0)

@@ -25,8 +25,6 @@ class Mapping:
 
     folds: int
     cycles_per_fold: int
-    used: float
-    """Share of the units that a fold uses, on average (SCALE-Sim's mapping efficiency)."""
 
     @property
     def cycles(self) -> int:
@@ -44,13 +42,7 @@ def mapping(array: Systolic, m: float, n: float, k: float) -> Mapping:
     rows, columns, time = math.ceil(across), math.ceil(along), math.ceil(through)
     down, over = -(-rows // array.rows), -(-columns // array.columns)
     loading = 0 if array.dataflow == "output_stationary" else array.rows
-    used = rows * columns / (down * array.rows * over * array.columns)
-    return Mapping(down * over, loading + array.rows + array.columns + time - 2, used)
-
-
-def utilization(array: Systolic, m: float, n: float, k: float) -> float:
-    """Multiplications per unit and cycle of one product on one array (SCALE-Sim's overall utilisation, no stalls)."""
-    return m * n * k / (array.rows * array.columns * mapping(array, m, n, k).cycles)
+    return Mapping(down * over, loading + array.rows + array.columns + time - 2)
 
 
 @dataclass(frozen=True, slots=True)

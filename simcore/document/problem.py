@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 
@@ -106,8 +106,3 @@ def nearest(word: str, known: Iterable[str]) -> str:
         name for name in names if word and (word in name or name in word)
     ]
     return f"did you mean '{match[0]}'?" if match else ""
-
-
-def below(prefix: Path, problem: Problem) -> Problem:
-    """The same problem, seen from a document in which its own document lies at `prefix`."""
-    return replace(problem, path=prefix + problem.path)

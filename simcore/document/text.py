@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from simcore.document.problem import InputError, Path, Problem, nearest
+from simcore.document.problem import InputError, Path, Problem
 
 
 @dataclass(frozen=True)
@@ -221,10 +221,3 @@ def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Proble
         for index, value in enumerate(node.value):
             lines[(*path, index)] = value.start_mark.line + 1
             _walk(value, (*path, index), lines, duplicates, above)
-
-
-def unknown_key(path: Path, known: list[str]) -> Problem:
-    """The problem of a key that is not one of `known`."""
-    key = str(path[-1])
-    fix = nearest(key, known) or f"known keys: {', '.join(known)}"
-    return Problem(path, "a known key", f"'{key}'", fix)

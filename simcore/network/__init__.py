@@ -25,8 +25,6 @@ from simcore.network.mesh import Mesh
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
 
-TOPOLOGIES = ("ring", "mesh", "fully_connected", "switch", "fat_tree")
-
 
 @lru_cache(maxsize=256)
 def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0) -> Block:
@@ -44,7 +42,6 @@ def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0)
 
 
 __all__ = [
-    "TOPOLOGIES",
     "Block",
     "Chain",
     "Exchange",

@@ -36,9 +36,6 @@ class Weights:
     def index(self, name: str, count: int, ordered: bool) -> int:
         raise AssertionError("a smooth draw is asked for weights")
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        raise AssertionError("a smooth draw is asked for weights")
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         return next(self._weights)
 

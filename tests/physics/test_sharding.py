@@ -21,7 +21,7 @@ from simcore.simulate import simulate
 from simcore.system.placement import place
 from simcore.workload.transformer.activations import layer_kept
 from simcore.workload.transformer.kind import shapes_of
-from simcore.workload.transformer.layer import layer_backward
+from simcore.workload.transformer.layer import layer_passes, usual_kind
 
 COPIES = ("data", "data_context", "expert_data", "shard", "expert_shard")
 """Groups whose NPUs share states."""
@@ -117,7 +117,7 @@ def test_inputs_kept_in_shares_are_gathered_for_weight_gradients(design: Design)
     kept = layer_kept(shapes)
     gathered = sum(
         operator.size
-        for operator in layer_backward(shapes)
+        for operator in layer_passes(shapes, usual_kind(shapes))[1]
         if isinstance(operator, Start) and operator.kind == "all_gather" and operator.waits == Waits.OVERLAP
     )
     assert gathered == near(kept["attention product input"] + kept["mlp product input"])

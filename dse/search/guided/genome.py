@@ -105,10 +105,6 @@ class GeneDraw(PlacedDraw):
         self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1, paths=self._paths)
         return value
 
-    def integer(self, name: str, low: int, high: int) -> int:
-        """See `Draw.integer`."""
-        return low + self.index(name, high - low + 1, True)
-
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         known = self.given.get(name)

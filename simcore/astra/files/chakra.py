@@ -143,17 +143,6 @@ def compute_node(id: int, duration_us: int, deps: Iterable[int] = ()) -> Node:
     return Node(id, f"COMP_{id}", NodeType.COMP, data_deps=tuple(deps), duration_us=duration_us, attributes=attributes)
 
 
-def read_trace(path: Path) -> tuple[Node, ...]:
-    """Read the nodes of a trace file, in file order.
-
-    Raises
-    ------
-    AstraInputError
-        If the file cannot be read, is truncated, or is no Chakra trace.
-    """
-    return parse_trace(read_bytes(path), path)
-
-
 def read_bytes(path: Path) -> bytes:
     """Return the content of a trace file of bounded size."""
     try:

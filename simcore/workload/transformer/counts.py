@@ -84,15 +84,6 @@ def model_matrices(model: Transformer) -> float:
     return float(layers + model.vocabulary * model.hidden)
 
 
-def active_parameters(model: Transformer) -> float:
-    """Parameters that one token uses: all but the experts it does not take; embedding and output matrix included."""
-    layers = sum(
-        count * (active_matrices(model, experts) + layer_vectors(model, experts))
-        for experts, count in layers_by_kind(model)
-    )
-    return layers + 2 * model.vocabulary * model.hidden
-
-
 def forward_flops(workload: TransformerWorkload, flash: bool = False) -> float:
     """FLOPs of one forward pass of the global batch, over all NPUs.
 

@@ -36,17 +36,12 @@ def layer_forward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operat
     return forwards_of(layer_pieces(shapes, kind))
 
 
-def layer_backward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
-    """One layer, backward, with what is recomputed first.
+def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """One layer forward, and backward with what is recomputed first.
 
     The input gradient of each column-parallel product is reduced (with sequence parallelism: reduce-scattered, after
     the output gradient was gathered).
     """
-    return layer_passes(shapes, kind or usual_kind(shapes))[1]
-
-
-def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-    """See `layer_forward` and `layer_backward`: both, from the same pieces."""
     pieces = layer_pieces(shapes, kind)
     forward = forwards_of(pieces)
     again: tuple[Operator, ...] = ()

@@ -20,7 +20,7 @@ from simcore.astra.files.chakra import (
     collective_node,
     compute_node,
     parse_trace,
-    read_trace,
+    read_bytes,
     write_trace,
 )
 
@@ -70,7 +70,7 @@ NODES = st.builds(
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, nodes: list[Node]) -> None:
     path = tmp_path_factory.getbasetemp() / "round_trip.et"
     write_trace(path, nodes)
-    assert read_trace(path) == tuple(nodes)
+    assert parse_trace(read_bytes(path), path) == tuple(nodes)
 
 
 @given(content=st.binary(max_size=200))
@@ -102,7 +102,7 @@ def test_a_record_longer_than_the_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.et"
     path.write_bytes(b"\xff\xff\xff\xff\x7f")
     with pytest.raises(AstraInputError, match="expected a record"):
-        read_trace(path)
+        parse_trace(read_bytes(path), path)
 
 
 def test_the_last_attribute_of_a_name_counts() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from idle_links import Idle
 
 from simcore.collective import KINDS, Plan
 from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
 from simcore.document.problem import InputError
-from simcore.engine.reference.idle import Idle
 from simcore.network import Block, Send, Slice, block
 from simcore.system.phase_cost import phase_cost
 

@@ -8,6 +8,7 @@ import pytest
 from designs import dimension, npu
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from idle_links import Idle
 
 from simcore.bounds.design import bound
 from simcore.bounds.many import Family, collective_seconds
@@ -15,7 +16,6 @@ from simcore.check.load import design_from
 from simcore.collective import KINDS, Custom, ListedKind, ListedMessage
 from simcore.design.efficiency import Table, best, reached, slowdown
 from simcore.document.problem import InputError
-from simcore.engine.reference.idle import Idle
 from simcore.network import Shape, Slice, block
 from simcore.simulate import simulate
 from simcore.system.phase_cost import phase_cost

@@ -7,7 +7,7 @@ import pytest
 from simcore.check.load import design_from
 from simcore.design.design import Design, TransformerWorkload
 from simcore.program import Compute, Operator, Start, Wait, Waits
-from simcore.workload.transformer.layer import layer_backward, layer_forward
+from simcore.workload.transformer.layer import layer_forward, layer_passes, usual_kind
 from simcore.workload.transformer.layers import Shapes, split_backward
 
 MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
@@ -22,6 +22,10 @@ def shapes(traced: bool = True, **parallelism: object) -> Shapes:
     design: Design = design_from(document)
     assert isinstance(design.workload, TransformerWorkload)
     return Shapes(design.workload, design.parallelism, traced)
+
+
+def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:
+    return layer_passes(shapes, usual_kind(shapes))[1]
 
 
 def flops(operators: tuple[Operator, ...], *names: str) -> float:

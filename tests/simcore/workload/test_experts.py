@@ -16,9 +16,18 @@ from simcore.design.design import Design, TransformerWorkload
 from simcore.design.spec import Transformer
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload.registry import transformer_program
-from simcore.workload.transformer.counts import active_parameters, forward_flops
+from simcore.workload.transformer.counts import active_matrices, forward_flops, layer_vectors, layers_by_kind
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}
+
+
+def active_parameters(model: Transformer) -> float:
+    """Parameters that one token uses: all but the experts it does not take; embedding and output matrix included."""
+    layers = sum(
+        count * (active_matrices(model, experts) + layer_vectors(model, experts))
+        for experts, count in layers_by_kind(model)
+    )
+    return layers + 2 * model.vocabulary * model.hidden
 
 
 def one(parallelism: dict[str, Any], npus: int = 1, **workload: Any) -> Design:
