@@ -7,7 +7,9 @@ from typing import Any
 
 from dse.space.expression import Lookup, lookup_in
 from dse.space.hole import magnitude
-from simcore.design.design import Cluster, Parallelism, System
+from simcore.design.cluster import Cluster
+from simcore.design.parallelism import Parallelism
+from simcore.design.system import System
 from simcore.document.problem import Path, Problem, Refusal, dotted, nearest
 from simcore.result import METRICS
 

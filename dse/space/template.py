@@ -13,8 +13,8 @@ from dse.space.expression import Expression
 from dse.space.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
 from dse.space.npus import NPUS, ProductOfNpus
 from dse.space.split.limits import Limit, Limits
-from simcore.design.spec import MOST_NPUS
-from simcore.document.form import MOST, shown
+from simcore.document.field import MOST, MOST_NPUS
+from simcore.document.form import shown
 from simcore.document.problem import Path, Problem, Refusal, nearest
 from simcore.document.quantity import KINDS, parse, write
 

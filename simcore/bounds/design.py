@@ -23,11 +23,14 @@ from pydantic import TypeAdapter
 
 from simcore.bounds.compute import least_busy
 from simcore.bounds.iteration import IterationBound, collectives
+from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
-from simcore.design.spec import BYTES, Npu, PriceList, preset
+from simcore.design.npu import Npu
+from simcore.design.prices import PriceList
+from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_metrics, memory_of
@@ -207,4 +210,4 @@ def _totals(workload: Any) -> Totals:
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
-    return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
+    return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

@@ -13,7 +13,7 @@ from simcore.check.network import network_problems
 from simcore.check.sharding import sharding_problems
 from simcore.cost.price import price_problems
 from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
-from simcore.design.spec import MOST_NPUS
+from simcore.document.field import MOST_NPUS
 from simcore.document.form import shown
 from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS

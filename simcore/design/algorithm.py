@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from simcore.design.spec import Count, Flag, Frozen, Natural
+from simcore.document.field import Count, Flag, Frozen, Natural
 from simcore.document.problem import Refusal, nearest
 
 CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]

@@ -6,8 +6,6 @@ from typing import Any
 
 from simcore.document.problem import Refusal
 
-MOST = 10**12
-"""Largest count in a document, beyond what any job or machine has: what follows from it stays a number."""
 MOST_SHOWN = 60
 """Characters of a value that a message shows."""
 

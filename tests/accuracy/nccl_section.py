@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from simcore.check.load import design_from
-from simcore.design.design import fabric_dimensions
+from simcore.design.fabric import fabric_dimensions
 from simcore.simulate import simulate
 
 TABLE = Path(__file__).parent / "data" / "nccl_all_reduce.csv"

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.catalog.named import entry_of, written
-from simcore.design.spec import Count, Flag, Frozen, Natural, Precision
+from simcore.catalog.preset import preset, preset_name
+from simcore.document.field import Count, Flag, Frozen, Natural, Precision
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size
 
@@ -163,12 +163,12 @@ def _read(value: Any) -> Any:
     if isinstance(value, str):
         if value.endswith((".csv", ".yaml", ".yml")):
             raise Refusal("rows", f"the file '{value}'", "a file is read only for a design that is one")
-        return entry_of(LayerTable, "networks", value)
+        return preset(LayerTable, "networks", value)
     return {"layers": value} if isinstance(value, list | tuple) else value
 
 
 def _written(value: LayerTable) -> Any:
-    name = written(value, "networks")
+    name = preset_name(value, "networks")
     return name or [layer.model_dump(mode="json", exclude_defaults=True) for layer in value.layers]
 
 

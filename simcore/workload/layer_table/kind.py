@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.program import Compute, Operator, Program, blocking
 from simcore.workload.base import Totals, WorkloadKind

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.catalog.named import entry_of, written
-from simcore.design.spec import Count, Flag, Frozen, Precision
+from simcore.catalog.preset import preset, preset_name
+from simcore.document.field import Count, Flag, Frozen, Precision
 from simcore.document.problem import Refusal
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -74,11 +74,11 @@ class Recommender(Frozen):
 
 
 def _read(value: Any) -> Any:
-    return entry_of(Recommender, "recommenders", value) if isinstance(value, str) else value
+    return preset(Recommender, "recommenders", value) if isinstance(value, str) else value
 
 
 def _written(value: Recommender) -> Any:
-    return written(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
+    return preset_name(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
 
 
 class RecommenderWorkload(Frozen):

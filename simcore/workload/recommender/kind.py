@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.document.problem import Problem
 from simcore.program import Category, Compute, Operator, Program, Start, Wait, Waits
 from simcore.workload.base import Totals, WorkloadKind

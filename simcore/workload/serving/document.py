@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simcore.design.spec import Count, Frozen, NamedTransformer, Precision
+from simcore.design.spec import NamedTransformer
+from simcore.document.field import Count, Frozen, Precision
 
 
 class InferenceWorkload(Frozen):

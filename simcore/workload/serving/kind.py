@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simcore.design.design import Design, Parallelism, TransformerWorkload
-from simcore.design.spec import BYTES
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.parallelism import Parallelism
+from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule.base import CHUNK_SHIFT

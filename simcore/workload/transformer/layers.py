@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from simcore.design.design import Parallelism, TransformerWorkload
-from simcore.design.spec import BYTES, Transformer
+from simcore.design.design import TransformerWorkload
+from simcore.design.parallelism import Parallelism
+from simcore.design.spec import Transformer
+from simcore.document.field import BYTES
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
 
 VOCABULARY_MULTIPLE = 128

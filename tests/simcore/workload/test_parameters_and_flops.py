@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, Parallelism, TransformerWorkload
+from simcore.design.design import Design, TransformerWorkload
+from simcore.design.parallelism import Parallelism
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload.registry import transformer_program
 from simcore.workload.transformer import layer
