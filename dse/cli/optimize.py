@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from dse.space.space import Space
 
 ENDED = {
-    "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
+    "exhausted": "stopped after {trials} trials: the sampler found no other design that may be simulated",
     "time": "stopped after {trials} trials: the time is up",
     "stagnation": "stopped after {trials} trials: the front no longer grows",
-    "gap": "stopped after {trials} trials: the front is as near to its proven bounds as was asked",
+    "gap": "stopped after {trials} trials: every objective is within --gap of its proven bound",
 }
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
@@ -64,18 +64,27 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--storage",
         metavar="URL",
-        help="database of a study that several drivers share, as Optuna takes it",
+        help="database of a study that several drivers share, as an Optuna storage URL",
     )
-    command.add_argument("--study-name", metavar="NAME", help="of a shared study [space name]")
+    command.add_argument("--study-name", metavar="NAME", help="name of a shared study [space name]")
     command.add_argument(
-        "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
+        "--design-timeout",
+        type=duration,
+        metavar="SECONDS",
+        help="time limit of one design [study.design_timeout, none]",
     )
     command.add_argument(
-        "--start-timeout", type=duration, default=60.0, metavar="SECONDS", help="give up without a worker for this [60]"
+        "--start-timeout",
+        type=duration,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up after this long without a worker [60]",
     )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
-    command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
+    command.add_argument(
+        "--engine", metavar="E", help="fast, reference, reference_links, or package.module:function [fast]"
+    )
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
@@ -105,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     proven = ended == "exhausted" and record.proof is not None  # then the proof says it
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
-    _tell_without_value(options.space, space, record)
+    _print_without_value(options.space, space, record)
     if not record.feasible:
         from dse.report import explain_infeasible
 
@@ -115,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
-    """What the command line asks for, else the study that is repeated, else the space."""
+    """The settings of the command line, else of the study that is repeated, else of the space."""
     from dse.run.run import Settings
     from dse.space.settings import MOST_TRIALS, PROVERS
     from simcore.document.problem import together
@@ -163,27 +172,30 @@ def _report(folder: Path, as_json: bool) -> StudyRecord:
     return record
 
 
-def _tell_without_value(source: str, space: Space, record: StudyRecord) -> None:
-    """Say which constraints had no value for how many designs."""
+def _print_without_value(source: str, space: Space, record: StudyRecord) -> None:
+    """Print for how many designs each constraint has no value."""
     from simcore.document.problem import dotted
 
     for constraint in space.constraints:
         count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
         if count:
             place = f"{source}: line {constraint.line}: {dotted(constraint.place)}"
-            print(f"{place}: '{constraint.name}' has no value for {count} of the designs: infeasible", file=sys.stderr)
+            print(
+                f"{place}: '{constraint.name}' has no value for {count} of the designs, which are infeasible",
+                file=sys.stderr,
+            )
 
 
 def _farewell(trials: int, folder: Path) -> str:
-    """What an interrupted search leaves, and how to go on."""
+    """The last message of an interrupted search: how many trials are saved, and how to continue."""
     if not trials:
         return "interrupted before the first trial was done"
     what = f"interrupted after {trials} trials, all saved"
-    return f"{what}; continue with --resume, or draw what there is: dse report {folder}"
+    return f"{what}; continue with --resume, or write the reports: dse report {folder}"
 
 
 def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
-    """Say which rules rule designs out; the exit status: 2 where the space has no design at all, else 1."""
+    """Print which rules rule designs out. The exit status is 2 if the space has no design at all, else 1."""
     from dse.run.invalid import drawn_reasons, explained, trial_reasons
 
     reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
@@ -201,7 +213,7 @@ def _without(trial: TrialRecord, place: str) -> bool:
 
 @contextlib.contextmanager
 def _quiet(executor: str) -> Iterator[None]:
-    """Keep what Ray prints off stdout, which is for results; say what takes the first seconds, and how it can end."""
+    """Keep Ray's output off stdout, which is for results, and name the executor while it connects."""
     if executor == "local":
         yield
         return
@@ -212,7 +224,7 @@ def _quiet(executor: str) -> Iterator[None]:
         try:
             yield
         except WorkersError as error:
-            raise WorkersError(f"{error}\nwhat was evaluated is saved; continue with --resume") from None
+            raise WorkersError(f"{error}\nfinished trials are saved; continue with --resume") from None
 
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:

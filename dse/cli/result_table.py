@@ -21,7 +21,7 @@ def print_result(result: Result) -> None:
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.reserved - result.memory_capacity_bytes
         what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
-        console.print(f"does not fit: {what if over > 0 else 'one of its two memories has to hold more than it can'}")
+        console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
 
 
 Section = tuple[str, Table]

@@ -1,7 +1,7 @@
-"""The front as a table in the terminal, and what the study came to in a few lines.
+"""The front as a table in the terminal, and a summary of the study in a few lines.
 
-A column stands for what differs over the front; what all designs share is said once above. Where the terminal is too
-narrow for a column each, what differs is told in one column of running text.
+Values that differ over the front have columns; values that all designs share are printed once above the table. In a
+narrow terminal one column of running text holds all that differs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
 
 
 def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:
-    """Print the front of a study, or why there is none, and the summary."""
+    """Print the front of a study, or the reason why there is none, and the summary."""
     record = in_own_units(record)
     summary = summarize(record, what_if)
     for paragraph in unreached(record, summary):
@@ -75,9 +75,9 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
     console.print(
         wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
     )
-    told = ties_note(summary)
-    if told:
-        _say(console, told)
+    note = ties_note(summary)
+    if note:
+        _say(console, note)
     if summary.knee is not None:
         why = next(reasons(trial) for trial in members if trial.number == summary.knee)
         _say(console, f"★ Knee: trial {summary.knee}. {why}")
@@ -90,17 +90,17 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
 
 
 def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int], console: Console) -> None:
-    """What each workload has on the clusters of the front, and which it would have chosen alone."""
-    told = workload_tables(record, summary, software=False)
-    if not told:
+    """Print each workload's values on the clusters of the front, and the cluster it would have chosen alone."""
+    workloads = workload_tables(record, summary, software=False)
+    if not workloads:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
-    for workload in told:
+    for workload in workloads:
         for heading in workload.headings:
             table.add_column(_text(f"{shorten(workload.title, 20)}\n{heading}", console), justify="right")
     for index in shown:
-        cells = [cell for workload in told for cell in workload.rows[index]]
+        cells = [cell for workload in workloads for cell in workload.rows[index]]
         table.add_row(str(summary.front[index].number), *(_text(cell, console) for cell in cells))
     console.print(table)
     for sentence in [EXPLAINED, *own_best(record, summary)]:
@@ -153,7 +153,7 @@ def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Differing:
-    """What tells the designs apart: headings, and their cells for each member of the front."""
+    """The values in which designs differ: headings, and their cells for each member of the front."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -162,8 +162,11 @@ class _Differing:
 def _narrow(
     columns: Sequence[_Column], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
 ) -> Table:
-    """One column for all that differs, broken between phrases only; columns beyond the objectives give it room."""
-    heading = ("what differs",) if compared.columns else ()
+    """The table with one column for all differences, whose lines break between phrases only.
+
+    Columns beyond the objectives are left out if this one needs their room.
+    """
+    heading = ("differences",) if compared.columns else ()
     kept = list(columns)
     while True:
         bare = _table(kept, summary, shown, _Differing((), ()), console)
@@ -172,8 +175,8 @@ def _narrow(
         if room >= _LEAST_ROOM or not heading or not extra:
             break
         kept.remove(extra[-1])
-    told = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
-    return _table(kept, summary, shown, _Differing(heading, told), console)
+    rows = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
+    return _table(kept, summary, shown, _Differing(heading, rows), console)
 
 
 def _packed(phrases: Sequence[str], width: int) -> str:

@@ -129,7 +129,7 @@ def test_a_run_ends_though_what_it_runs_never_comes_back(tmp_path: Path, number:
             process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status
-    assert "interrupted: saving what is done" in err
+    assert "interrupted: saving the finished trials" in err
     assert "interrupted before the first trial was done" in err
 
 
