@@ -37,11 +37,16 @@ from simcore.design.spec import (
     preset,
 )
 from simcore.document.form import shown
+from simcore.document.member import MemberOf
 from simcore.document.quantity import SI, Bandwidth, Size, Time, parse
+from simcore.network import TOPOLOGIES
+from simcore.schedule import SCHEDULES
+from simcore.system.inter_dimension import INTER_DIMENSION
+from simcore.system.intra_dimension import INTRA_DIMENSION
 from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
-Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
+Topology = Annotated[str, MemberOf(TOPOLOGIES)]
 
 
 class TransformerWorkload(Frozen):
@@ -104,7 +109,7 @@ class Parallelism(Frozen):
     shard_group: Annotated[Count, Field(ge=2)] | None = None
     """Neighbouring NPUs of data x context over which ZeRO shards, and between which groups it reduces; all of them."""
     microbatch: Count = 1
-    schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
+    schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
     interleave: Count = 1
     first_stage_layers: Count | None = None
     """Layers of the first pipeline stage, and of the last one; an even share unless given."""
@@ -327,8 +332,8 @@ class System(Frozen):
     collective: tuple[Algorithm, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
-    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "priority"
-    inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
+    intra_dimension: Annotated[str, MemberOf(INTRA_DIMENSION)] = "priority"
+    inter_dimension: Annotated[str, MemberOf(INTER_DIMENSION)] = "baseline"
     active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
@@ -370,7 +375,7 @@ class Design(Frozen):
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
         return tuple(
-            dimension.collective or given or default_algorithm(dimension.topology, dimension.size)
+            dimension.collective or given or TOPOLOGIES[dimension.topology].default_algorithm(dimension.size)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 
@@ -457,13 +462,6 @@ class Design(Frozen):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def default_algorithm(topology: Topology, size: int) -> Algorithm:
-    """Ring on ring and mesh, direct on fully connected, halving_doubling on switches (ring where no power of two)."""
-    if topology == "fully_connected":
-        return "direct"
-    return "halving_doubling" if topology in ("switch", "fat_tree") and size & (size - 1) == 0 else "ring"
-
-
 __all__ = [
     "Algorithm",
     "Cluster",
@@ -479,6 +477,5 @@ __all__ = [
     "Topology",
     "TransformerWorkload",
     "Workload",
-    "default_algorithm",
     "fabric_dimensions",
 ]
