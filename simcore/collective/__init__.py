@@ -77,6 +77,7 @@ def algorithm_for(name: str | Custom, kind: str, shape: Shape) -> Algorithm:
 
 __all__ = [
     "ALGORITHMS",
+    "ALL",
     "FLAT_RING",
     "GATHERING",
     "KINDS",
