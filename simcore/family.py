@@ -61,6 +61,11 @@ class Family(Mapping[str, T], Generic[T]):
         """The package and version that brings a member, such as `my-package 1.2`; None for one of the project."""
         return None if name in self._own else origin_of(_installed(self.group)[name])
 
+    def package(self, name: str) -> tuple[str, str] | None:
+        """The name and the version of the package that brings a member; None for one of the project."""
+        dist = None if name in self._own else _installed(self.group)[name].dist
+        return None if dist is None else (dist.name, dist.version)
+
 
 def origin_of(entry: EntryPoint) -> str:
     """The package of an entry point, and its version."""

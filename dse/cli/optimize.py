@@ -92,8 +92,11 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import Progress
     from dse.run.drive import drive
+    from dse.run.extensions import check_installed
     from dse.run.run import next_free, open_space
 
+    if options.resume and options.out is not None:
+        check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
     settings = _settings(options, space, earlier)
     check_jobs(settings.jobs, elsewhere=settings.where.remote)

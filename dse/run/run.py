@@ -23,6 +23,7 @@ from dse.execute import Where, make_executor
 from dse.proof.bound import Limit
 from dse.proof.certificate import check_reachable, proven_bounds, proven_limits
 from dse.run.covered import best_of_all
+from dse.run.extensions import check_packages, extensions
 from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
@@ -83,6 +84,7 @@ def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
     if "space" not in data or "versions" not in data:
         return space_from(document, Path(path).stem), None
     check_study(data, document)
+    check_packages(data, document.source)
     inner = parse_document(dump_document(data["space"]), f"{path} (space)")
     return space_from(inner, data["name"]), data
 
@@ -102,7 +104,7 @@ class _StudyDocument(BaseModel):
     reference_point: dict[str, float] | None = None
     stagnation: Trials | None = None
     gap: Annotated[float, Field(ge=0)] | None = None
-    versions: dict[str, str]
+    versions: dict[str, str | dict[str, str]]
     space: dict[str, Any]
 
 
@@ -161,6 +163,7 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
     """The content of `study.yaml`: everything needed to repeat the run."""
     import optuna
 
+    spelled_out = resolved(space)
     return {
         "name": space.name,
         "sampler": sampler,
@@ -175,8 +178,9 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "versions": {
             "dse": VERSION,
             "optuna": optuna.__version__,
+            **extensions(spelled_out),
         },
-        "space": resolved(space),
+        "space": spelled_out,
     }
 
 

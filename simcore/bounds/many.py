@@ -25,7 +25,7 @@ from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_metrics
 from simcore.program import Program
 from simcore.result import Memory
-from simcore.system.chunks import PICOSECONDS, Chunker, Phase
+from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
 from simcore.system.placement import Placement, collective_groups, place
 
 Matrix = NDArray[np.float64]
@@ -73,9 +73,8 @@ def linear(design: Design) -> bool:
 
 def _measured(design: Design) -> Design:
     def unit(dimension: Any) -> Any:
-        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
         same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
-        return dimension.model_copy(update={"bandwidth": _RATE * slowed, **same})
+        return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
     return design.model_copy(update={"cluster": cluster})

@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterator
 from simcore.check.compute import compute_problems
 from simcore.check.network import network_problems
 from simcore.check.sharding import sharding_problems
+from simcore.collective import named
 from simcore.cost.price import price_problems
+from simcore.design.algorithm import CUSTOM
 from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
 from simcore.document.field import MOST_NPUS
 from simcore.document.form import shown
 from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
+from simcore.network import TOPOLOGIES
+from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.system.placement import place
 from simcore.workload.registry import KINDS
@@ -54,17 +58,20 @@ def _network(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "bandwidth"), "a bandwidth above 0", f"{dimension.bandwidth:g} B/s")
         if dimension.latency < 0:
             yield Problem((*path, "latency"), "a latency of 0 or more", f"{dimension.latency:g} s")
-        if dimension.topology not in ("switch", "fat_tree") and dimension.oversubscription > 1:
+        its = TOPOLOGIES[dimension.topology]
+        if not its.switched and dimension.oversubscription > 1:
             yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{dimension.oversubscription:g}")
-        if dimension.topology != "switch" and dimension.in_network:
+        if not its.reduces and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
-        if design.algorithms[index] == "halving_doubling" and dimension.size & (dimension.size - 1):
+        name = design.algorithms[index]
+        needed = None if name.startswith(CUSTOM) else named(name).needs(dimension.size)
+        if needed:
             yield Problem(
                 ("system", "collective", index),
                 f"an algorithm for the {dimension.size} NPUs of cluster.dimensions[{index}]",
-                "'halving_doubling', which needs a power of two",
+                f"'{name}', which needs {needed}",
                 "use ring, direct or double_binary_tree there",
-                rule="halving_doubling needs a power of two",
+                rule=f"{name} needs {needed}",
             )
 
 
@@ -179,7 +186,7 @@ def _schedule(design: Design) -> Iterator[Problem]:
         yield Problem(
             path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
         )
-    elif p.schedule != "1f1b":
+    elif not SCHEDULES[p.schedule].interleaves:
         yield Problem(
             path, f"1 with schedule {p.schedule}", str(p.interleave), "use schedule 1f1b", rule="interleaving"
         )

@@ -19,13 +19,13 @@ from pydantic import Discriminator, Field, Tag
 from simcore.catalog.preset import preset
 from simcore.design.algorithm import Algorithm, CollectiveKind
 from simcore.design.cluster import Cluster
-from simcore.design.dimension import Topology
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.spec import NamedTransformer
 from simcore.design.system import System
 from simcore.document.field import Count, Frozen, Precision
 from simcore.document.quantity import Size
+from simcore.network import TOPOLOGIES
 from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 
@@ -104,7 +104,7 @@ class Design(Frozen):
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
         return tuple(
-            dimension.collective or given or default_algorithm(dimension.topology, dimension.size)
+            dimension.collective or given or TOPOLOGIES[dimension.topology].default_algorithm(dimension.size)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 
@@ -189,10 +189,3 @@ class Design(Frozen):
         """Identity of the design: designs with equal keys are simulated once."""
         text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def default_algorithm(topology: Topology, size: int) -> Algorithm:
-    """Ring on ring and mesh, direct on fully connected, halving_doubling on switches (ring where no power of two)."""
-    if topology == "fully_connected":
-        return "direct"
-    return "halving_doubling" if topology in ("switch", "fat_tree") and size & (size - 1) == 0 else "ring"

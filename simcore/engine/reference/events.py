@@ -78,8 +78,8 @@ class _Counter:
     def _messages(self, dimension: int, kind: str, part: Slice) -> float:
         """Links that the messages of one member pass in a phase."""
         where = self.design.cluster.dimensions[dimension]
-        shape = block_of(where).shape(part)
-        links = 2.0 if where.topology in ("switch", "fat_tree") else float(part.stride)
+        its = block_of(where)
+        shape, links = its.shape(part), 2.0 if its.switched else float(part.stride)
         if kind == "send_recv":
             return links
         if kind.startswith(FLAT):

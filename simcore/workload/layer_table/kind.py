@@ -18,6 +18,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.program import Compute, Operator, Program, blocking
+from simcore.schedule import SCHEDULES
 from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.documents import Layer, LayerWorkload
 from simcore.workload.training import Trainer, Unit
@@ -183,7 +184,7 @@ class LayerKind(WorkloadKind):
         if p.pipeline > len(rows):
             expected = f"at most {len(rows)} stages, one a row"
             yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
-        if p.schedule not in ("1f1b", "gpipe"):
+        if SCHEDULES[p.schedule].splits:
             yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
         for number, row in enumerate(rows, 1):
             if row.product is not None and row.product[2] % p.tensor:
