@@ -18,7 +18,7 @@ from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, s
 if TYPE_CHECKING:
     from dse.cli.interrupt import Interrupt
     from dse.evaluate.record import StudyRecord, TrialRecord
-    from dse.run.run import Settings
+    from dse.run.settings import Settings
     from dse.space.space import Space
 
 ENDED = {
@@ -82,8 +82,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import Progress
-    from dse.run.drive import drive
-    from dse.run.run import next_free, open_space
+    from dse.run.document import open_space
+    from dse.run.drive import optimize
+    from dse.run.place import next_free
 
     space, earlier = open_space(options.space)
     settings = _settings(options, space, earlier)
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     interrupt: Interrupt = options.interrupt
     with Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         interrupt.farewell = lambda: _farewell(progress.done, folder)
-        ended = drive(space, settings, folder, options.resume, progress)
+        ended = optimize(space, settings, folder, options.resume, progress)
     if ended == "interrupted":
         raise KeyboardInterrupt
     interrupt.look()
@@ -116,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
     """What the command line asks for, else the study that is repeated, else the space."""
-    from dse.run.run import Settings
+    from dse.run.settings import Settings
     from dse.space.settings import MOST_TRIALS, PROVERS
     from simcore.document.problem import together
 
@@ -147,7 +148,7 @@ def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, A
 def _report(folder: Path, as_json: bool) -> StudyRecord:
     """Write the reports of a run folder and print its front; its record."""
     from dse.report import print_front, write_reports
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.whatif.ask import what_if
 
     record = load_record(folder)
