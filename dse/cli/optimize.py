@@ -18,7 +18,7 @@ from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, s
 if TYPE_CHECKING:
     from dse.cli.interrupt import Interrupt
     from dse.evaluate.record import StudyRecord, TrialRecord
-    from dse.run.run import Settings
+    from dse.run.settings import Settings
     from dse.space.space import Space
 
 ENDED = {
@@ -91,9 +91,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import Progress
-    from dse.run.drive import drive
+    from dse.run.document import open_space
+    from dse.run.drive import optimize
     from dse.run.extensions import check_installed
-    from dse.run.run import next_free, open_space
+    from dse.run.place import next_free
 
     if options.resume and options.out is not None:
         check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
@@ -109,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     interrupt: Interrupt = options.interrupt
     with Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         interrupt.farewell = lambda: _farewell(progress.done, folder)
-        ended = drive(space, settings, folder, options.resume, progress)
+        ended = optimize(space, settings, folder, options.resume, progress)
     if ended == "interrupted":
         raise KeyboardInterrupt
     interrupt.look()
@@ -128,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
     """The settings of the command line, else of the study that is repeated, else of the space."""
-    from dse.run.run import Settings
+    from dse.run.settings import Settings
     from dse.space.settings import MOST_TRIALS, PROVERS
     from simcore.document.problem import together
 
@@ -159,7 +160,7 @@ def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, A
 def _report(folder: Path, as_json: bool) -> StudyRecord:
     """Write the reports of a run folder and print its front; its record."""
     from dse.report import print_front, write_reports
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.whatif.ask import what_if
 
     record = load_record(folder)

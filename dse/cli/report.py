@@ -34,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse report`."""
     from dse.report import explain_infeasible, print_front, write_reports
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.study.store import check_folder
     from dse.whatif.ask import what_if
     from simcore.document.problem import InputError, Problem

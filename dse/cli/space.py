@@ -33,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse space`."""
-    from dse.run.run import open_space
+    from dse.run.document import open_space
 
     space, _ = open_space(options.space)
     if options.schema:

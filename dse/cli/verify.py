@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from dse.report.units import human
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.run.verify import ranks, verify
 
     check_jobs(options.jobs)

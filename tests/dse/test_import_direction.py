@@ -71,7 +71,7 @@ def test_the_walk_sees_the_imports_that_are_there() -> None:
     assert "dse.space.objective" in imports("dse.study.study", True)
     assert "dse.search.exhaustive" not in imports("dse.search", True)
     assert "dse.search.exhaustive" in imports("dse.search", False)
-    assert "simcore.catalog" in imports("dse.run.run", True)
+    assert "simcore.catalog" in imports("dse.run.resolved", True)
     assert len(modules()) > 80
 
 
@@ -86,7 +86,8 @@ def test_a_report_never_imports_what_runs_a_study(module: str) -> None:
         "dse.study.study",
         "dse.search",
         "dse.execute",
-        "dse.run.run",
+        "dse.run.drive",
+        "dse.run.record",
         "dse.evaluate.evaluate",
         "dse.study.store",
         "dse.study.journal",

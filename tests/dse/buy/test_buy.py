@@ -17,8 +17,9 @@ from dse.report import write_reports
 from dse.report.regret import regrets
 from dse.report.summary import summarize
 from dse.report.workloads import own_best
-from dse.run.drive import drive
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.run.verify import verify
 from dse.space.objective import Objective
 from simcore.check.load import design_from
@@ -273,7 +274,9 @@ def test_what_is_wrong_in_a_workload_is_said_with_its_place(key: str, value: Any
 
 def test_ray_tune_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a space without workloads for ray-tune"):
-        drive(bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False)
+        optimize(
+            bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False
+        )
     assert not (tmp_path / "run").exists()
 
 
