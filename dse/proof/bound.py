@@ -166,7 +166,10 @@ def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
-    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth."""
+    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth.
+
+    Shapes that cannot be bought are left out: no design of theirs is valid.
+    """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
         cluster["dimensions"] = _bare(cluster["dimensions"])
@@ -181,7 +184,8 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
             design, _ = parse_design(document)
         if design is None:
             raise ValueError("a shape that cannot be bounded")
-        yield design
+        if not price_problems(design):
+            yield design
         if not odometer.step():
             return
 
@@ -216,6 +220,8 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
+    if price_problems(design):
+        return dimensions  # there is no cheapest one
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
     open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
     whole = parse(least, "bandwidth") if split.solve else split.units(least) * split.step
@@ -232,8 +238,6 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
     `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
     that are known, by metric.
     """
-    if price_problems(design):
-        raise ValueError("a shape without a price")
     cost, workload = cluster_cost(design), design.workload
     idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
     time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
