@@ -23,8 +23,9 @@ from dse.evaluate.record import Purchase, StudyRecord
 from dse.execute import Where, make_executor
 from dse.proof.bound import Limit
 from dse.proof.certificate import check_reachable, proven_bounds, proven_limits
+from dse.proof.parts import PROVABLE
 from dse.run.covered import best_of_all
-from dse.search import PROVABLE, Prover, make_sampler, resolve
+from dse.search import Prover, make_sampler, resolve
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
 from dse.study.journal import JOURNAL, Journal, StoredTrial, read_trials

@@ -9,7 +9,7 @@ from dse.space.expression import Lookup, lookup_in
 from dse.space.hole import magnitude
 from simcore.design.design import Cluster, Parallelism, System
 from simcore.document.problem import Path, Problem, dotted, nearest
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
 

@@ -15,7 +15,7 @@ from dse.space.screen import Screened
 from dse.space.space import Space
 from simcore.catalog import entry
 from simcore.check.load import parse_design
-from simcore.result import METRICS, metrics
+from simcore.metrics import METRICS, metrics
 from simcore.simulate import simulate
 
 
