@@ -24,12 +24,14 @@ from dse.space.npus import following
 from dse.space.space import Space
 from simcore.bounds.many import Family, linear
 from simcore.check.load import parse_design
-from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.price import price_problems
 from simcore.design.design import Design
-from simcore.result import Cost
+from simcore.metrics import METRICS, PRICED, is_of, metrics_before
 from simcore.workload.documents import workload_kind
 
 JOB = ("workload", "parallelism")
+PROVABLE = ("fast", "reference")
+"""Engines that play the model which the bounds are proved of."""
 
 
 @dataclass
@@ -66,19 +68,19 @@ class Networks:
     linear: tuple[bool, ...]
     """Whether a family gives its networks' times; else it is of one network, which is bounded by itself."""
     parts: tuple[Part, ...]
-    cost: Mapping[str, NDArray[np.float64]]
-    """What each network costs, by metric `[networks]` [$]."""
+    metrics: Mapping[str, NDArray[np.float64]]
+    """Those that the network or its prices decide, such as what it costs, `[networks]`."""
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[tuple[Part, Design]]]) -> Networks:
         """Networks from the members of their families."""
         designs = [[design for _, design in members] for members in groups]
-        found = [_cost(design) for members in designs for design in members]
+        found = [_priced(design) for members in designs for design in members]
         return cls(
             tuple(map(Family.of, designs)),
             tuple(linear(members[0]) for members in designs),
             tuple(part for members in groups for part, _ in members),
-            {f"cost.{name}": np.array([getattr(cost, name) for cost in found]) for name in COSTS},
+            {name: np.array([of[name] for of in found], float) for name in found[0]},
         )
 
     @property
@@ -101,12 +103,11 @@ class Networks:
             start = end
 
 
-COSTS = ("total", "network", "npu", "memory")
-
-
-def _cost(design: Design) -> Cost:
-    """What a design's cluster costs; nothing where it cannot be bought, which is a rule that cuts it."""
-    return Cost(0.0, 0.0, 0.0, 0.0) if price_problems(design) else cluster_cost(design)
+def _priced(design: Design) -> dict[str, float | None]:
+    """The metrics with a price in them; 0 where the cluster cannot be bought, which is a rule that cuts it."""
+    if price_problems(design):
+        return {name: 0.0 for name in METRICS if is_of(name, PRICED)}
+    return metrics_before(design, None, PRICED)
 
 
 @dataclass(frozen=True)

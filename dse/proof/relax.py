@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
-from dse.proof.branch import Brancher, of_job
+from dse.proof.branch import Brancher
 from dse.proof.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import Served
@@ -24,12 +24,11 @@ from dse.space.fill import template_count
 from dse.space.npus import following
 from dse.space.space import Space
 from simcore.design.design import Design, TransformerWorkload
+from simcore.metrics import moves
 from simcore.workload.documents import InferenceWorkload
 
 MOST_JOBS = 30_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
-OF_ENERGY = ("energy", "energy_per_token", "cost_per_token", "cost_to_train")
-"""Metrics that ask for the least energy too."""
 
 Key = tuple[str, str, int]
 
@@ -44,11 +43,9 @@ class LeastTimes:
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, Job]]] = {}
         self._tied = tied(space.template)
-        wanted = {name for o in space.objectives for name in o.names} | {
-            n for c in space.constraints for n in c.metrics
-        }
-        self._energy = bool(wanted.intersection(OF_ENERGY))
-        self._brancher = Brancher(SECONDS, [c for c in space.constraints if of_job(c)])
+        wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
+        self._energy = any(moves(name, "energy") for name in wanted)
+        self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
 
     def of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""

@@ -16,15 +16,13 @@ from dse.report.describe import headline
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
-from dse.space.constraint import KNOWN_BEFORE
 from dse.space.objective import Objective
+from simcore.metrics import BEFORE, is_of, moves
 
 WORTH = 0.01
 """Gaps up to this are not explained."""
 _OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
 _OF_NETWORK = ("NPUs", "topology")
-_TIMES = ("iteration_time", "throughput", "mfu", "time_to_train", "time_to_first_token", "time_per_output_token")
-"""Metrics whose bound is one of a time, whatever the price."""
 
 
 def unreached(record: StudyRecord, summary: Summary) -> list[str]:
@@ -41,10 +39,10 @@ def _paragraph(objective: Objective, record: StudyRecord, summary: Summary) -> s
     if leader is None:
         return f"{start} The bound combines the best of several designs; perhaps no design reaches it."
     job, network = headline(leader, _OF_JOB), headline(leader, _OF_NETWORK)
-    if objective.name in KNOWN_BEFORE:
+    if is_of(objective.name, BEFORE):
         return f"{start} The bound is that of the cheapest {network}; none was found that meets every constraint."
     behind = f"{job} on {network}"
-    if objective.name not in _TIMES:
+    if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "running"):
         behind = f"the least time (of {behind}) at the least price of any network there"
     return f"{start} The bound is that of {behind}. {_became(objective, leader, record)}"
 

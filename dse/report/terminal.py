@@ -24,20 +24,18 @@ from dse.report.infeasible import explain_infeasible
 from dse.report.reasons import reasons
 from dse.report.sensitivity import improvement
 from dse.report.summary import Summary, spread, summarize
-from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
+from dse.report.units import MISSING, Scale, always_shown, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
 from dse.report.words import bound, counts, prices, proof, ties_note, volume, without_value
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 from dse.whatif.record import NOTHING, WhatIf
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]
 
 _LONGEST = 30
 _LEAST_ROOM = 28
 _LEAST_HEADING = 7
-_SHORT = {"iteration_time": "time", "cost.total": "cost", "perf_per_cost": "per cost"}
-_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost")
 _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
 
 
@@ -129,7 +127,7 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
         counts = [len(summary.ties[trial.number]) for trial in members]
         columns.append(_Column("ties", "", tuple(str(count) if count else MISSING for count in counts)))
     chosen = {objective.name for objective in record.objectives}
-    for name in _ALWAYS:
+    for name in always_shown(page=False):
         found = [metrics[name] for metrics in measured]
         if name not in chosen and any(value is not None for value in found):
             columns.append(_column(name, scale(unit_of(METRICS[name].unit, samples), found, name), found))
@@ -139,7 +137,8 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
 
 
 def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _Column:
-    return _Column(_SHORT.get(name, label(name)), unit.unit, tuple(unit.number(value) for value in values), objective)
+    short = METRICS[name].short if name in METRICS else ""
+    return _Column(short or label(name), unit.unit, tuple(unit.number(value) for value in values), objective)
 
 
 def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:

@@ -17,10 +17,11 @@ from dse.buy.tune import Tuner
 from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
 from dse.proof.certificate import check_reachable, proven_bounds
+from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
 from dse.run.settings import Settings
-from dse.search import PROVABLE, Prover, Sampler, make_sampler, resolve
+from dse.search import Prover, Sampler, make_sampler, resolve
 from dse.space.settings import PROVERS
 from dse.space.space import Space
 from dse.study.journal import StoredTrial

@@ -1,6 +1,6 @@
 """Which designs to try: one file per way."""
 
-from dse.search.auto import PROVABLE, choose
+from dse.search.auto import choose
 from dse.search.base import Proposal, Prover, Sampler
 from dse.space.settings import PROVERS
 from dse.space.space import Space
@@ -67,4 +67,4 @@ def _check_bounded(space: Space) -> None:
         raise InputError(problems, "study")
 
 
-__all__ = ["PROVABLE", "Proposal", "Prover", "Sampler", "make_sampler", "resolve"]
+__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

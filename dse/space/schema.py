@@ -9,7 +9,7 @@ from dse.space.jobs import JOB_KEYS
 from dse.space.settings import SAMPLERS, StudySettings
 from simcore import catalog
 from simcore.design.design import Design
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 _HOLE = {"$ref": "#/$defs/Hole"}
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simcore.document.form import worded
 from simcore.document.problem import Problem, nearest
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 PROVERS = ("exact", "guided-exact")
 """Samplers that end with a proof of their answer."""

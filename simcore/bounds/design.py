@@ -26,16 +26,16 @@ from simcore.bounds.iteration import IterationBound, collectives
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
-from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.memory.expanded import memory_metrics, memory_of
+from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
+from simcore.metrics import Figures, bounds, metrics_before
 from simcore.program import Program
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import collective_groups, place
@@ -43,15 +43,6 @@ from simcore.workload.registry import KINDS, Totals
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 
 Bounds = dict[str, float | None]
-
-_TRIVIAL: Bounds = {
-    "mfu": 1.0,
-    "network_utilization": 1.0,
-    "fits": 1.0,
-    "bubble": 0.0,
-    "exposed_communication": 0.0,
-}
-"""What holds for every design."""
 
 
 def bound(design: Design | Mapping[str, Any]) -> Bounds:
@@ -80,15 +71,13 @@ def _bound_design(design: Design) -> Bounds:
         lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
         for group in groups:
             lowering.collective(design.workload.collective, group, design.workload.size)
-        return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
+        return bounds_at(design, {"iteration_time": max(collectives(lowering)[0]) / PICOSECONDS}, 0.0, None)
     program = program_of(design)
     lowering, iteration = _iteration(design, program)
     busy = least_busy(program, lowering.duration) / PICOSECONDS
     if program.trained:
-        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, busy, program)
-    times = _served(program, lowering, iteration, [1] * program.chunks)
-    found = bounds_at(design, times["iteration_time"], busy, program)
-    return found | {"time_per_output_token": None} | times
+        return bounds_at(design, {"iteration_time": max(iteration.sums()) / PICOSECONDS}, busy, program)
+    return bounds_at(design, _served(program, lowering, iteration, [1] * program.chunks), busy, program)
 
 
 def bound_served(design: Design, tokens: int) -> dict[str, float]:
@@ -123,36 +112,22 @@ def _served(program: Program, lowering: Lowering, iteration: IterationBound, rep
     return times
 
 
-def bounds_at(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
-    """The bounds of all metrics if an iteration takes `seconds` and every NPU computes for `busy` [s] of it."""
-    cost = cluster_cost(design)
-    share = min(1.0, busy / seconds)
-    idle = energy(design, 0.0, seconds)
+def bounds_at(design: Design, times: Mapping[str, float], busy: float, program: Program | None) -> Bounds:
+    """The bounds of all metrics with bounds of its `times`, if every NPU computes for `busy` [s] of an iteration."""
+    seconds, cost = times["iteration_time"], cluster_cost(design)
     memory = memory_of(design, program) if program else None
-    throughput = program.tokens / seconds if program else None
-    least = energy(design, share, seconds).energy
-    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
-    cost = with_electricity(design, cost, idle.power)
-    return {
-        "iteration_time": seconds,
-        "throughput": throughput,
-        **memory_metrics(design, memory),
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "power": idle.power,
-        "energy": least,
-        "energy_per_token": each.energy,
-        "cost_per_token": each.cost,
-        "time_to_train": each.time_to_train,
-        "cost_to_train": each.cost_to_train,
-        "cost.electricity": electricity(design, idle.power),
-        "racks": float(racks(design)),
-        "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
-        "npus": float(design.cluster.npus),
-        **_TRIVIAL,
-    }
+    figures = Figures.of(
+        design,
+        seconds=seconds,
+        power=energy(design, 0.0, seconds).power,
+        energy=energy(design, min(1.0, busy / seconds), seconds).energy,
+        capital=cost.total,
+        network=cost.network,
+        samples=program.tokens if program else None,
+        first_token=times.get("time_to_first_token"),
+        output_token=times.get("time_per_output_token"),
+    )
+    return bounds(figures, metrics_before(design, memory))
 
 
 def _bound_partial(document: Mapping[str, Any]) -> Bounds:
@@ -170,26 +145,20 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
     held = states.weights + (states.gradients + states.optimizer if totals.trained else 0.0)
-    throughput = totals.samples / seconds if seconds else None
     idle = npus * npu.power.idle * price_list.pue
-    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
-    return {
-        "iteration_time": seconds,
-        "throughput": throughput,
-        "memory.peak": held,
-        "memory.reserved": held + npu.software.memory.context,
-        "cost.total": npus * price,
-        "cost.npu": npus * price,
-        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
-        "power": idle,
-        "energy": idle * seconds,
-        "energy_per_token": each.energy,
-        "cost_per_token": each.cost,
-        "time_to_train": each.time_to_train,
-        "cost_to_train": each.cost_to_train,
-        "npus": float(npus),
-        **_TRIVIAL,
-    }
+    figures = Figures(
+        workload,
+        npu,
+        npus,
+        price_list,
+        power=idle,
+        capital=npus * price,
+        seconds=seconds,
+        energy=idle * seconds,
+        samples=totals.samples,
+    )
+    known = {"memory.peak": held, "memory.reserved": held + npu.software.memory.context}
+    return bounds(figures, {**known, "fits": 1.0, "cost.npu": npus * price, "npus": float(npus)})
 
 
 _WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)

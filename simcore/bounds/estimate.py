@@ -32,7 +32,9 @@ def estimate(design: Design) -> Bounds:
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
-    found = bounds_at(design, seconds, least_busy(program, lowering.duration) / PICOSECONDS, program)
+    found = bounds_at(
+        design, {"iteration_time": seconds}, least_busy(program, lowering.duration) / PICOSECONDS, program
+    )
     joules = found["energy"]
     return found | {"power": None if joules is None else joules / seconds}
 

@@ -19,12 +19,10 @@ from simcore.bounds.iteration import IterationBound, any_order_least, busy_least
 from simcore.collective import FLAT_RING
 from simcore.compute import operator_times
 from simcore.cost.price import energy
-from simcore.cost.running import electricity, per_token, racks
 from simcore.design.design import CollectiveWorkload, Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.memory.expanded import memory_metrics
+from simcore.metrics import Figures
 from simcore.program import Program
-from simcore.result import Memory
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
 from simcore.system.placement import Placement, collective_groups, place
 
@@ -230,62 +228,26 @@ def sending_seconds(design: Design, family: Family) -> Matrix:
     return whole
 
 
-def metric_bounds(
-    design: Design,
-    program: Program | None,
-    memory: Memory | None,
-    seconds: Matrix,
-    cost: Mapping[str, Matrix],
-    sending: Matrix | float = np.inf,
-) -> dict[str, Matrix | float | None]:
-    """The best value of each metric `[networks]`, or one for all, as `simcore.bounds.design.bound` gives it.
+def figures_of(
+    design: Design, program: Program | None, seconds: Matrix, cost: Mapping[str, Matrix], sending: Matrix | float
+) -> Figures:
+    """The figures of a design `[networks]`, or one for all, each at its best.
 
     `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
     price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
-    A metric without a proven bound is left out.
     """
-    npu, npus = design.cluster.npu, design.cluster.npus
     still = energy(design, 0.0, 1.0).power * _SAFE
-    running = electricity(design, still)
-    total = cost["cost.total"] + (running if design.cost.electricity_in_total else 0.0)
-    found: dict[str, Matrix | float | None] = {
-        "iteration_time": seconds,
-        "throughput": None,
-        "mfu": None,
-        "perf_per_cost": None,
-        **memory_metrics(design, memory),
-        "power": still,
-        "energy": still * seconds,
-        "npus": float(npus),
-        "racks": float(racks(design)),
-        "network_utilization": _utilization(sending, seconds),
-        "bubble": 0.0,
-        "exposed_communication": 0.0,
-        **cost,
-        "cost.total": total,
-        "cost.electricity": running,
-    }
-    if program is not None:
-        assert not isinstance(design.workload, CollectiveWorkload)
-        throughput = program.tokens / seconds
-        found["throughput"] = throughput
-        found["mfu"] = program.model_flops / (seconds * npus * npu.peak[design.workload.precision])
-        with np.errstate(divide="ignore"):
-            found["perf_per_cost"] = throughput / total
-        buying = cost["cost.total"]
-        each = [
-            per_token(design.cost, design.workload, price, still * time, time, program.tokens)
-            for price, time in zip(buying.tolist(), np.broadcast_to(seconds, buying.shape).tolist(), strict=True)
-        ]
-        for name, values in (
-            ("energy_per_token", [one.energy for one in each]),
-            ("cost_per_token", [one.cost for one in each]),
-            ("time_to_train", [one.time_to_train for one in each]),
-            ("cost_to_train", [one.cost_to_train for one in each]),
-        ):
-            if None not in values:
-                found[name] = np.array(values, float) * _SAFE
-    return found
+    return Figures.of(
+        design,
+        seconds=seconds,
+        power=still,
+        energy=still * seconds,
+        capital=cost["cost.total"],
+        network=cost["cost.network"],
+        samples=None if program is None else program.tokens,
+        flops=None if program is None else program.model_flops,
+        utilization=_utilization(sending, seconds),
+    )
 
 
 def collective_problem(design: Design, family: Family) -> Matrix:

@@ -54,6 +54,11 @@ def memory_price(design: Design) -> float:
     return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
 
 
+def racks(design: Design) -> int:
+    """Racks that the NPUs fill."""
+    return -(-design.cluster.npus // design.cost.npus_per_rack)
+
+
 def npu_price(design: Design) -> float:
     """Price of one NPU [$]: the price list's, or the NPU's own."""
     npu = design.cluster.npu

@@ -63,16 +63,6 @@ def fits(design: Design, memory: Memory) -> bool:
     return memory.reserved - there <= own_capacity(design) and there <= room
 
 
-def memory_metrics(design: Design, memory: Memory | None) -> dict[str, float | None]:
-    """The metrics of memory, by name; `memory` is None where a workload has none."""
-    return {
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.reserved": None if memory is None else memory.reserved,
-        "memory.capacity": capacity(design),
-        "fits": float(memory is None or fits(design, memory)),
-    }
-
-
 def _expanded(design: Design) -> ExpandedMemory | None:
     return design.cluster.memory.expanded if design.cluster.memory else None
 

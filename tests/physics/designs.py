@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design, TransformerWorkload
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 from simcore.system.placement import place
 
 Document = dict[str, Any]
@@ -320,7 +320,7 @@ def assert_not_beaten(proven: Mapping[str, float | None], found: Mapping[str, fl
         value = found[name]
         if best is None or value is None:
             continue
-        if METRICS[name].better == "lower":
+        if METRICS[name].better == "less":
             assert value >= best * (1 - ROUNDING), name
         else:
             assert value <= best * (1 + ROUNDING), name

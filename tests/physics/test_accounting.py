@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from simcore.cost.price import unit_price
 from simcore.design.design import Design, TransformerWorkload
-from simcore.result import METRICS, Result, metrics
+from simcore.metrics import METRICS, metrics
+from simcore.result import Result
 from simcore.simulate import simulate
 
 

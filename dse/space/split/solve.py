@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.branch import of_job
 from dse.space.constraint import Constraint
 from dse.space.fill import Filled
 from dse.space.hole import SolvedSplit, Split
@@ -212,7 +211,7 @@ def unsolvable(design: Design) -> list[Problem]:
 
 def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
     """Whether a valid design breaks a constraint that looks at nothing that its shares change."""
-    own = [constraint for constraint in constraints if of_job(constraint) and known_before(constraint, design)]
+    own = [constraint for constraint in constraints if constraint.of_job and known_before(constraint, design)]
     return bool(own) and bool(Screened(design, own).broken)
 
 
