@@ -26,7 +26,7 @@ from dse.run.covered import best_of_all
 from dse.search import PROVABLE, Prover, make_sampler, resolve
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
-from dse.study.journal import JOURNAL, Journal, StoredTrial, read_trials
+from dse.study.journal import JOURNAL, Journal, StoredTrial, read_trials, resumed_trials
 from dse.study.stop import Limits, gap_problem
 from dse.study.store import STUDY, check_folder, read_proof, study_record, write_proof, write_study
 from dse.study.study import Study
@@ -265,7 +265,8 @@ def earlier_trials(space: Space, folder: Path, resume: bool, document: Mapping[s
     """
     if resume:
         check_resume(folder, json.loads(json.dumps(document)))
-        return list(read_trials(folder, space.objectives))
+        check_folder(folder)
+        return resumed_trials(folder, space.name, space.objectives)
     if os.path.exists(folder / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
         fix = "continue it with --resume, or choose another folder with --out"
         raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(folder))
