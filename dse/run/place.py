@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dse.run.document import differences
 from dse.space.space import Space
-from dse.study.journal import JOURNAL, Journal, StoredTrial, read_trials
+from dse.study.journal import JOURNAL, Journal, StoredTrial, resumed_trials
 from dse.study.ledger import TrialLog
 from dse.study.memory import Memory
 from dse.study.store import STUDY, check_folder, write_proof, write_study
@@ -50,7 +50,8 @@ class RunFolder:
         """See `Place.earlier`."""
         if self.resume:
             _check_resume(self.path, json.loads(json.dumps(document)))
-            return list(read_trials(self.path, space.objectives))
+            check_folder(self.path)
+            return resumed_trials(self.path, space.name, space.objectives)
         if os.path.exists(self.path / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
             fix = "continue it with --resume, or choose another folder with --out"
             raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(self.path))

@@ -12,7 +12,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,13 +39,14 @@ def _file_of_one_writer(path: Path) -> Any:
     Optuna's own backend locks, opens and synchronises the file for each trial, so that many drivers can share it, and
     its storage reads each trial back and keeps it; that takes longer than a simulation, and the memory of all trials.
     """
-    from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
+    from optuna.storages.journal import BaseJournalBackend
 
     class OneWriter(BaseJournalBackend):  # defined here so that optuna is imported when needed
         def __init__(self) -> None:
             self._recent: list[dict[str, Any]] = []
             if path.exists():
-                self.forget(JournalFileBackend(str(path)).read_logs(0))
+                with path.open("rb") as file:  # Optuna's own reader would parse every trial
+                    self.forget(json.loads(line) for line in file if b'"datetime_start"' not in line)
             self._file = path.open("ab")
 
         def forget(self, logs: Iterable[dict[str, Any]] | None = None) -> None:
@@ -72,16 +73,13 @@ def _file_of_one_writer(path: Path) -> Any:
 
 
 class Journal:
-    """Appends finished trials."""
+    """Appends finished trials, to a journal that is whole (`resumed_trials`) or to a new one."""
 
     def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        path = folder / JOURNAL
-        if path.exists():
-            _mend(path, name, objectives)
-        self._backend = _file_of_one_writer(path)
+        self._backend = _file_of_one_writer(folder / JOURNAL)
         self._name, self._objectives, self._appended = name, objectives, 0
         self._study = self._open()
         with warnings.catch_warnings():
@@ -158,23 +156,60 @@ def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[Sto
     Warns (`InputWarning`) of lines that cannot be read, with file and line, and passes over them. Raises
     `InputError` where the journal is missing, or is not one of this program.
     """
+    return iter(_read(folder, objectives).in_order)
+
+
+def resumed_trials(folder: Path, name: str, objectives: tuple[Objective, ...]) -> list[StoredTrial]:
+    """As `read_trials`; the journal is left with its whole, sound lines alone, so that it can be appended to.
+
+    Where the line that creates the study called `name` was lost, it is put first again.
+    """
+    read = _read(folder, objectives)
+    path = folder / JOURNAL
+    if read.damaged or read.whole < path.stat().st_size:
+        _mend(path, name, objectives, read)
+    return read.in_order
+
+
+@dataclass(slots=True)
+class _Read:
+    """What a journal says, and where it does not."""
+
+    trials: dict[int, StoredTrial] = field(default_factory=dict)
+    studies: list[int] = field(default_factory=list)
+    """Numbers of the lines that create the study."""
+    damaged: list[int] = field(default_factory=list)
+    """Numbers of the lines that cannot be read."""
+    whole: int = 0
+    """Length of the lines that have an end [B]."""
+
+    @property
+    def in_order(self) -> list[StoredTrial]:
+        return [self.trials[number] for number in sorted(self.trials)]
+
+
+def _read(folder: Path, objectives: tuple[Objective, ...]) -> _Read:
+    """See `read_trials`."""
     path = folder / JOURNAL
     if not path.is_file():
         problem = Problem((), f"a run folder with a {JOURNAL}", "none", "give the folder of an earlier dse optimize")
         raise InputError([problem], str(folder))
-    found: dict[int, StoredTrial] = {}
-    damaged: list[int] = []
-    for number, _, read in _lines(path, objectives):
-        if read is None:
-            damaged.append(number)
-        elif isinstance(read, StoredTrial):
-            found[read.number] = read
-    if damaged and not found:
-        problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=damaged[0])
+    read = _Read()
+    for number, line, found in _lines(path, objectives):
+        read.whole += len(line)
+        if found is None:
+            read.damaged.append(number)
+        elif isinstance(found, StoredTrial):
+            read.trials[found.number] = found
+        elif found["op_code"] == _CREATE_STUDY:
+            read.studies.append(number)
+    if read.damaged and not read.trials:
+        where = read.damaged[0]
+        problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=where)
         raise InputError([problem], str(path))
-    if damaged:
-        warnings.warn(_told(path, damaged), InputWarning, stacklevel=2)
-    return iter([found[number] for number in sorted(found)])
+    if read.damaged:
+        warnings.warn(_told(path, read.damaged), InputWarning, stacklevel=3)
+    return read
 
 
 def _told(path: Path, damaged: list[int]) -> str:
@@ -223,29 +258,14 @@ def _stored(log: Mapping[str, Any], objectives: tuple[Objective, ...]) -> Stored
     return StoredTrial(number, dict(attributes["params"]), outcome, attributes.get("draws"))
 
 
-def _mend(path: Path, name: str, objectives: tuple[Objective, ...]) -> None:
-    """Leave the whole, sound lines of a journal, so that it can be appended to; a lost study is put first again."""
-    if _sound(path, objectives):
-        return
-    kept: list[bytes] = []
-    study = b""
-    for _, line, read in _lines(path, objectives):
-        if isinstance(read, dict) and read["op_code"] == _CREATE_STUDY:
-            study = line
-        elif read is not None:
-            kept.append(line)
+def _mend(path: Path, name: str, objectives: tuple[Objective, ...], read: _Read) -> None:
+    """Leave the whole, sound lines of a journal, that of the study first."""
+    damaged = set(read.damaged)
+    with path.open("rb") as file:
+        kept = {n: line for n, line in enumerate(file, 1) if line.endswith(b"\n") and n not in damaged}
+    study = [kept.pop(number) for number in read.studies][-1:]
     if kept and not study:
         directions = [1 if objective.direction == "minimize" else 2 for objective in objectives]
         made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
-        study = f"{json.dumps(made, separators=(',', ':'))}\n".encode()
-    write_whole(path, b"".join([study, *kept]))
-
-
-def _sound(path: Path, objectives: tuple[Objective, ...]) -> bool:
-    """Whether every line of a journal is whole and can be read."""
-    whole = 0
-    for _, line, read in _lines(path, objectives):
-        if read is None:
-            return False
-        whole += len(line)
-    return whole == path.stat().st_size
+        study = [f"{json.dumps(made, separators=(',', ':'))}\n".encode()]
+    write_whole(path, b"".join([*study, *kept.values()]))

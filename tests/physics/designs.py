@@ -17,6 +17,7 @@ from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design, TransformerWorkload
 from simcore.metrics import METRICS
+from simcore.network import TOPOLOGIES
 from simcore.system.placement import place
 
 Document = dict[str, Any]
@@ -25,7 +26,6 @@ UNFUSED = {"flash_attention": False, "cross_entropy_fusion": False}
 """Attention product by product and the loss on fp32 logits, as the published closed forms have them."""
 
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
-TOPOLOGIES = ("ring", "fully_connected", "switch")
 BY_SIZE = {"1 KB": 0.1, "64 KB": 0.5, "4 MB": 0.9}
 _OF_SWITCHES = (
     {},
@@ -136,7 +136,7 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
 
 _BANDWIDTHS = st.integers(1, 400).map(lambda n: f"{n} GB/s")
 _LATENCIES = st.sampled_from(["0 s", "20 ns", "700 ns", "1.7 us", "10 us"])
-_TIERS = {"ring": "chiplet", "fully_connected": "package", "switch": "node"}
+_TIERS = {"ring": "chiplet", "mesh": "chiplet", "fully_connected": "package", "switch": "node", "fat_tree": "node"}
 
 
 @st.composite
@@ -144,12 +144,15 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
     """Dimensions of the given sizes, and an algorithm that each of them allows."""
     dimensions, algorithms = [], []
     for size in sizes:
-        topology = draw(st.sampled_from(TOPOLOGIES))
+        topology = draw(st.sampled_from(list(TOPOLOGIES)))
         allowed = [a for a in ALGORITHMS if a != "halving_doubling" or size & (size - 1) == 0]
         algorithms.append(draw(st.sampled_from(allowed)))
         one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS[topology])
         if topology == "switch":
             one |= draw(st.sampled_from(_OF_SWITCHES))
+        if topology == "fat_tree":
+            one["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
+            one["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
         dimensions.append(one)
     return dimensions, algorithms
 

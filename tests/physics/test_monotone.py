@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from designs import changed, collective, collectives, designs, dimension, serves_in_order, trainings
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
@@ -78,29 +75,20 @@ def test_the_bound_of_themis_is_not_higher_where_more_bandwidth_changes_its_orde
     assert least(design("5.5 GB/s")) <= least(design("5 GB/s"))
 
 
-def worst_anomaly(examples: int = 300) -> tuple[float, Design | None]:
-    """Largest relative loss of time by a faster machine among drawn designs that promise nothing, and its design."""
-    worst: list[tuple[float, Design | None]] = [(0.0, None)]
-    hard = st.one_of(collectives(), trainings()).filter(
-        lambda d: not serves_in_order(d) and len(d.cluster.dimensions) > 1
-    )
+WORST_ANOMALY = 1.52
+"""Time on a faster machine over the time before, at worst, in thousands of drawn designs (`docs/accuracy.md`)."""
 
-    @settings(max_examples=examples)
-    @given(hard, st.sampled_from(FASTER), st.one_of(st.none(), st.integers(0, 3)))
-    def search(design: Design, change: dict[str, float], at: int | None) -> None:
-        only = None if at is None else at % len(design.cluster.dimensions)
-        loss = time(changed(design, change, at=only)) / time(design) - 1
-        target(loss)
-        if loss > worst[0][0]:
-            worst[0] = (loss, design)
-
-    search()
-    return worst[0]
+UNORDERED = st.one_of(collectives(), trainings()).filter(
+    lambda design: not serves_in_order(design) and len(design.cluster.dimensions) > 1
+)
 
 
-def test_scheduling_anomalies_of_the_other_policies_are_finite(capsys: pytest.CaptureFixture[str]) -> None:
-    loss, design = worst_anomaly()
-    what = "none" if design is None else f"{design.system.inter_dimension}, {design.system.intra_dimension}"
-    with capsys.disabled():
-        print(f"\nworst scheduling anomaly: a faster machine {100 * loss:.2f} % slower ({what})")  # noqa: T201
-    assert math.isfinite(loss)
+@settings(max_examples=300)
+@given(UNORDERED, st.sampled_from(FASTER), st.one_of(st.none(), st.integers(0, 3)))
+def test_a_faster_machine_is_slower_by_no_more_than_the_worst_known_anomaly_under_the_other_policies(
+    design: Design, change: dict[str, float], at: int | None
+) -> None:
+    only = None if at is None else at % len(design.cluster.dimensions)
+    longer = time(changed(design, change, at=only)) / time(design)
+    target(longer)
+    assert longer <= WORST_ANOMALY

@@ -96,9 +96,16 @@ def test_designs_that_are_unknown_are_no_reason_to_fail() -> None:
     assert compare([]).common == ""
 
 
-@pytest.mark.parametrize("wrong", [{}, {"cluster": None}, {"cluster": {"dimensions": "x"}}, {"parallelism": [1]}])
-def test_a_document_of_another_shape_is_described_as_far_as_it_goes(wrong: dict[str, Any]) -> None:
-    assert isinstance(headline(wrong), str)
+@pytest.mark.parametrize(
+    ("section", "wrong"),
+    [("cluster", None), ("cluster", {"dimensions": "x"}), ("parallelism", [1]), ("system", "x"), ("workload", 3)],
+)
+def test_a_section_of_another_shape_is_passed_over_and_the_rest_said(section: str, wrong: Any) -> None:
+    whole = studies.design()
+    rest = {key: value for key, value in whole.items() if key != section}
+    assert headline({**whole, section: wrong}) == headline(rest)
+    assert 0 < len(headline(rest)) < len(headline(whole))
+    assert headline({section: wrong}) == headline({})
 
 
 def test_every_aspect_has_a_name_of_its_own() -> None:
