@@ -30,6 +30,7 @@ class Family(Mapping[str, T], Generic[T]):
         self.group, self.kind = group, kind
         self._own = dict(own)
         self._loaded: dict[str, T] = {}
+        self._of_classes = all(isinstance(member, type) for member in own.values())
 
     def __getitem__(self, name: str) -> T:
         """The member of that name.
@@ -41,8 +42,8 @@ class Family(Mapping[str, T], Generic[T]):
         if name not in self._loaded:
             entry = _installed(self.group)[name]
             member = entry.load()
-            of_kind = issubclass(member, self.kind) if isinstance(member, type) else isinstance(member, self.kind)
-            if not of_kind:
+            as_class = self._of_classes and isinstance(member, type)
+            if not (issubclass(member, self.kind) if as_class else isinstance(member, self.kind)):
                 raise TypeError(f"entry point {self.group}: {name} of {origin_of(entry)} is no {self.kind.__name__}")
             self._loaded[name] = member
         return self._loaded[name]

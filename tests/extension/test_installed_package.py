@@ -11,6 +11,8 @@ import pytest
 import yaml
 from installed import PROJECT, install, ran
 
+pytestmark = pytest.mark.xdist_group("extension")  # one worker, one study
+
 DESIGN = Path(__file__).with_name("design.yaml")
 SUITES = [
     f"tests/simcore/{suite}"
@@ -142,7 +144,6 @@ def test_a_module_of_the_package_may_be_what_is_imported_first(package: Path) ->
 
 def test_its_members_pass_the_suites_that_those_of_the_project_pass(package: Path) -> None:
     names = [name for members in PROJECT["entry-points"].values() for name in members]
-    done = ran("pytest", "-q", "-p", "no:cacheprovider", *SUITES, "-k", " or ".join(names), package=package)
+    done = ran("pytest", "-vv", "-p", "no:cacheprovider", *SUITES, "-k", " or ".join(names), package=package)
     assert done.returncode == 0, done.stdout[-4000:]
-    counted = ran("pytest", "--co", "-q", *SUITES, "-k", " or ".join(names), package=package).stdout
-    assert all(name in counted for name in names)
+    assert all(name in done.stdout for name in names)

@@ -20,17 +20,14 @@ class Bruck(Algorithm):
     """Bandwidth-optimal with logarithmic latency, for any number of members."""
 
     def does(self, kind: str, shape: Shape) -> bool:
-        """See `Algorithm.does`."""
-        return kind in ("all_reduce", "reduce_scatter", "all_gather") and shape.kind == "star"
+        return kind in SCATTERING + GATHERING and shape.kind == "star"
 
     def steps(self, kind: str, members: int) -> tuple[Step, ...]:
-        """See `Algorithm.steps`."""
         scatter = [_all_send(members, jump, blocks) for jump, blocks in reversed(jumps(members))]
         gather = [_all_send(members, -jump, blocks) for jump, blocks in jumps(members)]
         return (*(scatter if kind in SCATTERING else ()), *(gather if kind in GATHERING else ()))
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
-        """See `Algorithm.plan`: a message waits for all that its sender has received before."""
         plan = Plan(members)
         got: list[list[int]] = [[] for _ in range(members)]
         for jump, blocks in reversed(jumps(members)) if kind in SCATTERING else ():

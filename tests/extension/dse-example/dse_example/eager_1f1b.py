@@ -15,15 +15,12 @@ class Eager1F1B(PipelineSchedule):
     """2 (p - s - 1) forwards before the first backward of stage s; one model chunk a stage."""
 
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
-        """See `PipelineSchedule.order`."""
         return np.array([_row(2 * (stages - stage - 1), microbatches) for stage in range(stages)], np.int64)
 
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
-        """See `PipelineSchedule.in_flight`."""
         return (min(2 * (stages - stage - 1) + 1, microbatches),)
 
     def steady(self, stages: int, chunks: int) -> Steady:
-        """See `PipelineSchedule.steady`: one microbatch after the other."""
         return Steady(period=1, warm=2 * stages, reach=2 * stages + 1, cool=2 * stages + 1)
 
 

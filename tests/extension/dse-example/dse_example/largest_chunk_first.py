@@ -11,7 +11,6 @@ class LargestChunkFirst(IntraDimension):
     """The key falls with the size of the chunk."""
 
     def key(self, priority: Sequence[str], group: str, size: int) -> int:
-        """See `IntraDimension.key`."""
         return -size
 
 

@@ -12,11 +12,9 @@ class RoundRobin(InterDimension):
 
     @property
     def merges_turn(self) -> bool:
-        """See `InterDimension.merges_turn`."""
         return False
 
     def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
-        """See `InterDimension.orders`."""
         n = len(sizes)
         rotations = [tuple((first + i) % n for i in range(n)) for first in range(n)]
         return Plan(rotations, [chunk % n for chunk in range(chunks)])
