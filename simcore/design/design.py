@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, Self, overload
 
@@ -38,6 +39,7 @@ from simcore.design.spec import (
 )
 from simcore.document.form import shown
 from simcore.document.quantity import SI, Bandwidth, Size, Time, parse
+from simcore.document.text import dump_document
 from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
@@ -435,6 +437,10 @@ class Design(Frozen):
         if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the document, as YAML."""
+        return f"<pre>{escape(dump_document(self.document()))}</pre>"
 
     def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
         """The canonical section: what follows from other keys spelled out, what says nothing left out."""
