@@ -128,5 +128,21 @@ class Result:
                     del holder[key]
         return document
 
+    def _repr_html_(self) -> str:
+        """For notebooks: where the time goes, as a table."""
+        parts = {
+            "compute": self.compute_s,
+            **{f"exposed {group}": seconds for group, seconds in asdict(self.exposed_communication_s).items()},
+            "bubble": self.bubble_s,
+            "optimizer": self.optimizer_s,
+            "other": self.other_s,
+        }
+        rows = {name: seconds for name, seconds in parts.items() if seconds} | {"iteration": self.iteration_time_s}
+        cells = "".join(
+            f"<tr><td>{name}</td><td>{seconds:.6g} s</td><td>{seconds / self.iteration_time_s:.1%}</td></tr>"
+            for name, seconds in rows.items()
+        )
+        return f"<table>{cells}</table>"
+
 
 _OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}

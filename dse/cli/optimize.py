@@ -9,16 +9,15 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, share
 
 if TYPE_CHECKING:
     from dse.cli.interrupt import Interrupt
     from dse.evaluate.record import StudyRecord, TrialRecord
-    from dse.run.settings import Settings
     from dse.space.space import Space
 
 ENDED = {
@@ -95,11 +94,12 @@ def run(options: argparse.Namespace) -> int:
     from dse.run.drive import optimize
     from dse.run.extensions import check_installed
     from dse.run.place import next_free
+    from dse.run.settings import settle
 
     if options.resume and options.out is not None:
         check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
-    settings = _settings(options, space, earlier)
+    settings = settle(space, earlier, vars(options))
     check_jobs(settings.jobs, elsewhere=settings.where.remote)
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -125,36 +125,6 @@ def run(options: argparse.Namespace) -> int:
         print(explain_infeasible(record), file=sys.stderr)
         return _explain_invalid(space, record, ended)
     return 0
-
-
-def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
-    """The settings of the command line, else of the study that is repeated, else of the space."""
-    from dse.run.settings import Settings
-    from dse.space.settings import MOST_TRIALS, PROVERS
-    from simcore.document.problem import together
-
-    base = space.settings.model_dump() if earlier is None else earlier
-    sampler, engine = together(
-        lambda: _sampler(options.sampler, base["sampler"]), lambda: _engine(options.engine, earlier)
-    )
-    # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
-    unlimited = sampler in PROVERS and earlier is None
-    return Settings(
-        sampler=sampler,
-        trials=options.trials or (MOST_TRIALS if unlimited else base["trials"]),
-        seed=base["seed"] if options.seed is None else options.seed,
-        timeout=options.timeout or space.settings.timeout,
-        jobs=options.jobs,
-        engine=engine,
-        executor=options.executor or base.get("executor", "local"),
-        address=options.address,
-        design_timeout=options.design_timeout or base.get("design_timeout"),
-        start_timeout=options.start_timeout,
-        storage=options.storage,
-        study_name=options.study_name,
-        stagnation=options.stagnation or base.get("stagnation"),
-        gap=base.get("gap") if options.gap is None else options.gap,
-    )
 
 
 def _report(folder: Path, as_json: bool) -> StudyRecord:
@@ -229,29 +199,3 @@ def _quiet(executor: str) -> Iterator[None]:
             yield
         except WorkersError as error:
             raise WorkersError(f"{error}\nfinished trials are saved; continue with --resume") from None
-
-
-def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
-    """The engine to use. One that a file names is taken only if it is built in: a file must not choose code to run."""
-    from simcore.document.problem import InputError, Problem
-    from simcore.engine.registry import BUILT_IN, engine_named
-
-    name = given or (str(earlier["engine"]) if earlier else "fast")
-    if given is None and name not in BUILT_IN:
-        fix = f"if you trust it, add --engine {name}"
-        problem = Problem(("engine",), "a built-in engine in the study", f"'{name}'", fix)
-        raise InputError([problem], "study.yaml")
-    engine_named(name)
-    return name
-
-
-def _sampler(given: str | None, named: str) -> str:
-    """The sampler to use; see `_engine` for one that a file names."""
-    from dse.space.settings import sampler_problems
-    from simcore.document.problem import InputError
-
-    where = ("--sampler",) if given else ("sampler",)
-    problems = sampler_problems(given or named, where, by_path=given is not None)
-    if problems:
-        raise InputError(problems, "command line" if given else "study.yaml")
-    return given or named

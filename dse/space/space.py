@@ -31,7 +31,7 @@ from dse.space.template import parse_template
 from simcore.catalog.entries import with_unknown_entries
 from simcore.design.include import with_files
 from simcore.document.problem import InputError, Path, Problem, Refusal, nearest
-from simcore.document.text import Document, read_document
+from simcore.document.text import Document, plain_document, read_document
 from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
@@ -106,18 +106,19 @@ class Space:
         return template_count(hardware(self.template) if self.jobs else self.template)
 
 
-def load_space(path: str | FilePath) -> Space:
-    """Read and check a space.
+def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
+    """Read and check a space: that of a YAML file, or the same keys in a mapping, which then names no files of rows.
 
-    Raises `InputError` with every problem in the file.
+    Raises `InputError` with every problem in it.
     """
-    document = read_document(path)
-    return space_from(document, FilePath(path).stem)
+    if isinstance(source, Mapping):
+        return space_from(plain_document(source), "space")
+    return space_from(read_document(source), FilePath(source).stem)
 
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data, problems = with_files(document.data, document.source)
+    data, problems = with_files(document.data, document.source or None)
     objectives = _objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)

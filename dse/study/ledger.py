@@ -53,6 +53,7 @@ class Trial:
 class Finished:
     """A trial that this driver has not evaluated: another driver's, or one of an earlier session."""
 
+    params: Mapping[str, Any]
     outcome: Outcome
     drawn: Drawn | None
 

@@ -72,7 +72,7 @@ class Shared(Ledger):
             if claim.outcome is not None and claim.number not in self._told:
                 self._told.add(claim.number)
                 self._write(claim, claim.outcome)
-                finished.append(Finished(claim.outcome, claim.drawn))
+                finished.append(Finished(claim.params, claim.outcome, claim.drawn))
         return finished
 
     def _claims(self) -> list[Claim]:

@@ -49,8 +49,8 @@ class Study:
     space: Space
     sampler: Sampler
     ledger: Ledger
-    on_trial: Callable[[int, Outcome], None] = WATCHER.trial
-    """Told of every trial, with how many were before it."""
+    on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
+    """Told of every trial (`dse.study.watch.Watcher.trial`)."""
     trials: int = 0
     _proposed: set[str] = field(default_factory=set)
     _uncounted: deque[Trial] = field(default_factory=deque)
@@ -100,15 +100,14 @@ class Study:
     def finish(self, trial: Trial, outcome: Outcome) -> None:
         """Keep, count and tell one trial at once."""
         self._keep(trial, outcome)
-        if trial.kept:
-            self._see(outcome)
+        self._see_own(trial)
         self._tell(trial)
 
     def learn_others(self) -> None:
         """Count what others have evaluated, and tell the sampler."""
         for finished in self.ledger.others():
             outcome = finished.outcome
-            self._see(outcome)
+            self._see(finished.params, outcome)
             if finished.drawn is not None and outcome.state != "failed":
                 self.sampler.learn(finished.drawn, _losses(self.space.objectives, outcome), outcome.violations)
         self.ledger.synchronise()
@@ -212,13 +211,16 @@ class Study:
 
     def _count(self) -> None:
         """Count the trials that are done, in their order."""
-        while self._uncounted and (outcome := self._uncounted[0].outcome) is not None:
-            if self._uncounted.popleft().kept:
-                self._see(outcome)
+        while self._uncounted and self._uncounted[0].outcome is not None:
+            self._see_own(self._uncounted.popleft())
 
-    def _see(self, outcome: Outcome) -> None:
+    def _see_own(self, trial: Trial) -> None:
+        if trial.kept and trial.outcome is not None:
+            self._see(trial.proposal.filled.params, trial.outcome)
+
+    def _see(self, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done."""
-        self.on_trial(self.trials, outcome)
+        self.on_trial(self.trials, params, outcome)
         if self._rules is not None:
             self._rules.see(outcome)
         self.trials += 1

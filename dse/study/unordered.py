@@ -48,7 +48,7 @@ class Unordered(Ledger):
         """See `Ledger.others`: the trials of the earlier session, once."""
         told, self._untold = self._untold, []
         return [
-            Finished(stored.outcome, None if stored.draws is None else Drawn(stored.draws, self._smooth))
+            Finished(stored.params, stored.outcome, None if stored.draws is None else Drawn(stored.draws, self._smooth))
             for stored in told
         ]
 

@@ -44,12 +44,14 @@ _SPACE_KEYS = ("objectives", "constraints", "study", "workloads")
 _HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
 
 
-def load_design(path: str | FilePath) -> Design:
-    """Read, validate and check a design document.
+def load_design(source: str | FilePath | Mapping[str, Any]) -> Design:
+    """Read, validate and check a design document: that of a YAML file, or the same keys in a mapping.
 
     Raises `InputError` with every problem: file, line, path, expected, found, and the likely fix.
     """
-    document = read_document(path)
+    if isinstance(source, Mapping):
+        return design_from(source)
+    document = read_document(source)
     return design_from(document.data, document)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, overload
 
@@ -25,6 +26,7 @@ from simcore.design.spec import NamedTransformer
 from simcore.design.system import System
 from simcore.document.field import Count, Frozen, Precision
 from simcore.document.quantity import Size
+from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
@@ -169,6 +171,10 @@ class Design(Frozen):
         if isinstance(self.workload, TransformerWorkload):
             document["workload"]["sequence_length"] = self.workload.sequence
         return document
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the document, as YAML."""
+        return f"<pre>{escape(dump_document(self.document()))}</pre>"
 
     def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
         """The canonical section: what follows from other keys spelled out, what says nothing left out."""

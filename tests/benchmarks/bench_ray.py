@@ -36,7 +36,7 @@ def steady(space: Space, **settings: Any) -> tuple[float, float]:
     times: list[float] = []
 
     class Clock(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             assert outcome.state == "feasible", outcome.error
             times.append(time.perf_counter())
 
@@ -72,7 +72,7 @@ def long_run(trials: int, jobs: int, path: str) -> None:
     step = max(trials // 10, 1)
 
     class Memory(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             first.append(time.perf_counter()) if not first else None
             if (number + 1) % step == 0:
                 with open("/proc/self/statm", encoding="ascii") as file:

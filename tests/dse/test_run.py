@@ -27,7 +27,7 @@ from simcore.simulate import simulate
 
 def run(given: Space, folder: Path, resume: bool = False, stop_after: int | None = None, **settings: Any) -> str:
     class Stopping(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             if number + 1 == stop_after:
                 raise KeyboardInterrupt
 

@@ -140,7 +140,9 @@ def search(
     outcomes: list[Outcome] = []
     journal = Journal(folder, given.name, given.objectives)
     ledger = OneDriver(journal, known)
-    study = Study(given, make_sampler(sampler, given, seed), ledger, lambda number, outcome: outcomes.append(outcome))
+    study = Study(
+        given, make_sampler(sampler, given, seed), ledger, lambda number, params, outcome: outcomes.append(outcome)
+    )
     try:
         return study.run(Limits(trials), executor), outcomes
     finally:

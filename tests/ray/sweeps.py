@@ -93,7 +93,7 @@ def sweep(
         def watch(self, executor: Executor) -> None:
             self.executor = executor
 
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             seen.trials.append(outcome)
             seen.status.append(self.executor.status() if self.executor else None)
             if number == at:

@@ -11,6 +11,7 @@ from typing import Any
 import bought
 import pytest
 
+import dse
 from dse.evaluate.aggregate import aggregate
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
@@ -306,3 +307,12 @@ def test_headings_of_numbers_stand_over_them(folder: Path) -> None:
     assert (
         section.split("<thead>")[1].split("</thead>")[0].count("<th class='n'>") == first.count("<td class='n'>") == 4
     )
+
+
+def test_of_several_workloads_each_has_its_design() -> None:
+    several = dse.optimize(bought.space(bought.two()), trials=3, sampler="random")
+    names = [workload.name for workload in several.best("cost.total").workloads]
+    designs = [several.design(several.best("cost.total"), name) for name in names]
+    assert several.design(several.best("cost.total")) == designs[0] != designs[1]
+    with pytest.raises(dse.InputError, match=f"one of {', '.join(names)}, got 'other'"):
+        several.design(several.best("cost.total"), "other")
