@@ -83,7 +83,7 @@ class Run:
 
         Raises `InputError` where there is no such metric, or no feasible trial that has it.
         """
-        signs = {name: 1.0 if known.better == "lower" else -1.0 for name, known in METRICS.items()}
+        signs = {name: 1.0 if known.better == "less" else -1.0 for name, known in METRICS.items()}
         signs |= {objective.name: objective.sign for objective in self._record.objectives}
         if metric not in signs:
             fix = nearest(metric, signs) or f"metrics: {', '.join(signs)}"

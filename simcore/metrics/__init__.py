@@ -23,7 +23,7 @@ from simcore.result import Memory, Result
 
 def _of_memory(part: str) -> Metric:
     return Metric(
-        unit="B",
+        "B",
         scope="job",
         read=lambda r: None if r.memory_bytes is None else getattr(r.memory_bytes, part),
         before=lambda d, m: None if m is None else getattr(m, part),
@@ -36,156 +36,133 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
-METRICS: Family[Metric] = Family(
-    "simcore.metrics",
-    Metric,
-    {
-        "iteration_time": Metric(
-            unit="s",
-            read=lambda r: r.iteration_time_s,
-            bound=lambda f: f.seconds,
-            moves_with=("time",),
-            short="time",
-            shown="everywhere",
-        ),
-        "throughput": Metric(
-            unit="tokens/s",
-            better="more",
-            read=lambda r: r.throughput_tokens_per_s,
-            bound=lambda f: f.throughput,
-            moves_with=("time",),
-        ),
-        "mfu": Metric(
-            unit="",
-            better="more",
-            read=lambda r: r.mfu,
-            bound=lambda f: 1.0 if f.mfu is None else _at_most_one(f.mfu),
-            moves_with=("time",),
-            label="MFU",
-            share=True,
-            shown="page",
-        ),
-        "exposed_communication": Metric(
-            unit="s", read=lambda r: r.exposed_communication_s.total, bound=lambda f: 0.0, moves_with=("time",)
-        ),
-        "bubble": Metric(unit="s", read=lambda r: r.bubble_s, bound=lambda f: 0.0, moves_with=("time",)),
-        "memory.peak": _of_memory("peak"),
-        "memory.reserved": _of_memory("reserved"),
-        "memory.capacity": Metric(
-            unit="B", scope="npus", read=lambda r: r.memory_capacity_bytes, before=lambda d, m: capacity(d)
-        ),
-        "fits": Metric(
-            unit="",
-            better="more",
-            scope="job",
-            read=lambda r: float(r.fits),
-            before=lambda d, m: float(m is None or fits(d, m)),
-        ),
-        "cost.total": Metric(
-            unit="$",
-            scope="network",
-            read=lambda r: r.cost.total,
-            before=lambda d, m: cluster_cost(d).total,
-            bound=lambda f: f.total,
-            moves_with=("total",),
-            label="total cost",
-            short="cost",
-            shown="everywhere",
-        ),
-        "cost.network": Metric(
-            unit="$",
-            scope="network",
-            read=lambda r: r.cost.network,
-            before=lambda d, m: cluster_cost(d).network,
-            bound=lambda f: f.network,
-            moves_with=("network",),
-            label="network cost",
-        ),
-        "cost.npu": Metric(
-            unit="$",
-            scope="prices",
-            read=lambda r: r.cost.npu,
-            before=lambda d, m: cluster_cost(d).npu,
-            moves_with=("npu",),
-            label="NPU cost",
-        ),
-        "cost.memory": Metric(
-            unit="$",
-            scope="prices",
-            read=lambda r: r.cost.memory,
-            before=lambda d, m: cluster_cost(d).memory,
-            moves_with=("memory",),
-            label="memory cost",
-        ),
-        "power": Metric(unit="W", read=lambda r: r.power_w, bound=lambda f: f.power),
-        "energy": Metric(unit="J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves_with=("time", "energy")),
-        "perf_per_cost": Metric(
-            unit="tokens/s/$",
-            better="more",
-            read=lambda r: r.perf_per_cost,
-            bound=lambda f: f.perf_per_cost,
-            moves_with=("time", "total"),
-            label="performance per cost",
-            short="per cost",
-            shown="everywhere",
-        ),
-        "network_utilization": Metric(
-            unit="",
-            better="more",
-            read=lambda r: r.network_utilization,
-            bound=lambda f: f.utilization,
-            moves_with=("time",),
-            share=True,
-        ),
-        "time_to_first_token": Metric(
-            unit="s",
-            read=lambda r: r.time_to_first_token_s,
-            bound=lambda f: f.first_token,
-            moves_with=("time",),
-            needs="output_length",
-        ),
-        "time_per_output_token": Metric(
-            unit="s",
-            read=lambda r: r.time_per_output_token_s,
-            bound=lambda f: f.output_token,
-            moves_with=("time",),
-            needs="output_length",
-        ),
-        "npus": Metric(
-            unit="", scope="npus", read=lambda r: float(r.npus), before=lambda d, m: float(d.cluster.npus), label="NPUs"
-        ),
-        "racks": Metric(unit="", scope="prices", read=lambda r: float(r.racks), before=lambda d, m: float(racks(d))),
-        "cost.electricity": Metric(
-            unit="$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
-        ),
-        "energy_per_token": Metric(
-            unit="J/token",
-            read=lambda r: r.energy_per_token_j,
-            bound=lambda f: f.energy_per_token,
-            moves_with=("time", "energy"),
-        ),
-        "cost_per_token": Metric(
-            unit="$/token",
-            read=lambda r: r.cost_per_token,
-            bound=lambda f: f.cost_per_token,
-            moves_with=("time", "energy", "running"),
-        ),
-        "time_to_train": Metric(
-            unit="s",
-            read=lambda r: r.time_to_train_s,
-            bound=lambda f: f.time_to_train,
-            moves_with=("time",),
-            needs="training_tokens",
-        ),
-        "cost_to_train": Metric(
-            unit="$",
-            read=lambda r: r.cost_to_train,
-            bound=lambda f: f.cost_to_train,
-            moves_with=("time", "energy", "running"),
-            needs="training_tokens",
-        ),
-    },
-)
+_OWN = {
+    "iteration_time": Metric(
+        "s",
+        read=lambda r: r.iteration_time_s,
+        bound=lambda f: f.seconds,
+        moves=("time",),
+        short="time",
+        shown="everywhere",
+    ),
+    "throughput": Metric(
+        "tokens/s", "more", read=lambda r: r.throughput_tokens_per_s, bound=lambda f: f.throughput, moves=("time",)
+    ),
+    "mfu": Metric(
+        "",
+        "more",
+        read=lambda r: r.mfu,
+        bound=lambda f: 1.0 if f.mfu is None else _at_most_one(f.mfu),
+        moves=("time",),
+        label="MFU",
+        share=True,
+        shown="page",
+    ),
+    "exposed_communication": Metric(
+        "s", read=lambda r: r.exposed_communication_s.total, bound=lambda f: 0.0, moves=("time",)
+    ),
+    "bubble": Metric("s", read=lambda r: r.bubble_s, bound=lambda f: 0.0, moves=("time",)),
+    "memory.peak": _of_memory("peak"),
+    "memory.reserved": _of_memory("reserved"),
+    "memory.capacity": Metric(
+        "B", scope="npus", read=lambda r: r.memory_capacity_bytes, before=lambda d, m: capacity(d)
+    ),
+    "fits": Metric(
+        "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
+    ),
+    "cost.total": Metric(
+        "$",
+        scope="network",
+        read=lambda r: r.cost.total,
+        before=lambda d, m: cluster_cost(d).total,
+        bound=lambda f: f.total,
+        moves=("total",),
+        label="total cost",
+        short="cost",
+        shown="everywhere",
+    ),
+    "cost.network": Metric(
+        "$",
+        scope="network",
+        read=lambda r: r.cost.network,
+        before=lambda d, m: cluster_cost(d).network,
+        bound=lambda f: f.network,
+        moves=("network",),
+        label="network cost",
+    ),
+    "cost.npu": Metric(
+        "$",
+        scope="prices",
+        read=lambda r: r.cost.npu,
+        before=lambda d, m: cluster_cost(d).npu,
+        moves=("npu",),
+        label="NPU cost",
+    ),
+    "cost.memory": Metric(
+        "$",
+        scope="prices",
+        read=lambda r: r.cost.memory,
+        before=lambda d, m: cluster_cost(d).memory,
+        moves=("memory",),
+        label="memory cost",
+    ),
+    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
+    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
+    "perf_per_cost": Metric(
+        "tokens/s/$",
+        "more",
+        read=lambda r: r.perf_per_cost,
+        bound=lambda f: f.perf_per_cost,
+        moves=("time", "total"),
+        label="performance per cost",
+        short="per cost",
+        shown="everywhere",
+    ),
+    "network_utilization": Metric(
+        "", "more", read=lambda r: r.network_utilization, bound=lambda f: f.utilization, moves=("time",), share=True
+    ),
+    "time_to_first_token": Metric(
+        "s",
+        read=lambda r: r.time_to_first_token_s,
+        bound=lambda f: f.first_token,
+        moves=("time",),
+        needs="output_length",
+    ),
+    "time_per_output_token": Metric(
+        "s",
+        read=lambda r: r.time_per_output_token_s,
+        bound=lambda f: f.output_token,
+        moves=("time",),
+        needs="output_length",
+    ),
+    "npus": Metric(
+        "", scope="npus", read=lambda r: float(r.npus), before=lambda d, m: float(d.cluster.npus), label="NPUs"
+    ),
+    "racks": Metric("", scope="prices", read=lambda r: float(r.racks), before=lambda d, m: float(racks(d))),
+    "cost.electricity": Metric(
+        "$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
+    ),
+    "energy_per_token": Metric(
+        "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
+    ),
+    "cost_per_token": Metric(
+        "$/token",
+        read=lambda r: r.cost_per_token,
+        bound=lambda f: f.cost_per_token,
+        moves=("time", "energy", "running"),
+    ),
+    "time_to_train": Metric(
+        "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
+    ),
+    "cost_to_train": Metric(
+        "$",
+        read=lambda r: r.cost_to_train,
+        bound=lambda f: f.cost_to_train,
+        moves=("time", "energy", "running"),
+        needs="training_tokens",
+    ),
+}
+METRICS: Family[Metric] = Family("simcore.metrics", Metric, _OWN)
 
 
 def metrics(result: Result) -> dict[str, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from simcore.design.design import Design
@@ -28,7 +28,7 @@ Mover = Literal["time", "energy", "network", "npu", "memory", "total", "running"
 """The iteration time, its energy, the prices of the cluster's parts, of all of it, and what it costs to run it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A number by the name that objectives, constraints and columns use.
 
@@ -44,12 +44,13 @@ class Metric:
     unit: str
     """In SI, such as `tokens/s/$`; empty for a pure number."""
     better: Literal["less", "more"] = "less"
+    _: KW_ONLY
     scope: Scope = "run"
     read: Callable[[Result], float | None] | None = None
     measure: Callable[[Design, Result], float | None] | None = None
     before: Callable[[Design, Memory | None], float | None] | None = None
     bound: Callable[[Figures], Number | None] | None = None
-    moves_with: tuple[Mover, ...] = ()
+    moves: tuple[Mover, ...] = ()
     """What it is in proportion to; where more is better, to one over it. The first order where it has other parts."""
     needs: str = ""
     """The key of a workload that it takes; empty where every workload has it, or is of a kind that never has."""
@@ -76,6 +77,6 @@ class Metric:
 
     def power(self, mover: Mover) -> int:
         """The power of `mover` that it goes with: 1, -1 where more is better, 0 where it does not move with it."""
-        if mover not in self.moves_with:
+        if mover not in self.moves:
             return 0
         return 1 if self.better == "less" else -1

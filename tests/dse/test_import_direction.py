@@ -102,6 +102,19 @@ def test_a_sampler_never_imports_what_evaluates(module: str) -> None:
     assert not [name for name in imports(module, False) if name.startswith((*never, *simulator))]
 
 
+ORDER = (
+    *("space", "evaluate", "proof", "search", "execute", "study"),
+    *("buy", "run", "measured", "whatif", "report", "cli"),
+)
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_none_that_is_read_after_it(package: str) -> None:
+    later = ORDER[ORDER.index(package) + 1 :]
+    found = {name for module in modules() if module.startswith(f"dse.{package}") for name in imports(module, False)}
+    assert not [name for name in found if name.startswith("dse.") and name.split(".")[1] in later]
+
+
 def cycles(at_import: bool) -> list[list[str]]:
     """The groups of modules that reach each other (Tarjan)."""
     index: dict[str, int] = {}
