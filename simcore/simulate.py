@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
@@ -13,7 +13,7 @@ from simcore.memory.expanded import capacity, fits
 from simcore.plan import memory_needed, program_of
 from simcore.problem import InputError, Path, Problem
 from simcore.program import Category, Program
-from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
+from simcore.result import DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import crossing, place
 
@@ -104,54 +104,36 @@ def _result(
     design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
 ) -> Result:
     """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
-    further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
-    spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
-    cost = cluster_cost(design)
-    npus = design.cluster.npus
-    memory: Memory | None = None
-    throughput = mfu = None
-    if program is not None:
-        memory = memory_needed(design)
-        throughput = program.tokens / seconds
-        assert not isinstance(design.workload, CollectiveWorkload)
-        peak = design.cluster.npu.peak[design.workload.precision]
-        mfu = program.model_flops / (seconds * npus * peak)
-    working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
-    drawn = energy(design, working / seconds, seconds)
-    each = per_token(
-        design.cost, design.workload, cost.total, drawn.energy, seconds, program.tokens if program is not None else None
-    )
-    cost = with_electricity(design, cost, drawn.power)
+    spent = {category: timing.spent.get(category, 0) / PICOSECONDS for category in Category}
+    tokens = None if program is None else program.tokens
+    throughput = None if tokens is None else tokens / seconds
+    memory = None if program is None else memory_needed(design)
+    drawn = energy(design, (spent[Category.COMPUTE] + spent[Category.OPTIMIZER]) / seconds, seconds)
+    price = cluster_cost(design)
+    each = per_token(design.cost, design.workload, price.total, drawn.energy, seconds, tokens)
+    cost = with_electricity(design, price, drawn.power)
     return Result(
         iteration_time_s=seconds,
         iteration_time_interval_s=None if program is None else interval(design.cluster, seconds),
         throughput_tokens_per_s=throughput,
-        mfu=mfu,
-        compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=ExposedCommunication(
-            tensor=spent.get(Category.TENSOR, 0.0),
-            data=spent.get(Category.DATA, 0.0),
-            pipeline=spent.get(Category.PIPELINE, 0.0),
-            expert=spent.get(Category.EXPERT, 0.0),
-            context=spent.get(Category.CONTEXT, 0.0),
-        ),
+        mfu=None if program is None else _mfu(design, program, seconds),
+        compute_s=spent[Category.COMPUTE],
+        exposed_communication_s=_exposed(spent),
         bubble_s=timing.bubble / PICOSECONDS,
-        optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
+        optimizer_s=spent[Category.OPTIMIZER],
         other_s=0.0,
         memory_bytes=memory,
         memory_capacity_bytes=capacity(design),
         fits=memory is None or fits(design, memory),
         network=_network_use(design, timing, seconds),
-        network_utilization=min(
-            1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
-        ),
+        network_utilization=_network_utilization(design, timing, seconds),
         cost=cost,
         power_w=drawn.power,
         energy_j=drawn.energy,
         perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
         engine=engine,
-        npus=npus,
+        npus=design.cluster.npus,
         racks=racks(design),
         electricity_cost=electricity(design, drawn.power),
         energy_per_token_j=each.energy,
@@ -159,9 +141,38 @@ def _result(
         time_to_train_s=each.time_to_train,
         cost_to_train=each.cost_to_train,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
-        time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
+        time_per_output_token_s=_time_per_further_token(timing, program, first_token),
         throughput_counts="tokens" if program is None else program.counts,
     )
+
+
+def _mfu(design: Design, program: Program, seconds: float) -> float:
+    """FLOPs of the model over those that all NPUs could have done."""
+    assert not isinstance(design.workload, CollectiveWorkload)
+    peak = design.cluster.npu.peak[design.workload.precision]
+    return program.model_flops / (seconds * design.cluster.npus * peak)
+
+
+def _exposed(spent: Mapping[Category, float]) -> ExposedCommunication:
+    return ExposedCommunication(
+        tensor=spent[Category.TENSOR],
+        data=spent[Category.DATA],
+        pipeline=spent[Category.PIPELINE],
+        expert=spent[Category.EXPERT],
+        context=spent[Category.CONTEXT],
+    )
+
+
+def _time_per_further_token(timing: Timing, program: Program | None, first_token: int | None) -> float | None:
+    """Time of each token after the first [s], where a model is served and there are any."""
+    if program is None or first_token is None or program.chunks == 1:
+        return None
+    return (timing.total - first_token) / PICOSECONDS / (program.chunks - 1)
+
+
+def _network_utilization(design: Design, timing: Timing, seconds: float) -> float:
+    """Bytes sent over those that all dimensions together could have sent."""
+    return min(1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions)))
 
 
 def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:
