@@ -157,6 +157,16 @@ def _follow(npus: Ints, s: int, tree: Ints, node: int, begin: int) -> None:
         npus[s, HISTORY] = npus[s, SHOWN] = ROOT
 
 
+@inlined
+def _spend_added(npus: Ints, added: Ints, known: Ints) -> None:
+    """Count the time by category of the blocks that stages have only `added`, of which all is `known`."""
+    for s in range(added.shape[0]):
+        for block in range(added.shape[1]):
+            if added[s, block] > 0:
+                for category in range(npus.shape[1] - NPU_SPENT):
+                    npus[s, NPU_SPENT + category] += added[s, block] * known[block, SPENT + category]
+
+
 @compiled
 def run(
     net: Ints, states: Ints, program: Ints, order: Ints, sequence: NDArray[np.int32], done: Ints, npus: Ints, log: Ints
@@ -201,8 +211,5 @@ def run(
             _follow(npus, s, tree, node, begin)
         note(log, BLOCK_LEVEL, s, code, begin, npus[s, CLOCK])
         _send(npus, done, s, code, sent)
-    for s in range(npus.shape[0]):
-        for block in range(program[BLOCKS]):
-            if added[s, block] > 0:
-                npus[s, NPU_SPENT:] += added[s, block] * learnt[program[SEGMENTS] + block, SPENT:]
+    _spend_added(npus, added, learnt[program[SEGMENTS] :])
     return learnt
