@@ -40,7 +40,7 @@ def test_the_rows_stand_in_the_design_from_then_on(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documents_is_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text(encoding="utf-8")
     table = page.partition("```csv\n")[2].partition("```")[0]
     design = load_design(written(tmp_path, table))
     assert [row["name"] for row in design.document()["workload"]["layers"]] == ["conv1", "relu", "fc"]

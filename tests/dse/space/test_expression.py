@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.space.expression import MAX_LENGTH, Expression, lookup_in
-from simcore.document.problem import Path
+from simcore.document.problem import Path, Refusal
 
 DOCUMENT: dict[str, Any] = {
     "a": 6,
@@ -259,3 +259,9 @@ def test_a_deeply_nested_expression_is_refused_or_read_but_never_overflows_the_s
 @pytest.mark.parametrize("text", ["a <= 1e400", "1e400 >= a", "a <= 1e400 - 1e400", "1e400 <= a"])
 def test_a_violation_is_never_nan(text: str) -> None:
     assert not math.isnan(violation(text))
+
+
+@pytest.mark.parametrize("text", ["a\0 < 1", "(" * 900])
+def test_an_expression_that_python_cannot_read_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match="an expression such as"):
+        Expression(text).validate()

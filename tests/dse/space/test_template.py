@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from tiny_spaces import space, tiny
 
 from dse.space.draw import FixedDraw, Odometer, RandomDraw
-from dse.space.fill import Filled, fill_template, label, template_count
+from dse.space.fill import Filled, FillError, fill_template, label, template_count
 from dse.space.template import parse_template
-from simcore.document.problem import Path, Problem
+from simcore.document.problem import Path, Problem, Refusal
 from simcore.document.quantity import SI, parse
 
 
@@ -378,3 +379,8 @@ def test_filling_a_space_leaves_it_as_it_was() -> None:
     )
     first = [filled.document for filled in given.enumerate()]
     assert [filled.document for filled in given.enumerate()] == first
+
+
+def test_a_hole_that_cannot_be_filled_keeps_its_place_on_the_way_back_from_a_worker() -> None:
+    error = pickle.loads(pickle.dumps(FillError.of(Refusal("a", "b", "c"), ("cluster", 0))))
+    assert (str(error), error.path) == ("expected a, got b; c", ("cluster", 0))

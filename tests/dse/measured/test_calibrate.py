@@ -26,7 +26,7 @@ from simcore.document.text import dump_document
 from simcore.simulate import simulate
 
 DATA = Path(__file__).parent / "data"
-B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"
+B200 = Path(__file__).parents[2] / "simcore" / "data" / "b200.csv"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from simcore.document.problem import InputError
 
 DATA = Path(__file__).parent / "data"
 H100: Npu = preset(Npu, "npus", "h100-80gb")
-B200 = Path(__file__).parents[1] / "simcore" / "data" / "b200.csv"
+B200 = Path(__file__).parents[2] / "simcore" / "data" / "b200.csv"
 
 
 def predictions(*pairs: tuple[float, float]) -> list[Prediction]:
