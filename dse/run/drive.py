@@ -22,7 +22,7 @@ from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
 from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve
-from dse.space.settings import PROVERS
+from dse.space.samplers import PROVERS
 from dse.space.space import Space
 from dse.study.journal import StoredTrial
 from dse.study.ledger import Ledger, TrialLog

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.execute import Where
-from dse.space.settings import MOST_TRIALS, PROVERS, sampler_problems
+from dse.space.samplers import PROVERS
+from dse.space.settings import MOST_TRIALS, sampler_problems
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem, together
 from simcore.engine.registry import BUILT_IN, engine_named

@@ -6,7 +6,8 @@ from typing import Any
 
 from dse.space.hole import KINDS_OF_HOLE
 from dse.space.jobs import JOB_KEYS
-from dse.space.settings import SAMPLERS, StudySettings
+from dse.space.samplers import sampler_names
+from dse.space.settings import StudySettings
 from simcore import catalog
 from simcore.design.design import Design
 from simcore.metrics import METRICS
@@ -33,7 +34,7 @@ def space_schema() -> dict[str, Any]:
     metric = {"anyOf": [{"enum": list(METRICS)}, {"type": "string", "description": "an expression over metrics"}]}
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
-    study["properties"]["sampler"]["enum"] = list(SAMPLERS)
+    study["properties"]["sampler"]["enum"] = list(sampler_names())
     root: dict[str, Any] = _open("Design", design)["anyOf"][0]
     root["properties"] |= {
         "objectives": {
