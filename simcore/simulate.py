@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from simcore.check.check import check
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
@@ -42,13 +43,13 @@ def _reference(design: Design, engine: str) -> Result:
 
     links = engine == "reference_links"
     _refuse(design, engine)
-    reference.within_budget(design, links)
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, reference.time_collective(design, links), None, engine)
+    reference.within_budget(design, check, links)
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, reference.time_collective(design, program.single, links), None, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
-    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    first = None if not program.serves else reference.time_program(design, program.until(1), placement, links).total
     return _result(design, timing, program, engine, first)
 
 
@@ -91,12 +92,12 @@ def _refuse(design: Design, engine: str) -> None:
 def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
     _refuse(design, "fast")
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, time_collective(design), None, "fast"), None
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, time_collective(design, program.single), None, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    first = None if not program.serves else time_program(design, program.until(1), placement)[0].total
     return _result(design, timing, program, "fast", first), log
 
 
@@ -114,7 +115,6 @@ def _result(
     if program is not None:
         memory = memory_needed(design)
         throughput = program.tokens / seconds
-        assert not isinstance(design.workload, CollectiveWorkload)
         peak = design.cluster.npu.peak[design.workload.precision]
         mfu = program.model_flops / (seconds * npus * peak)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)

@@ -29,14 +29,13 @@ from dse.space.objective import Objective
 from dse.space.screen import cluster_metrics
 from dse.space.space import Space
 from dse.space.split.solve import least_share
-from simcore.bounds.design import bound_of_any, samples_of
+from simcore.bounds.design import bound_of_any, totals_of
 from simcore.check.load import parse_design
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.cost.running import electricity, per_token
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.quantity import parse, write
 from simcore.result import METRICS
-from simcore.workload.transformer.counts import forward_flops
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -102,8 +101,7 @@ def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[
 
 def _computes(design: Design) -> bool:
     """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
-    workload = design.workload
-    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
+    return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
 
 
 @dataclass
@@ -254,14 +252,14 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
         return proven
     joules = max(idle * time, least.get("energy", 0.0))
     proven |= {"iteration_time": time, "energy": joules}
-    samples = samples_of(workload)
-    if samples is not None:
-        each = per_token(design.cost, workload, cost.total, joules, time, samples)
+    totals = totals_of(workload)
+    if totals is not None:
+        each = per_token(design.cost, workload, cost.total, joules, time, totals.samples)
         proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
         proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
-        throughput = samples / time
+        throughput = totals.samples / time
         proven |= {"throughput": throughput, "perf_per_cost": throughput / cost.total if cost.total else None}
-    if isinstance(workload, TransformerWorkload):
+    if totals is not None and totals.counted_flops is not None:
         peak = design.cluster.npu.peak[workload.precision] * design.cluster.npus
-        proven["mfu"] = min(1.0, 3 * forward_flops(workload) / (time * peak))
+        proven["mfu"] = min(1.0, totals.counted_flops / (time * peak))
     return proven

@@ -14,11 +14,10 @@ from dse.space.constraint import Constraint
 from simcore.check.check import check
 from simcore.cost.price import cluster_cost
 from simcore.cost.running import racks
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.memory.expanded import capacity, memory_metrics
 from simcore.memory.plan import memory_needed
-from simcore.result import Memory
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,4 @@ def cluster_metrics(design: Design) -> dict[str, float | None]:
 
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
-    memory: Memory | None = None
-    if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_needed(design)
-    return {
-        **cluster_metrics(design),
-        **memory_metrics(design, memory),
-    }
+    return {**cluster_metrics(design), **memory_metrics(design, memory_needed(design))}

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from simcore.collective import FLAT_RING, Custom
 from simcore.collective.data import misplaced
 from simcore.design.algorithm import CUSTOM
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Path, Problem, nearest
 from simcore.network import Shape, Slice
 from simcore.system.chunks import block_of, custom_of
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.placement import place
 
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design), *_given_groups(design)]
+    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
         problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
         problems += _algorithm(design, index, ("system", "collective", index))
@@ -30,28 +30,6 @@ def network_problems(design: Design) -> list[Problem]:
     if not problems and design.system.algorithms:
         problems += _custom_members(design)
     return problems
-
-
-def _groups(design: Design) -> Placement:
-    return collective_groups(design) if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
-
-
-def _given_groups(design: Design) -> Iterator[Problem]:
-    """Groups of a collective fill the innermost dimension, each with an algorithm that serves its size."""
-    workload, inner = design.workload, design.cluster.dimensions[0]
-    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
-        return
-    path: Path = ("workload", "groups")
-    if sum(workload.groups) != inner.size:
-        expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
-        yield Problem(path, expected, f"{sum(workload.groups)} members", "let them add up")
-    if inner.topology == "fat_tree":
-        yield Problem(path, "no groups on a fat_tree, whose leaves they might straddle", "some")
-    odd = [members for members in workload.groups if members & (members - 1)]
-    if design.algorithms[0] == "halving_doubling" and odd:
-        found = f"a group of {odd[0]}"
-        fix = "use ring, direct or double_binary_tree there"
-        yield Problem(path, "powers of two for 'halving_doubling'", found, fix, rule="powers of two")
 
 
 def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
@@ -89,7 +67,7 @@ def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
 
 def _custom_members(design: Design) -> Iterator[Problem]:
     """A user's own algorithm serves groups of one size."""
-    for group, slices in _groups(design).items():
+    for group, slices in place(design)[0].items():
         for where in slices:
             name = design.algorithms[where.dimension].removeprefix(CUSTOM)
             for kind, listed in design.system.algorithms.get(name, {}).items():
@@ -115,7 +93,7 @@ def _leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
 
 def _groups_on_leaves(design: Design) -> Iterator[Problem]:
     """Members of a group must be spread over the leaves of a fat tree alike."""
-    for group, slices in _groups(design).items():
+    for group, slices in place(design)[0].items():
         for where in slices:
             leaf = design.cluster.dimensions[where.dimension].leaf
             stride, span = where.part.stride, where.part.stride * where.part.members

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simcore.design.design import Design, TransformerWorkload, Workload
+from simcore.design.design import Design
 from simcore.design.spec import PriceList
+from simcore.design.workload import Workload
 from simcore.result import Cost
 
 
@@ -47,7 +48,7 @@ def per_token(
     if not tokens:
         return PerToken()
     cost = (capital / prices.lifetime * seconds + energy * prices.electricity) / tokens
-    wanted = workload.training_tokens if isinstance(workload, TransformerWorkload) else None
+    wanted = workload.tokens_to_train
     if wanted is None:
         return PerToken(energy / tokens, cost)
     return PerToken(energy / tokens, cost, wanted / tokens * seconds, wanted * cost)

@@ -2,24 +2,20 @@
 
 from simcore.design.design import (
     Cluster,
-    CollectiveWorkload,
     Design,
     Dimension,
     FailedLink,
     Parallelism,
     Straggler,
     System,
-    TransformerWorkload,
 )
 
 __all__ = [
     "Cluster",
-    "CollectiveWorkload",
     "Design",
     "Dimension",
     "FailedLink",
     "Parallelism",
     "Straggler",
     "System",
-    "TransformerWorkload",
 ]

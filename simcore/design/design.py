@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, Self, overload
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from simcore import catalog
 from simcore.design.algorithm import Algorithm, CollectiveKind, CustomKind
@@ -29,60 +29,17 @@ from simcore.design.spec import (
     Frozen,
     NamedNpu,
     NamedPrices,
-    NamedTransformer,
     Natural,
-    Precision,
     Share,
     Tier,
     preset,
 )
+from simcore.design.workload import AnyWorkload
 from simcore.document.form import shown
 from simcore.document.quantity import SI, Bandwidth, Size, Time, parse
-from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
-
-
-class TransformerWorkload(Frozen):
-    """One training iteration of a transformer."""
-
-    model: NamedTransformer
-    global_batch: Count
-    """Sequences per iteration."""
-    sequence_length: Count | None = None
-    precision: Precision = "fp16"
-    gradient_precision: Literal["fp16", "fp32"] = "fp16"
-    training_tokens: Annotated[float, Field(gt=0)] | None = None
-    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
-
-    @property
-    def sequence(self) -> int:
-        """Tokens per sequence, the model's longest unless given."""
-        return self.sequence_length or self.model.sequence_length
-
-
-class CollectiveWorkload(Frozen):
-    """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share).
-
-    broadcast goes from the first NPU to all, send_recv from the first to the last one.
-    """
-
-    collective: CollectiveKind
-    size: Annotated[Size, Field(gt=0)]
-    groups: Annotated[tuple[Annotated[Count, Field(ge=2)], ...], Field(min_length=1)] | None = None
-    """Members of the groups, equal or not, that follow one another on the innermost dimension, each with a collective
-    of its own, all at once; unless given all NPUs are one group."""
-
-
-Workload = Annotated[
-    Annotated[TransformerWorkload, Tag("transformer")]
-    | Annotated[CollectiveWorkload, Tag("collective")]
-    | Annotated[LayerWorkload, Tag("layers")]
-    | Annotated[RecommenderWorkload, Tag("recommender")]
-    | Annotated[InferenceWorkload, Tag("inference")],
-    Discriminator(workload_kind),
-]
 
 
 class Parallelism(Frozen):
@@ -343,7 +300,9 @@ _USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficie
 class Design(Frozen):
     """One training job on one cluster."""
 
-    workload: Workload
+    model_config = ConfigDict(defer_build=True)  # kinds of workload are loaded when the first document is read
+
+    workload: AnyWorkload
     parallelism: Parallelism = Parallelism()
     cluster: Cluster
     system: System = System()
@@ -377,16 +336,13 @@ class Design(Frozen):
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert not isinstance(self.workload, CollectiveWorkload)
         return self.workload.global_batch // (self.data * self.microbatch)
 
     @cached_property
     def microbatch(self) -> int:
-        """Sequences or samples of a microbatch: given, else 1 of a transformer, of other kinds all an NPU has."""
+        """Sequences or samples of a microbatch: given, else what the kind of workload takes."""
         p = self.parallelism
-        if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
-            return p.microbatch
-        return max(1, self.workload.global_batch // max(1, self.data))
+        return p.microbatch if "microbatch" in p.model_fields_set else self.workload.usual_microbatch(self.data)
 
     @overload
     def with_(self, path: str, value: Any, /) -> Design: ...
@@ -428,12 +384,8 @@ class Design(Frozen):
             del system["algorithms"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
-        if isinstance(self.workload, CollectiveWorkload):
-            del document["parallelism"]
-        else:
-            document["parallelism"] = self._parallelism(document["parallelism"])
-        if isinstance(self.workload, TransformerWorkload):
-            document["workload"]["sequence_length"] = self.workload.sequence
+        document["parallelism"] = self._parallelism(document["parallelism"])
+        self.workload.complete(document)
         return document
 
     def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -468,7 +420,6 @@ __all__ = [
     "Algorithm",
     "Cluster",
     "CollectiveKind",
-    "CollectiveWorkload",
     "Design",
     "Dimension",
     "FailedLink",
@@ -477,8 +428,6 @@ __all__ = [
     "Straggler",
     "System",
     "Topology",
-    "TransformerWorkload",
-    "Workload",
     "default_algorithm",
     "fabric_dimensions",
 ]

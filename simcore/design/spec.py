@@ -1,4 +1,4 @@
-"""What a catalogue entry is: a transformer's shape, an NPU, a price list. Frozen, validated, SI inside."""
+"""What a catalogue entry is: an NPU, a price list, a software stack. Frozen, validated, SI inside."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Tier = Literal["chiplet", "package", "node", "pod"]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]
 Factor = Annotated[float, Field(strict=True, ge=1)]
-MOST_LAYERS = 100_000
 MOST_NPUS = 10**9
 """Largest number of NPUs of a cluster, and largest product of degrees."""
 Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
@@ -59,103 +58,6 @@ class Frozen(BaseModel):
         for name in copied.__dict__.keys() - fields.keys():  # cached properties, and what `simcore.design.once` keeps
             del copied.__dict__[name]
         return copied
-
-
-class LatentAttention(Frozen):
-    """Multi-head latent attention: queries, keys and values are expanded from low-rank latents.
-
-    DeepSeek-V2 (arXiv 2405.04434), section 2.1; keys are named as in the models' published configurations.
-    """
-
-    q_lora_rank: Count | None = None
-    """Width of the latent of the queries; none: they are projected from the hidden states."""
-    kv_lora_rank: Count
-    qk_nope_head_dim: Count
-    qk_rope_head_dim: Count
-    """Part of each head's query and key that carries the position; of the key, all heads share it."""
-    v_head_dim: Count
-
-
-class MixtureOfExperts(Frozen):
-    """Feed-forward layers of which every token takes `top_k` of `experts` (Shazeer et al. 2017, arXiv 1701.06538)."""
-
-    experts: Count
-    top_k: Count
-    feed_forward: Count
-    """Width of one expert."""
-    shared_feed_forward: Natural = 0
-    """Width of the experts that every token takes, all together."""
-    dense_layers: Natural = 0
-    """The first layers, whose feed-forward block is dense."""
-    capacity_factor: Annotated[float, Field(gt=0)] = 1.0
-    """Tokens an expert takes, over its even share; what is routed to it beyond that is dropped."""
-
-
-class Transformer(Frozen):
-    """A decoder-only transformer by its shape."""
-
-    name: str = ""
-    hidden: Count
-    layers: Annotated[Count, Field(le=MOST_LAYERS)]
-    heads: Count
-    vocabulary: Count
-    sequence_length: Count = 2048
-    """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
-    feed_forward: Count | None = None
-    kv_heads: Count | None = None
-    head_dim: Count | None = None
-    """Width of a head, hidden / heads unless given."""
-    gated: Flag = False
-    bias: Flag = True
-    position: Literal["learned", "rotary"] = "learned"
-    latent_attention: LatentAttention | None = None
-    mixture_of_experts: MixtureOfExperts | None = None
-    source: str = ""
-
-    @property
-    def ffn(self) -> int:
-        """Width of the feed-forward block, 4 x hidden unless given."""
-        return self.feed_forward or 4 * self.hidden
-
-    @property
-    def qk_head_dim(self) -> int:
-        """Width of a head's query and key."""
-        latent = self.latent_attention
-        return latent.qk_nope_head_dim + latent.qk_rope_head_dim if latent else self._head_dim
-
-    @property
-    def v_head_dim(self) -> int:
-        """Width of a head's value and output."""
-        return self.latent_attention.v_head_dim if self.latent_attention else self._head_dim
-
-    @property
-    def _head_dim(self) -> int:
-        return self.head_dim or self.hidden // self.heads
-
-    @property
-    def key_heads(self) -> int:
-        """Heads of keys and values."""
-        return self.heads if self.latent_attention else self.kv_heads or self.heads
-
-    @property
-    def query_width(self) -> int:
-        """Width of the queries over all heads."""
-        return self.heads * self.qk_head_dim
-
-    @property
-    def output_width(self) -> int:
-        """Width of what attention gives to its last projection, over all heads."""
-        return self.heads * self.v_head_dim
-
-    @property
-    def kv_width(self) -> int:
-        """Width of the keys and the values over all their heads, halved: of one of the two where they are equal."""
-        return self.key_heads * (self.qk_head_dim + self.v_head_dim) // 2
-
-    @property
-    def dense_layers(self) -> int:
-        """Layers, the first ones, whose feed-forward block is dense."""
-        return min(self.layers, self.mixture_of_experts.dense_layers) if self.mixture_of_experts else self.layers
 
 
 class NpuMemory(Frozen):
@@ -317,16 +219,28 @@ class PriceList(Frozen):
 
 
 Spec = TypeVar("Spec", bound=Frozen)
-_SPECS: dict[str, type[Frozen]] = {"models": Transformer, "npus": Npu, "prices": PriceList, "software": Stack}
+_SPECS: dict[str, type[Frozen]] = {"npus": Npu, "prices": PriceList, "software": Stack}
+
+
+def preset(section: str, name: str) -> Any:
+    """The entry of an NPU, a price list or a software stack; see `entry_of`."""
+    return entry_of(_SPECS[section], section, name)
 
 
 @cache
-def preset(section: str, name: str) -> Any:
+def entry_of(spec: type[Frozen], section: str, name: str) -> Any:
     """The catalogue's entry as a frozen object, the same one at every call.
 
     Raises `ValueError` where the catalogue has no such name.
     """
-    return _SPECS[section].model_validate(catalog.entry(section, name))
+    return spec.model_validate(catalog.entry(section, name))
+
+
+def name_of(value: Any, section: str) -> str | None:
+    """The name of a value that the catalogue has, or None."""
+    spec: type[Frozen] = type(value)
+    known = value.name in catalog.section(section) and entry_of(spec, section, value.name) == value
+    return str(value.name) if known else None
 
 
 def _varied(section: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -347,22 +261,22 @@ def _merged(entry: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**entry, **both}
 
 
-def _named(section: str) -> tuple[Any, ...]:
+def named(spec: type[Frozen], section: str) -> tuple[Any, ...]:
+    """What makes a field of `spec` take the name of an entry of a section, or a variation of one, in its place."""
+
     def read(value: Any) -> Any:
         if isinstance(value, dict) and "base" in value:
             return _varied(section, value)
-        return preset(section, value) if isinstance(value, str) else value
+        return entry_of(spec, section, value) if isinstance(value, str) else value
 
     def written(value: Any) -> Any:
-        known = value.name in catalog.section(section) and preset(section, value.name) == value
-        return value.name if known else value.model_dump(mode="json", exclude_defaults=True)
+        return name_of(value, section) or value.model_dump(mode="json", exclude_defaults=True)
 
     return BeforeValidator(read), PlainSerializer(written)
 
 
-NamedTransformer = Annotated[Transformer, *_named("models")]
-NamedNpu = Annotated[Npu, *_named("npus")]
-NamedPrices = Annotated[PriceList, *_named("prices")]
+NamedNpu = Annotated[Npu, *named(Npu, "npus")]
+NamedPrices = Annotated[PriceList, *named(PriceList, "prices")]
 _NPU: TypeAdapter[Npu] = TypeAdapter(NamedNpu)
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.result import METRICS
 from simcore.system.placement import place
+from simcore.workload.transformer.document import TransformerWorkload
 
 Document = dict[str, Any]
 

@@ -7,9 +7,10 @@ from designs import collectives, designs, trainings
 from hypothesis import given, settings
 
 from simcore.cost.price import unit_price
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.result import METRICS, Result, metrics
 from simcore.simulate import simulate
+from simcore.workload.transformer.document import TransformerWorkload
 
 
 def parts(result: Result) -> float:

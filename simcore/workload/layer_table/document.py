@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.catalog.named import entry_of, written
-from simcore.design.spec import Count, Flag, Frozen, Natural, Precision
+from simcore.design.spec import Count, Flag, Frozen, Natural, Precision, entry_of, name_of
+from simcore.design.workload import Workload
 from simcore.document.quantity import Size
 
 Amount = Annotated[float, Field(ge=0)]
@@ -167,14 +167,14 @@ def _read(value: Any) -> Any:
 
 
 def _written(value: LayerTable) -> Any:
-    name = written(value, "networks")
+    name = name_of(value, "networks")
     return name or [layer.model_dump(mode="json", exclude_defaults=True) for layer in value.layers]
 
 
 NamedTable = Annotated[LayerTable, BeforeValidator(_read), PlainSerializer(_written)]
 
 
-class LayerWorkload(Frozen):
+class LayerWorkload(Workload):
     """One training iteration of a model that is a table of layers."""
 
     layers: NamedTable

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.catalog.named import entry_of, written
-from simcore.design.spec import Count, Flag, Frozen, Precision
+from simcore.design.spec import Count, Flag, Frozen, Precision, entry_of, name_of
+from simcore.design.workload import Workload
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -76,10 +76,10 @@ def _read(value: Any) -> Any:
 
 
 def _written(value: Recommender) -> Any:
-    return written(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
+    return name_of(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
 
 
-class RecommenderWorkload(Frozen):
+class RecommenderWorkload(Workload):
     """One training iteration of a recommendation model: MLPs data parallel, tables spread over all NPUs."""
 
     model: Annotated[Recommender, BeforeValidator(_read), PlainSerializer(_written)]

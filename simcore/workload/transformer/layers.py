@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from simcore.design.design import Parallelism, TransformerWorkload
-from simcore.design.spec import BYTES, Transformer
+from simcore.design.design import Parallelism
+from simcore.design.spec import BYTES
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""

@@ -7,8 +7,9 @@ import pytest
 from simcore import catalog
 from simcore.check.load import design_from
 from simcore.design.design import fabric_dimensions
-from simcore.design.spec import Npu, PriceList, Transformer, preset
+from simcore.design.spec import Npu, PriceList, entry_of, preset
 from simcore.simulate import simulate
+from simcore.workload.transformer.model import Transformer
 
 ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
 
@@ -29,7 +30,7 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
 
 @pytest.mark.parametrize("name", catalog.section("models"))
 def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
-    model = preset("models", name)
+    model = entry_of(Transformer, "models", name)
     assert isinstance(model, Transformer)
     assert model.hidden % model.heads == 0
     assert model.heads % (model.kv_heads or model.heads) == 0
@@ -72,7 +73,7 @@ def test_a_price_list_prices_every_tier(name: str) -> None:
     ],
 )
 def test_models_have_their_published_shapes(name: str, hidden: int, n_layers: int, heads: int) -> None:
-    model = preset("models", name)
+    model = entry_of(Transformer, "models", name)
     assert (model.hidden, model.layers, model.heads) == (hidden, n_layers, heads)
 
 

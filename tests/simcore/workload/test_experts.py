@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
-from simcore.design.spec import Transformer, preset
+from simcore.design.design import Design
+from simcore.design.spec import entry_of
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.workload.registry import transformer_program
 from simcore.workload.transformer.counts import active_parameters, forward_flops
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
+from simcore.workload.transformer.program import transformer_program
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}
 
@@ -64,7 +66,7 @@ def test_a_model_has_its_published_total_and_active_parameters(name: str, total:
 
 
 def test_deepseek_v3_takes_two_flops_a_parameter_that_a_token_passes_and_its_attention() -> None:
-    shape: Transformer = preset("models", "deepseek-v3")
+    shape: Transformer = entry_of(Transformer, "models", "deepseek-v3")
     design = one({}, model="deepseek-v3", global_batch=1, sequence_length=4096)
     assert isinstance(design.workload, TransformerWorkload)
     a_token = forward_flops(design.workload) / 4096

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from designs import dimension, npu
 
-from simcore.catalog.named import entry_of
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.spec import entry_of
 from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
 from simcore.program import Start
 from simcore.simulate import simulate
-from simcore.workload.documents import Recommender
-from simcore.workload.recommender.kind import forward_flops
+from simcore.workload.recommender.document import Recommender
+from simcore.workload.recommender.program import forward_flops
 
 DATA = Path(__file__).parent / "data"
 

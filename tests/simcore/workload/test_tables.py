@@ -10,17 +10,18 @@ from designs import dimension, npu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.catalog.named import entry_of
 from simcore.check.load import design_from
-from simcore.design.design import Design, Parallelism, TransformerWorkload
-from simcore.design.spec import preset
+from simcore.design.design import Design, Parallelism
+from simcore.design.spec import entry_of
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.simulate import simulate
-from simcore.workload.documents import Layer, LayerTable
-from simcore.workload.layer_table.kind import Row, rows_of, stage_rows
+from simcore.workload.layer_table.document import Layer, LayerTable
+from simcore.workload.layer_table.program import Row, rows_of, stage_rows
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import layer_parameters
 from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.model import Transformer
 
 DATA = Path(__file__).parent / "data"
 
@@ -89,7 +90,7 @@ def test_vgg_16_reduces_the_bytes_of_the_astra_sim_workload_layer_by_layer() -> 
 def test_gpt_3_reduces_the_bytes_of_the_astra_sim_workload() -> None:
     theirs = reduced_bytes("gpt3.txt")
     layer = sum(theirs[name] for name in ("Q1", "K1", "V1", "concat1", "X1W1b1", "X1W2b2"))
-    gpt3 = preset("models", "gpt3-175b")
+    gpt3 = entry_of(Transformer, "models", "gpt3-175b")
     shapes = Shapes(TransformerWorkload(model=gpt3, global_batch=1), Parallelism(tensor=16))
     vectors = 13 * gpt3.hidden / 16  # biases and norms, which theirs leaves out
     assert layer == 2 * (sum(layer_parameters(shapes)) - vectors)

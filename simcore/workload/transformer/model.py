@@ -1,0 +1,111 @@
+"""A transformer by its shape, as the catalogue and documents have it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from simcore.design.spec import Count, Flag, Frozen, Natural, named
+
+MOST_LAYERS = 100_000
+
+
+class LatentAttention(Frozen):
+    """Multi-head latent attention: queries, keys and values are expanded from low-rank latents.
+
+    DeepSeek-V2 (arXiv 2405.04434), section 2.1; keys are named as in the models' published configurations.
+    """
+
+    q_lora_rank: Count | None = None
+    """Width of the latent of the queries; none: they are projected from the hidden states."""
+    kv_lora_rank: Count
+    qk_nope_head_dim: Count
+    qk_rope_head_dim: Count
+    """Part of each head's query and key that carries the position; of the key, all heads share it."""
+    v_head_dim: Count
+
+
+class MixtureOfExperts(Frozen):
+    """Feed-forward layers of which every token takes `top_k` of `experts` (Shazeer et al. 2017, arXiv 1701.06538)."""
+
+    experts: Count
+    top_k: Count
+    feed_forward: Count
+    """Width of one expert."""
+    shared_feed_forward: Natural = 0
+    """Width of the experts that every token takes, all together."""
+    dense_layers: Natural = 0
+    """The first layers, whose feed-forward block is dense."""
+    capacity_factor: Annotated[float, Field(gt=0)] = 1.0
+    """Tokens an expert takes, over its even share; what is routed to it beyond that is dropped."""
+
+
+class Transformer(Frozen):
+    """A decoder-only transformer by its shape."""
+
+    name: str = ""
+    hidden: Count
+    layers: Annotated[Count, Field(le=MOST_LAYERS)]
+    heads: Count
+    vocabulary: Count
+    sequence_length: Count = 2048
+    """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
+    feed_forward: Count | None = None
+    kv_heads: Count | None = None
+    head_dim: Count | None = None
+    """Width of a head, hidden / heads unless given."""
+    gated: Flag = False
+    bias: Flag = True
+    position: Literal["learned", "rotary"] = "learned"
+    latent_attention: LatentAttention | None = None
+    mixture_of_experts: MixtureOfExperts | None = None
+    source: str = ""
+
+    @property
+    def ffn(self) -> int:
+        """Width of the feed-forward block, 4 x hidden unless given."""
+        return self.feed_forward or 4 * self.hidden
+
+    @property
+    def qk_head_dim(self) -> int:
+        """Width of a head's query and key."""
+        latent = self.latent_attention
+        return latent.qk_nope_head_dim + latent.qk_rope_head_dim if latent else self._head_dim
+
+    @property
+    def v_head_dim(self) -> int:
+        """Width of a head's value and output."""
+        return self.latent_attention.v_head_dim if self.latent_attention else self._head_dim
+
+    @property
+    def _head_dim(self) -> int:
+        return self.head_dim or self.hidden // self.heads
+
+    @property
+    def key_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.heads if self.latent_attention else self.kv_heads or self.heads
+
+    @property
+    def query_width(self) -> int:
+        """Width of the queries over all heads."""
+        return self.heads * self.qk_head_dim
+
+    @property
+    def output_width(self) -> int:
+        """Width of what attention gives to its last projection, over all heads."""
+        return self.heads * self.v_head_dim
+
+    @property
+    def kv_width(self) -> int:
+        """Width of the keys and the values over all their heads, halved: of one of the two where they are equal."""
+        return self.key_heads * (self.qk_head_dim + self.v_head_dim) // 2
+
+    @property
+    def dense_layers(self) -> int:
+        """Layers, the first ones, whose feed-forward block is dense."""
+        return min(self.layers, self.mixture_of_experts.dense_layers) if self.mixture_of_experts else self.layers
+
+
+NamedTransformer = Annotated[Transformer, *named(Transformer, "models")]
