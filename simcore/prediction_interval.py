@@ -7,8 +7,8 @@ the data sheet, or no curve at all) it is `UNCALIBRATED`, a prior.
 
 from __future__ import annotations
 
-from simcore.design.design import Cluster
-from simcore.design.spec import Npu
+from simcore.design.cluster import Cluster
+from simcore.design.npu import Npu
 
 UNCALIBRATED = (0.667, 1.5)
 """A factor of 1.5 either way. The one device that both has been measured and can be predicted without its rows by an

@@ -8,7 +8,7 @@ from simcore.check.check import check
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Path, Problem
+from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
@@ -35,7 +35,7 @@ def simulate(design: Design, engine: str | Engine = "fast") -> Result:
     if engine in ("reference", "reference_links"):
         return _reference(design, engine)
     known = "'fast', 'reference', 'reference_links'"
-    raise ValueError(f"engine: expected {known}, or a callable Design -> Result, got '{engine}'")
+    raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
 
 
 def _reference(design: Design, engine: str) -> Result:

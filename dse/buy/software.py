@@ -23,8 +23,9 @@ from simcore.bounds.design import bound
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.algorithm import Algorithm
-from simcore.design.design import Cluster, Design
-from simcore.design.spec import PriceList, TierPrices
+from simcore.design.cluster import Cluster
+from simcore.design.design import Design
+from simcore.design.prices import PriceList, TierPrices
 from simcore.document.quantity import SI
 from simcore.result import METRICS
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dse.measured.calibrate import Fit, Fold, Sample
     from dse.measured.calibrate.fit import Floats
     from dse.measured.measured import Measured
-    from simcore.design.spec import Npu
+    from simcore.design.npu import Npu
 
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.design.include import npu_problems
-from simcore.design.spec import Npu, npu_from, preset
+from simcore.design.npu import Npu, npu_from
 from simcore.document.problem import InputError, Problem, nearest
 from simcore.document.text import read_document
 
@@ -19,7 +20,7 @@ def device(text: str) -> tuple[Npu, dict[str, Any]]:
     Raises `InputError` where there is no such device, or the file describes none.
     """
     if text.lower() in catalog.section("npus"):
-        return preset("npus", text.lower()), {"base": text.lower()}
+        return preset(Npu, "npus", text.lower()), {"base": text.lower()}
     path = Path(text)
     if path.suffix not in (".yaml", ".yml"):
         known = catalog.section("npus")

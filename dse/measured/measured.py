@@ -21,7 +21,7 @@ from dse.measured.measured_row import KNOWN, REQUIRED, SHAPE, document, read_cel
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 from simcore.document.problem import InputError, Problem
 from simcore.workload.transformer.document import TransformerWorkload
 

@@ -15,9 +15,10 @@ from typing import Any
 
 from dse.measured.software import STACKS, Stack, assumed_stack
 from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.design.spec import Npu, preset
+from simcore.design.npu import Npu
 from simcore.document.problem import Problem, nearest
 
 REQUIRED = (
@@ -97,7 +98,7 @@ def _device(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     if text.lower() in devices:
         return devices[text.lower()]
     if text.lower() in catalog.section("npus"):
-        return preset("npus", text.lower())
+        return preset(Npu, "npus", text.lower())
     return _unknown(name, text, (*devices, *catalog.section("npus")))
 
 
@@ -226,8 +227,8 @@ def _stand_ins() -> tuple[Values, Values]:
     models = catalog.section("models")
     one: Values = dict.fromkeys(COUNTS, 1)
     other: Values = dict.fromkeys(COUNTS, 2)
-    one |= {"device": preset("npus", "a100-80gb"), "fabric": "dgx-a100", "model": models["gpt3-175b"]}
-    other |= {"device": preset("npus", "h100-80gb"), "fabric": "tpu-v4-pod", "model": models["llama3-8b"]}
+    one |= {"device": preset(Npu, "npus", "a100-80gb"), "fabric": "dgx-a100", "model": models["gpt3-175b"]}
+    other |= {"device": preset(Npu, "npus", "h100-80gb"), "fabric": "tpu-v4-pod", "model": models["llama3-8b"]}
     for name in SHAPE:
         del one[name], other[name]
     return one | {"recompute": "none", "zero": 0}, other | {"recompute": "full", "zero": 3}

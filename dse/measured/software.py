@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 
 FLASH_ATTENTION = 2022
 """Year from which on a device is assumed to run fused attention."""

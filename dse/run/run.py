@@ -33,7 +33,8 @@ from dse.study.store import STUDY, check_folder, read_proof, study_record, write
 from dse.study.study import Study
 from dse.study.watch import WATCHER, Watcher
 from simcore import catalog
-from simcore.design.spec import preset
+from simcore.catalog.preset import preset
+from simcore.design.prices import PriceList
 from simcore.document.form import worded
 from simcore.document.problem import InputError, Problem, dotted
 from simcore.document.text import Document, dump_document, parse_document, read_document
@@ -337,7 +338,7 @@ def price_sources(space: Space) -> dict[str, str]:
     listed = cost["choice"] if isinstance(cost, dict) and "choice" in cost else [cost]
     sources: dict[str, str] = {}
     for entry in listed:
-        prices = preset("prices", entry).model_dump() if isinstance(entry, str) else entry
+        prices = preset(PriceList, "prices", entry).model_dump() if isinstance(entry, str) else entry
         sources |= {f"{prices.get('name', 'prices')}: {key}": text for key, text in prices.get("sources", {}).items()}
     return sources
 

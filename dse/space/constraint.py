@@ -13,7 +13,7 @@ from typing import Any
 
 from dse.space.expression import Expression
 from dse.space.naming import unknown_names, values_of
-from simcore.document.problem import Path, Problem, dotted
+from simcore.document.problem import Path, Problem, Refusal, dotted
 from simcore.result import METRICS
 
 KNOWN_BEFORE = frozenset(
@@ -104,9 +104,8 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
             continue
         try:
             expression = Expression(text).validate()
-        except ValueError as error:
-            expected, _, got = str(error).removeprefix("expected ").partition(", got ")
-            problems.append(Problem(path, expected, got))
+        except Refusal as refusal:
+            problems.append(refusal.at(path))
             continue
         problems += unknown_names(expression.paths, path)
         found.append(Constraint(expression, path))

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from simcore.document.problem import Refusal
+
 
 class Draw(Protocol):
     """A source of choices."""
@@ -73,7 +75,7 @@ class RandomDraw:
         return float(self.generator.uniform(low, high))
 
 
-class InfiniteError(ValueError):
+class InfiniteError(Refusal):
     """A continuous hole where only a finite space will do."""
 
 
@@ -104,7 +106,7 @@ class Odometer:
 
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """A continuous range cannot be enumerated: raises `InfiniteError`."""
-        raise InfiniteError(f"{name}: expected a finite hole, got a continuous range; give it a step")
+        raise InfiniteError("a finite hole", "a continuous range", "give it a step", where=name)
 
     def step(self) -> bool:
         """Turn to the next combination; False when all have been."""

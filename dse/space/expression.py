@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from dse.space.quantities import parsed, unit_conflicts
-from simcore.document.problem import Path, dotted, nearest
+from simcore.document.problem import Path, Refusal, dotted, nearest
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -49,22 +49,22 @@ class Expression:
     def tree(self) -> ast.expr:
         """The parsed expression, of allowed nodes only; raises `ValueError` where it cannot be read."""
         if len(self.text) > MAX_LENGTH:
-            raise ValueError(f"expected an expression of at most {MAX_LENGTH} characters, got {len(self.text)}")
+            raise Refusal(f"an expression of at most {MAX_LENGTH} characters", str(len(self.text)))
         try:
             tree = parsed(self.text)
             conflicts = list(unit_conflicts(tree, _name_of))
-        except (SyntaxError, RecursionError):
-            raise ValueError(
-                f"expected an expression such as 'memory.peak <= memory.capacity', got '{self.text}'"
-            ) from None
+        except Refusal:
+            raise
+        except (SyntaxError, RecursionError, ValueError):
+            raise Refusal("an expression such as 'memory.peak <= memory.capacity'", f"'{self.text}'") from None
         for node in ast.walk(tree):
             _allowed(node, self.text)
         if conflicts:
-            raise ValueError(conflicts[0])
+            raise conflicts[0]
         return tree
 
     def validate(self) -> Expression:
-        """The expression itself; raises `ValueError` (*expected …, got …*) where it cannot be read."""
+        """The expression itself; raises `Refusal` where it cannot be read."""
         assert self.tree is not None
         return self
 
@@ -96,13 +96,13 @@ class Expression:
         try:
             return function(self.tree, lookup)
         except ZeroDivisionError as error:
-            raise ValueError(f"'{self.text}': expected a divisor other than 0, got {error}") from None
+            raise Refusal("a divisor other than 0", str(error), where=f"'{self.text}'") from None
         except TypeError as error:
-            raise ValueError(f"'{self.text}': expected numbers, got {error}") from None
+            raise Refusal("numbers", str(error), where=f"'{self.text}'") from None
         except OverflowError:
-            raise ValueError(f"'{self.text}': expected numbers that a float can hold, got larger ones") from None
+            raise Refusal("numbers that a float can hold", "larger ones", where=f"'{self.text}'") from None
         except RecursionError:
-            raise ValueError(f"'{self.text[:40]}…': expected an expression that nests less, got a deep one") from None
+            raise Refusal("an expression that nests less", "a deep one", where=f"'{self.text[:40]}…'") from None
 
 
 def lookup_in(document: Mapping[str, Any]) -> Lookup:
@@ -116,8 +116,7 @@ def lookup_in(document: Mapping[str, Any]) -> Lookup:
             except (KeyError, IndexError, TypeError):
                 known = [dotted((*path[:depth], key)) for key in value] if isinstance(value, Mapping) else []
                 hint = nearest(dotted(path[: depth + 1]), known)
-                fix = f" ({hint})" if hint else ""
-                raise ValueError(f"expected a path of the document, got '{dotted(path)}'{fix}") from None
+                raise Refusal("a path of the document", f"'{dotted(path)}'", hint) from None
         return value
 
     return look
@@ -150,7 +149,7 @@ def _allowed(node: ast.AST, text: str) -> None:
         ok = path_of(node) is not None
     if not ok:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-        raise ValueError(f"expected + - * / // % min max, comparisons and paths, got '{what}' in '{text}'")
+        raise Refusal("+ - * / // % min max, comparisons and paths", f"'{what}' in '{text}'")
 
 
 def path_of(node: ast.AST) -> Path | None:

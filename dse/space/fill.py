@@ -11,7 +11,7 @@ from dse.space.draw import Draw, PlacedDraw
 from dse.space.expression import Expression, lookup_in
 from dse.space.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
 from dse.space.npus import ProductOfNpus, following, npus_of, sizes_of
-from simcore.document.problem import Path, dotted
+from simcore.document.problem import Path, Refusal, dotted
 from simcore.document.quantity import SI, write
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -68,23 +68,30 @@ def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled
     filled.document = _fill(template, (), (), "", draw, filled, late)
     for entry in late if filled.solved else ():
         if any("bandwidth" in path for path in Expression(entry.hole.text).paths):
-            raise FillError(entry.path, f"expected an expression without solved bandwidths, got '{entry.hole.text}'")
+            refusal = Refusal("an expression without solved bandwidths", f"'{entry.hole.text}'")
+            raise FillError.of(refusal, entry.path)
     if keep is not None:
         return filled
     while late:
         waiting = [entry for entry in late if not _settle(entry, filled)]
         if len(waiting) == len(late):
-            raise FillError(late[0].path, f"expected expressions that end, got a cycle in '{late[0].hole.text}'")
+            refusal = Refusal("expressions that end", f"a cycle in '{late[0].hole.text}'")
+            raise FillError.of(refusal, late[0].path)
         late = waiting
     return filled
 
 
-class FillError(ValueError):
+class FillError(Refusal):
     """A hole that cannot be filled: `path` is its place."""
 
-    def __init__(self, path: Path, message: str) -> None:
-        super().__init__(message)
-        self.path = path
+    path: Path = ()
+
+    @classmethod
+    def of(cls, refusal: Refusal, path: Path) -> FillError:
+        """The refusal of the hole at `path`."""
+        error = cls(*refusal.args)
+        error.path = path
+        return error
 
 
 class _NotYetError(Exception):
@@ -97,8 +104,8 @@ def _settle(entry: _Late, filled: Filled) -> bool:
         value = _resolved(Expression(entry.hole.text), filled.document)
     except _NotYetError:
         return False
-    except ValueError as error:
-        raise FillError(entry.path, str(error)) from None
+    except Refusal as refusal:
+        raise FillError.of(refusal, entry.path) from None
     _put(filled.document, entry.path, value)
     filled.params[dotted(entry.path)] = value
     return True
@@ -201,8 +208,8 @@ def _place(draw: Draw, hole: Any, paths: tuple[Path, ...]) -> None:
 def _of_npus(hole: ProductOfNpus, filled: Filled, source: Path) -> Product:
     try:
         return hole.of_total(npus_of(filled.cluster))
-    except ValueError as error:
-        raise FillError(source, str(error)) from None
+    except Refusal as refusal:
+        raise FillError.of(refusal, source) from None
 
 
 def _share(
@@ -212,7 +219,7 @@ def _share(
     listed = cluster.get("dimensions")
     open_ones = [i for i, d in enumerate(listed or []) if is_open(d)]
     if not open_ones:
-        raise ValueError("expected 'dimensions' without a bandwidth of their own beside the split, got none")
+        raise Refusal("'dimensions' without a bandwidth of their own beside the split", "none")
     assert listed is not None
     if split.solve:
         _place(draw, split, ((*path, "bandwidth", "solve"),))
@@ -294,7 +301,7 @@ def npus_count(cluster: Any) -> dict[int, float]:
                 ways[npus] = ways.get(npus, 0) + count
         return ways
     if not isinstance(cluster, dict):
-        raise ValueError(f"expected a cluster for 'product: npus', got {cluster!r}")
+        raise Refusal("a cluster for 'product: npus'", repr(cluster))
     rest = {key: inner for key, inner in cluster.items() if key not in ("dimensions", "bandwidth", "npus")}
     around = template_count(rest)
     if "fabric" in cluster:
@@ -330,7 +337,7 @@ def _open_dimensions(dimensions: Any, sized: bool = False) -> dict[tuple[int, in
     if not sized:
         return {(parts, 1): template_count(dimensions)}
     if not isinstance(dimensions, dict):
-        raise ValueError(f"expected dimensions for 'product: npus', got {dimensions!r}")
+        raise Refusal("dimensions for 'product: npus'", repr(dimensions))
     around = template_count({key: inner for key, inner in dimensions.items() if key != "size"})
     ways = {}
     for size in sizes_of(dimensions.get("size")):

@@ -17,6 +17,7 @@ import numpy as np
 from dse.space.draw import Draw
 from dse.space.split.bandwidth import Goal, Vector, even_split
 from dse.space.split.limits import Limits, limits_of
+from simcore.document.problem import Refusal
 from simcore.document.quantity import KINDS, parse, write
 
 
@@ -188,9 +189,7 @@ class Split:
         """
         units = self.units(budget)
         if units < parts:
-            raise ValueError(
-                f"expected a budget of at least {parts} steps of {write(self.step, 'bandwidth')}, got {budget}"
-            )
+            raise Refusal(f"a budget of at least {parts} steps of {write(self.step, 'bandwidth')}", budget)
         if parts == 1:
             return [write(units * self.step, "bandwidth")]
         if draw.smooth:
@@ -210,13 +209,13 @@ class Split:
         upper = limits_of("upper", self.upper, dimensions, total, total)
         for dimension, least, most in zip(dimensions, lower, upper, strict=True):
             if least > most:
-                what = f"expected an upper limit of dimension {dimension} of at least {write(least, 'bandwidth')}"
-                raise ValueError(f"{what}, got {write(most, 'bandwidth')}")
+                what = f"an upper limit of dimension {dimension} of at least {write(least, 'bandwidth')}"
+                raise Refusal(what, write(most, "bandwidth"))
         for said, limit, wrong in (("lower", lower, sum(lower) > total), ("upper", upper, sum(upper) < total)):
             if wrong and not math.isclose(sum(limit), total, rel_tol=1e-9):
                 found = f"{budget} for limits of {write(sum(limit), 'bandwidth')}"
                 word = "least the sum of the lower" if said == "lower" else "most the sum of the upper"
-                raise ValueError(f"expected a budget of at {word} limits, got {found}")
+                raise Refusal(f"a budget of at {word} limits", found)
         return SolvedSplit(dimensions, budget, self.step, goal, tuple(lower), tuple(upper))
 
     def units(self, budget: str) -> int:

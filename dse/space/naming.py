@@ -7,8 +7,10 @@ from typing import Any
 
 from dse.space.expression import Lookup, lookup_in
 from dse.space.hole import magnitude
-from simcore.design.design import Cluster, Parallelism, System
-from simcore.document.problem import Path, Problem, dotted, nearest
+from simcore.design.cluster import Cluster
+from simcore.design.parallelism import Parallelism
+from simcore.design.system import System
+from simcore.document.problem import Path, Problem, Refusal, dotted, nearest
 from simcore.result import METRICS
 
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
@@ -33,7 +35,7 @@ def values_of(text: str, metrics: Mapping[str, float | None], document: Mapping[
         if name in METRICS:
             metric = metrics.get(name)
             if metric is None:
-                raise ValueError(f"'{text}': expected a metric of this workload, got '{name}', which it lacks")
+                raise Refusal("a metric of this workload", f"'{name}', which it lacks", where=f"'{text}'")
             return metric
         found = look(path)
         number = magnitude(found)

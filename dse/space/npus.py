@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.space.hole import Choice, PowersOfTwo, Product, Range
+from simcore.document.problem import Refusal
 
 NPUS = "npus"
 
@@ -33,7 +34,7 @@ class ProductOfNpus:
             limits = ", ".join(
                 f"{name} {low} to {high}" for name, (low, high) in zip(self.of, self.limits, strict=True)
             )
-            raise ValueError(f"expected limits that some factorisation of {npus} NPUs meets, got {limits}; widen them")
+            raise Refusal(f"limits that some factorisation of {npus} NPUs meets", limits, "widen them")
         return hole
 
 
@@ -55,7 +56,7 @@ def npus_of(cluster: Any) -> int:
     elif isinstance(cluster, Mapping) and isinstance(cluster.get("dimensions"), list):
         sizes = [entry.get("size") if isinstance(entry, Mapping) else None for entry in cluster["dimensions"]]
     if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
-        raise ValueError(f"expected a cluster whose sizes are plain numbers for 'product: npus', got {sizes}")
+        raise Refusal("a cluster whose sizes are plain numbers for 'product: npus'", str(sizes))
     return math.prod(sizes)
 
 
@@ -72,4 +73,4 @@ def sizes_of(size: Any) -> list[int]:
         return [round(size.low + i * size.step) for i in range(size.steps)]
     if isinstance(size, int) and not isinstance(size, bool):
         return [size]
-    raise ValueError(f"expected sizes that are plain numbers for 'product: npus', got {size!r}")
+    raise Refusal("sizes that are plain numbers for 'product: npus'", repr(size))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dse.space.expression import Expression
 from dse.space.naming import values_of
-from simcore.document.problem import dotted
+from simcore.document.problem import Refusal, dotted
 from simcore.result import METRICS
 
 Direction = Literal["minimize", "maximize"]
@@ -54,7 +54,7 @@ class Objective:
             return metrics[self.name]
         found = expression.value(values_of(self.name, metrics, document))
         if not isinstance(found, int | float) or not math.isfinite(found):
-            raise ValueError(f"'{self.name}': expected a finite number, got {found!r}")
+            raise Refusal("a finite number", repr(found), where=f"'{self.name}'")
         return float(found)
 
 

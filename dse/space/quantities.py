@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from simcore.document.problem import nearest
+from simcore.document.problem import Refusal, nearest
 from simcore.document.quantity import KINDS, Kind, parse
 from simcore.result import METRICS
 
@@ -84,7 +84,7 @@ def parsed(text: str) -> ast.expr:
     standing = _WRITTEN.sub(stand_in, text.strip()).strip()
     for match in _WITH_WORD.finditer(standing):
         if match[1] is not None:
-            raise ValueError(f"expected a number, or one with a known unit, got '{match[0]}'{_meant(match[2])}")
+            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _meant(match[2]))
     tree = ast.parse(standing, mode="eval").body
     return tree if not found else _Put(found).visit(tree)
 
@@ -92,7 +92,7 @@ def parsed(text: str) -> ast.expr:
 def _meant(unit: str) -> str:
     same = [known for known in _UNITS if known.lower() == unit.lower()]
     hint = f"did you mean '{same[0]}'?" if same else nearest(unit, _UNITS)
-    return f"; {hint}" if hint else "; e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s"
+    return hint or "e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s"
 
 
 class _Put(ast.NodeTransformer):
@@ -109,8 +109,8 @@ class _Put(ast.NodeTransformer):
         return ast.copy_location(ast.Constant(self._found[int(number)]), node)
 
 
-def unit_conflicts(tree: ast.expr, name_of: NameOf) -> Iterator[str]:
-    """Where units do not go together, as *expected …, got …*; `name_of` gives the dotted name that a node is."""
+def unit_conflicts(tree: ast.expr, name_of: NameOf) -> Iterator[Refusal]:
+    """Where units do not go together; `name_of` gives the dotted name that a node is."""
     if not any(isinstance(node, ast.Constant) and isinstance(node.value, Quantity) for node in ast.walk(tree)):
         return
     for node in ast.walk(tree):
@@ -127,17 +127,15 @@ def unit_conflicts(tree: ast.expr, name_of: NameOf) -> Iterator[str]:
                 yield _conflict(*known[0], side, found)
 
 
-def _conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimension) -> str:
+def _conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimension) -> Refusal:
     written = one if isinstance(one, ast.Constant) else other
     wanted = second if written is one else first
     example = next((kind.example for kind in KINDS.values() if unit_dimension(_SI[kind.name]) == wanted), "")
     fix = (
-        f"; e.g. {example} in place of '{ast.unparse(written)}'"
-        if isinstance(written, ast.Constant) and example
-        else ""
+        f"e.g. {example} in place of '{ast.unparse(written)}'" if isinstance(written, ast.Constant) and example else ""
     )
     what = f"'{ast.unparse(one)}' and '{ast.unparse(other)}' in units of one kind"
-    return f"expected {what}, got {_shown(first)} and {_shown(second)}{fix}"
+    return Refusal(what, f"{_shown(first)} and {_shown(second)}", fix)
 
 
 def _shown(dimension: Dimension) -> str:

@@ -30,7 +30,7 @@ from dse.space.split.bandwidth import Goal
 from dse.space.template import parse_template
 from simcore.catalog.entries import with_unknown_entries
 from simcore.design.include import with_files
-from simcore.document.problem import InputError, Path, Problem, nearest
+from simcore.document.problem import InputError, Path, Problem, Refusal, nearest
 from simcore.document.text import Document, read_document
 from simcore.result import METRICS
 
@@ -227,9 +227,8 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
         return
     try:
         expression = Expression(name).validate()
-    except ValueError as error:
-        expected, _, found = str(error).removeprefix("expected ").partition(", got ")
-        yield Problem(path, expected, found or f"'{name}'")
+    except Refusal as refusal:
+        yield refusal.at(path)
         return
     if expression.is_condition:
         yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
@@ -299,18 +298,13 @@ def _unanswerable(
         if not absent:
             try:
                 objective.value(metrics, document)
-            except ValueError as error:
-                expected, _, found = str(error).partition(", got ")
-                of = f" for '{objective.name}'"
-                yield Problem(place, expected.partition("expected ")[2], f"{found}{of if of not in found else ''}")
+            except Refusal as refusal:
+                yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
     for index, constraint in enumerate(constraints):
         try:
             constraint.measured(metrics, document)
-        except ValueError as error:
-            expected, _, found = str(error).partition(", got ")
-            expected = expected.partition("expected ")[2]
-            told = f"{found} in '{constraint.name}'" if found else f"'{constraint.name}'"
-            yield Problem(("constraints", index), expected, told)
+        except Refusal as refusal:
+            yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
 
 
 def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:
@@ -341,8 +335,6 @@ def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled
 def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
     try:
         return fill_template(template, draw)
-    except ValueError as error:
-        expected, _, found = str(error).partition("expected ")[2].partition(", got ")
-        place = error.path if isinstance(error, FillError) else ("cluster", "bandwidth")
-        problems[Problem(place, expected, found)] = None
+    except Refusal as refusal:
+        problems[refusal.at(refusal.path if isinstance(refusal, FillError) else ("cluster", "bandwidth"))] = None
         return None

@@ -13,9 +13,9 @@ from dse.space.expression import Expression
 from dse.space.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
 from dse.space.npus import NPUS, ProductOfNpus
 from dse.space.split.limits import Limit, Limits
-from simcore.design.spec import MOST_NPUS
-from simcore.document.form import MOST, shown
-from simcore.document.problem import Path, Problem, nearest
+from simcore.document.field import MOST, MOST_NPUS
+from simcore.document.form import shown
+from simcore.document.problem import Path, Problem, Refusal, nearest
 from simcore.document.quantity import KINDS, parse, write
 
 
@@ -39,17 +39,15 @@ def _hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Proble
             problems.append(Problem((*path, key), f"a key of a {kind} hole", f"'{key}'", fix))
     try:
         return _BUILD[kind](value, path, problems)
-    except ValueError as error:
-        expected, _, rest = str(error).removeprefix("expected ").partition(", got ")
-        found, _, fix = rest.partition("; ")
-        problems.append(Problem((*path, kind), expected, found or repr(value[kind]), fix))
+    except Refusal as refusal:
+        problems.append(refusal.at((*path, kind)))
         return None
 
 
 def _choice(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Choice:
     listed = value["choice"]
     if not isinstance(listed, list) or not listed:
-        raise ValueError(f"expected a list of at least one alternative, got {listed!r}; add alternatives")
+        raise Refusal("a list of at least one alternative", repr(listed), "add alternatives")
     return Choice(tuple(parse_template(entry, (*path, "choice", i), problems) for i, entry in enumerate(listed)))
 
 
@@ -57,34 +55,34 @@ def _end(value: Any, kind: str | None, what: str) -> float:
     """An end or a step of a range: a finite number, or a quantity of `kind`."""
     if kind is not None:
         if not isinstance(value, str):
-            raise ValueError(f"expected a {kind} with its unit, as the other end has, got {value!r}")
+            raise Refusal(f"a {kind} with its unit, as the other end has", repr(value))
         try:
             return parse(value, kind)
         except ValueError:
-            raise ValueError(f"expected ends and step of one kind, here a {kind}, got '{value}'") from None
+            raise Refusal(f"ends and step of one kind, here a {kind}", f"'{value}'") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"expected {what}, got {value!r}")
+        raise Refusal(what, repr(value))
     if not math.isfinite(value):
-        raise ValueError(f"expected a finite number, got {value!r}")
+        raise Refusal("a finite number", repr(value))
     return float(value)
 
 
 def _range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Range:
     ends = value["range"]
     if not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError(f"expected two ends [least, most], got {ends!r}")
+        raise Refusal("two ends [least, most]", repr(ends))
     kind = next((_kind(end) for end in ends if isinstance(end, str)), None)
     low, high = (_end(end, kind, "a number or a quantity at each end") for end in ends)
     if low > high:
-        raise ValueError(f"expected the least end first, got {ends!r}; swap them")
+        raise Refusal("the least end first", repr(ends), "swap them")
     step = None if value.get("step") is None else _end(value["step"], kind, "a step that is a number")
     log = value.get("log", False)
     if not isinstance(log, bool):
-        raise ValueError(f"expected log: true or false, got {log!r}")
+        raise Refusal("log: true or false", repr(log))
     if step is not None and (step <= 0 or log):
-        raise ValueError(f"expected a step above 0 and without log, got step {value['step']!r}, log {log}")
+        raise Refusal("a step above 0 and without log", f"step {value['step']!r}, log {log}")
     if log and low <= 0:
-        raise ValueError(f"expected ends above 0 for log, got {ends!r}")
+        raise Refusal("ends above 0 for log", repr(ends))
     whole = all(isinstance(end, int) for end in ends) and isinstance(value.get("step", 1), int)
     return Range(low, high, 1.0 if whole and step is None and not log else step, log, kind, whole)
 
@@ -96,70 +94,68 @@ def _kind(text: str) -> str:
         except ValueError:
             continue
         return kind
-    raise ValueError(f"expected a number or a quantity at each end, got '{text}'")
+    raise Refusal("a number or a quantity at each end", f"'{text}'")
 
 
 def _integer(value: Any, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
-        raise ValueError(f"expected {what}, a whole number from 1 to {MOST:,}, got {shown(value)}")
+        raise Refusal(f"{what}, a whole number from 1 to {MOST:,}", shown(value))
     return value
 
 
 def _powers_of_two(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> PowersOfTwo:
     ends = value["powers_of_two"]
     if not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError(f"expected two ends [least, most], got {ends!r}")
+        raise Refusal("two ends [least, most]", repr(ends))
     low, high = (_integer(end, "powers of two") for end in ends)
     if low > high or low & (low - 1) or high & (high - 1):
-        raise ValueError(f"expected two powers of two, the least first, got {ends!r}")
+        raise Refusal("two powers of two, the least first", repr(ends))
     return PowersOfTwo(low, high)
 
 
 def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product | ProductOfNpus:
     follows = value["product"] == NPUS
     if follows and path != ("parallelism", "degrees") and path[2:] != ("parallelism", "degrees"):
-        raise ValueError("expected 'product: npus' as the whole of parallelism.degrees, got it elsewhere")
+        raise Refusal("'product: npus' as the whole of parallelism.degrees", "it elsewhere")
     total = MOST_NPUS if follows else _integer(value["product"], "a positive number of NPUs, or npus")
     if total > MOST_NPUS:
-        raise ValueError(f"expected at most {MOST_NPUS:,} NPUs, got {total:,}")
+        raise Refusal(f"at most {MOST_NPUS:,} NPUs", f"{total:,}")
     of = value.get("of")
     if not isinstance(of, list) or not of or not all(isinstance(name, str) for name in of) or len(set(of)) < len(of):
-        raise ValueError(
-            f"expected 'of', the list of degrees that multiply to {total}, got {of!r}; e.g. [tensor, data]"
-        )
+        raise Refusal(f"'of', the list of degrees that multiply to {total}", repr(of), "e.g. [tensor, data]")
     limits = value.get("limits", {})
     if not isinstance(limits, dict) or any(name not in of for name in limits):
-        raise ValueError(f"expected limits like {{{of[0]}: [1, 8]}} for degrees of this product, got {limits!r}")
+        raise Refusal(f"limits like {{{of[0]}: [1, 8]}} for degrees of this product", repr(limits))
     pairs = []
     for name in of:
         pair = limits.get(name, [1, total])
         if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"expected limits [least, most] for {name}, got {pair!r}")
+            raise Refusal(f"limits [least, most] for {name}", repr(pair))
         pairs.append((_integer(pair[0], "a least degree"), _integer(pair[1], "a most degree")))
     if follows:
         return ProductOfNpus(tuple(of), tuple(pairs))
     hole = Product(total, tuple(of), tuple(pairs))
     if not hole.count:
-        raise ValueError(f"expected limits that some factorisation of {total} meets, got {limits!r}; widen them")
+        raise Refusal(f"limits that some factorisation of {total} meets", repr(limits), "widen them")
     return hole
 
 
 def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Split:
     solve = value.get("solve", False)
     if not isinstance(solve, bool):
-        raise ValueError(f"expected solve: true or false, got {solve!r}")
+        raise Refusal("solve: true or false", repr(solve))
     step = value.get("step")
     if not isinstance(step, str):
-        raise ValueError(f"expected 'step', the least share, such as '25 GB/s', got {step!r}; add it")
+        raise Refusal("'step', the least share, such as '25 GB/s'", repr(step), "add it")
     size = parse(step, "bandwidth")
     if size <= 0:
-        raise ValueError(f"expected a step above 0, got '{step}'")
+        raise Refusal("a step above 0", f"'{step}'")
     budget = parse_template(value["split"], (*path, "split"), problems)
     alternatives = budget.alternatives if isinstance(budget, Choice) else (budget,)
     empty = [each for each in alternatives if isinstance(each, str) and parse(each, "bandwidth") < size]
     if empty:
         listed = ", ".join(f"'{each}'" for each in empty)
-        raise ValueError(f"expected budgets of at least the step of {step}, got {listed}")
+        raise Refusal(f"budgets of at least the step of {step}", listed)
     for alternative in alternatives:
         if isinstance(alternative, str):
             continue
@@ -167,10 +163,10 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
             found = alternative
             if isinstance(alternative, Range) and alternative.kind is not None:
                 found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
-            raise ValueError(f"expected a bandwidth such as '500 GB/s' to split, got {found}")
+            raise Refusal("a bandwidth such as '500 GB/s' to split", str(found))
     lower, upper = (_limits(key, value.get(key)) for key in ("lower", "upper"))
     if (lower or upper) and not solve:
-        raise ValueError("expected 'lower' and 'upper' with solve: true, got them without; add it, or raise 'step'")
+        raise Refusal("'lower' and 'upper' with solve: true", "them without", "add it, or raise 'step'")
     return Split(budget, size, ("time",) if solve else (), lower, upper)
 
 
@@ -184,9 +180,7 @@ def _limits(key: str, value: Any) -> Limits:
         return ((None, _limit(key, value)),)
     for dimension in value:
         if not str(dimension).isdecimal():
-            raise ValueError(
-                f"expected '{key}' by the number of a dimension, such as {{0: '50 GB/s'}}, got {dimension!r}"
-            )
+            raise Refusal(f"'{key}' by the number of a dimension, such as {{0: '50 GB/s'}}", repr(dimension))
     return tuple((int(dimension), _limit(key, entry)) for dimension, entry in value.items())
 
 
@@ -196,16 +190,16 @@ def _limit(key: str, value: Any) -> Limit:
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         limit = Limit(float(value), share=True)
     else:
-        raise ValueError(f"expected '{key}' as a bandwidth such as '50 GB/s', or a share from 0 to 1, got {value!r}")
+        raise Refusal(f"'{key}' as a bandwidth such as '50 GB/s', or a share from 0 to 1", repr(value))
     if limit.value < 0:
-        raise ValueError(f"expected '{key}' of at least 0, got '{value}'")
+        raise Refusal(f"'{key}' of at least 0", f"'{value}'")
     return limit
 
 
 def _expr(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Expr:
     text = value["expr"]
     if not isinstance(text, str):
-        raise ValueError(f"expected an expression in text, got {text!r}")
+        raise Refusal("an expression in text", repr(text))
     Expression(text).validate()
     return Expr(text)
 

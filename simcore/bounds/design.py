@@ -21,12 +21,16 @@ from typing import Any
 
 from simcore.bounds.compute import least_busy
 from simcore.bounds.iteration import IterationBound, collectives
+from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
 from simcore.cost.running import electricity, per_token, racks, with_electricity
 from simcore.design.design import Design
-from simcore.design.spec import BYTES, Npu, PriceList, preset
+from simcore.design.npu import Npu
+from simcore.design.prices import PriceList
 from simcore.design.workload import Workload, read_workload
+from simcore.document.field import BYTES
+from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_metrics, memory_of
 from simcore.memory.footprint import model_states
@@ -155,7 +159,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     for path in (("workload",), ("cluster",), ("cluster", "npu"), ("cluster", "npus")):
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
-            raise ValueError(f"{'.'.join(path)}: expected this key in a partial design, got nothing")
+            raise Refusal("this key in a partial design", "nothing", where=".".join(path))
     workload = read_workload(document["workload"])
     totals, trained = totals_of(workload), kind_of(workload).trained
     if totals is None:
@@ -196,4 +200,4 @@ def totals_of(workload: Workload) -> Totals | None:
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
-    return preset(section, value) if isinstance(value, str) else spec.model_validate(value)
+    return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

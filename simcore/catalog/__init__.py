@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simcore.document.problem import nearest
+from simcore.document.problem import Refusal, nearest
 from simcore.document.text import read_document
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
@@ -45,12 +45,10 @@ def section(name: str) -> dict[str, dict[str, Any]]:
 def entry(section_name: str, name: str) -> dict[str, Any]:
     """The entry called `name`.
 
-    Raises `ValueError` (*expected …, got …; did you mean …*) where there is none.
+    Raises `Refusal` where there is none, with the nearest name as its fix.
     """
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    raise ValueError(
-        f"expected {_ONE[section_name]} of the catalogue or one spelled out, got '{name}'; "
-        + (nearest(name, entries) or f"known: {', '.join(entries)}")
-    )
+    fix = nearest(name, entries) or f"known: {', '.join(entries)}"
+    raise Refusal(f"{_ONE[section_name]} of the catalogue or one spelled out", f"'{name}'", fix)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcore import catalog
-from simcore.document.problem import Path, Problem, nearest
+from simcore.document.problem import Path, Problem, Refusal, nearest
 
 _SECTIONS: dict[str, tuple[str, ...]] = {
     "model": ("models", "networks", "recommenders"),
@@ -59,7 +59,5 @@ def _missing(name: str, path: Path, sections: tuple[str, ...]) -> Iterator[Probl
         return
     try:
         catalog.entry(sections[0], name)
-    except ValueError as error:
-        expected, _, rest = str(error).removeprefix("expected ").partition(", got ")
-        found, _, fix = rest.partition("; ")
-        yield Problem(path, expected, found, nearest(name, known) or fix)
+    except Refusal as refusal:
+        yield Problem(path, refusal.expected, refusal.found, nearest(name, known) or refusal.fix)

@@ -13,7 +13,7 @@ from simcore.check.compute import compute_problems
 from simcore.check.network import network_problems
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
-from simcore.design.spec import MOST_NPUS
+from simcore.document.field import MOST_NPUS
 from simcore.document.form import shown
 from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS

@@ -16,9 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from simcore.catalog.entries import with_unknown_entries
 from simcore.check.check import check
-from simcore.design.design import Cluster, Design, Dimension, Parallelism, System
+from simcore.design.cluster import Cluster
+from simcore.design.design import Design
+from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, with_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
+from simcore.design.parallelism import Parallelism
+from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import worded
 from simcore.document.problem import InputError, Path, Problem, nearest

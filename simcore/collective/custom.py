@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.collective.base import ALL, Algorithm, Piece, Plan, Step
+from simcore.document.problem import Refusal
 from simcore.network import Listed, Shape
 
 
@@ -95,5 +96,5 @@ class Custom(Algorithm):
     def _listed(self, kind: str, members: int) -> ListedKind:
         listed = next(listed for listed in self.kinds if listed.kind == kind)
         if listed.members != members:
-            raise ValueError(f"{self.name}: expected a group of {listed.members} members for {kind}, got {members}")
+            raise Refusal(f"a group of {listed.members} members for {kind}", str(members), where=self.name)
         return listed

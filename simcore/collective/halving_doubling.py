@@ -8,6 +8,7 @@ binomial tree: log2(n)(a + S/B).
 from __future__ import annotations
 
 from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirrored
+from simcore.document.problem import Refusal
 from simcore.network import Exchange, Shape
 
 
@@ -45,7 +46,7 @@ class HalvingDoubling(Algorithm):
 
 def _depth(members: int) -> int:
     if members & (members - 1):
-        raise ValueError(f"halving_doubling: expected a power of two members, got {members}; use ring or direct")
+        raise Refusal("a power of two members", str(members), "use ring or direct", where="halving_doubling")
     return members.bit_length() - 1
 
 

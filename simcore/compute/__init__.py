@@ -7,7 +7,7 @@ from simcore.compute.measured import MeasuredTimes, OutsideTableError, Table
 from simcore.compute.remembered import Remembered
 from simcore.compute.roofline import Roofline
 from simcore.compute.systolic import SystolicTimes
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 
 
 class _This:

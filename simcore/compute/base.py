@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from simcore.document.problem import Refusal
 from simcore.program import Compute
 
 Shape = tuple[float, float, float, float]
@@ -19,14 +20,14 @@ def products(operator: Compute) -> tuple[Shape, ...]:
     if operator.fused:
         return operator.fused
     if operator.shape is None:
-        raise ValueError(f"expected a shape (batch, m, n, k) of product '{operator.name}', got none")
+        raise Refusal(f"a shape (batch, m, n, k) of product '{operator.name}'", "none")
     batch, m, n, k = operator.shape
     ratio = operator.flops / (2.0 * batch * m * n * k)
     if abs(ratio - 1) < _CLOSE:
         return ((batch, m, n, k),)
     if abs(ratio - 2) < _CLOSE:
         return (batch, m, k, n), (batch, k, n, m)
-    raise ValueError(f"expected one or two products of the shape of '{operator.name}', got {ratio:g} times its FLOPs")
+    raise Refusal(f"one or two products of the shape of '{operator.name}'", f"{ratio:g} times its FLOPs")
 
 
 _CLOSE = 1e-6

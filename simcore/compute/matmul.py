@@ -24,7 +24,7 @@ from functools import lru_cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
 """Rows and columns of a tile."""

@@ -18,13 +18,14 @@ from itertools import product
 from simcore.compute.base import OperatorTimes, products
 from simcore.compute.roofline import Roofline
 from simcore.design.compute import Measured
+from simcore.document.problem import Refusal
 from simcore.program import Compute
 
 Shape = tuple[float, float, float, float]
 COLUMNS = ("batch", "m", "n", "k")
 
 
-class OutsideTableError(ValueError):
+class OutsideTableError(Refusal):
     """A product that the table does not reach."""
 
 
@@ -59,7 +60,7 @@ class Table:
         sides = [_between(axis, size) for axis, size in zip(self.axes, shape, strict=True)]
         for name, axis, size, side in zip(COLUMNS, self.axes, shape, sides, strict=True):
             if side is None:
-                raise OutsideTableError(f"expected {name} of {axis[0]} to {axis[-1]}, got {size:g}")
+                raise OutsideTableError(f"{name} of {axis[0]} to {axis[-1]}", f"{size:g}")
         logarithm = 0.0
         for corner in product(*(side for side in sides if side is not None)):
             share = math.prod(weight for _, weight in corner)

@@ -15,7 +15,8 @@ from functools import cached_property
 
 from simcore.compute.base import OperatorTimes
 from simcore.compute.matmul import Machine, machine_of, product_seconds
-from simcore.design.spec import Curve, Npu
+from simcore.design.curve import Curve
+from simcore.design.npu import Npu
 from simcore.program import Compute
 
 

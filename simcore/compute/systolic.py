@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from simcore.compute.base import OperatorTimes, products
 from simcore.design.compute import Systolic
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 from simcore.program import Compute
 
 

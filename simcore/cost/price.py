@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.design.design import Design, Dimension
+from simcore.design.design import Design
+from simcore.design.dimension import Dimension
 from simcore.design.once import once
-from simcore.design.spec import PriceList
+from simcore.design.prices import PriceList
 from simcore.document.problem import Problem
 from simcore.result import Cost
 

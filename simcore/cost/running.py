@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from simcore.design.design import Design
-from simcore.design.spec import PriceList
+from simcore.design.prices import PriceList
 from simcore.design.workload import Workload
 from simcore.result import Cost
 

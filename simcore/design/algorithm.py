@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from simcore.design.spec import Count, Flag, Frozen, Natural
-from simcore.document.problem import nearest
+from simcore.document.field import Count, Flag, Frozen, Natural
+from simcore.document.problem import Refusal, nearest
 
 CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree", "flat_ring")
@@ -26,7 +26,7 @@ def _known(name: str) -> str:
     if name in ALGORITHMS or re.fullmatch(_WINDOW, name) or name.startswith(CUSTOM):
         return name
     expected = f"one of {', '.join(ALGORITHMS)}, direct[N], {CUSTOM}NAME"
-    raise ValueError(f"expected {expected}, got {name!r}; {nearest(name, ALGORITHMS)}".removesuffix("; "))
+    raise Refusal(expected, repr(name), nearest(name, ALGORITHMS))
 
 
 Algorithm = Annotated[

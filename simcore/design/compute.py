@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from simcore.document.form import MOST
+from simcore.document.field import Count, Frozen
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Frequency, Time
 
-_Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
 
-
-class _Frozen(BaseModel):
-    """As `simcore.design.spec.Frozen`, which is built on this module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Systolic(_Frozen):
+class Systolic(Frozen):
     """Arrays of multiply-accumulate units."""
 
-    rows: _Count
-    columns: _Count
+    rows: Count
+    columns: Count
     dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
     clock: Annotated[Frequency, Field(gt=0)]
     """Cycles per second; each unit does one multiplication and addition in each [Hz]."""
-    arrays: _Count = 1
+    arrays: Count = 1
     """Such arrays on one NPU, which share the folds of a product."""
 
     @property
@@ -35,18 +28,18 @@ class Systolic(_Frozen):
         return 2.0 * self.rows * self.columns * self.arrays * self.clock
 
 
-class Measured(_Frozen):
+class Measured(Frozen):
     """One measured matrix product: `batch` products [m,k]x[k,n] took `time`."""
 
-    batch: _Count = 1
-    m: _Count
-    n: _Count
-    k: _Count
+    batch: Count = 1
+    m: Count
+    n: Count
+    k: Count
     time: Annotated[Time, Field(gt=0)]
     """Time of the product, launch and memory included [s]."""
 
 
-class ComputeModel(_Frozen):
+class ComputeModel(Frozen):
     """One of: a systolic array, or a table of measured products."""
 
     systolic: Systolic | None = None
@@ -58,9 +51,7 @@ class ComputeModel(_Frozen):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if (self.systolic is None) == (self.table is None):
-            raise ValueError(
-                f"expected one of systolic and table, got {'none' if self.table is None else 'both'}; name one"
-            )
+            raise Refusal("one of systolic and table", "none" if self.table is None else "both", "name one")
         if self.systolic is not None and self.beyond != "refuse":
-            raise ValueError("expected 'beyond' with a table only, got it with a systolic array; leave it out")
+            raise Refusal("'beyond' with a table only", "it with a systolic array", "leave it out")
         return self

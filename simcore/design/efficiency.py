@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
+from simcore.document.problem import Refusal
 from simcore.document.quantity import parse, write
 
 Table = tuple[tuple[float, float], ...]
@@ -56,12 +57,12 @@ def _read(value: Any) -> float | Table:
     if not isinstance(value, dict):
         if not _is_share(value):
             expected = "a share above 0 and at most 1, or a table of them by message size"
-            raise ValueError(f"expected {expected}, got {value!r}")
+            raise Refusal(expected, repr(value))
         return float(value)
     sizes: list[float] = []
     wrong = [f"'{size}': {share!r}" for size, share in value.items() if not _is_share(share)]
     if wrong:
-        raise ValueError(f"expected shares above 0 and at most 1 by message size, got {', '.join(wrong)}")
+        raise Refusal("shares above 0 and at most 1 by message size", ", ".join(wrong))
     for size in value:
         try:
             sizes.append(parse(size, "size") if isinstance(size, str) else 0.0)
@@ -69,10 +70,10 @@ def _read(value: Any) -> float | Table:
             sizes.append(0.0)
     unread = [repr(key) for key, size in zip(value, sizes, strict=True) if not size > 0]
     if unread:
-        raise ValueError(f"expected message sizes with their unit, such as '64 KiB', got {', '.join(unread)}")
+        raise Refusal("message sizes with their unit, such as '64 KiB'", ", ".join(unread))
     if len(set(sizes)) < max(2, len(sizes)):
         keys = ", ".join(repr(key) for key in value) or "none"
-        raise ValueError(f"expected two or more different message sizes, got {keys}; one share needs no table")
+        raise Refusal("two or more different message sizes", keys, "one share needs no table")
     return tuple(sorted(zip(sizes, map(float, value.values()), strict=True)))
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from simcore.design.compute import Measured
-from simcore.design.spec import npu_from
+from simcore.design.npu import npu_from
 from simcore.design.workload import KINDS
 from simcore.document.form import worded
 from simcore.document.problem import InputError, Path, Problem, dotted, nearest

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simcore.design.spec import Count, Frozen
+from simcore.document.field import Count, Frozen
 from simcore.document.quantity import Bandwidth, Size, Time
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 
 from simcore import catalog
-from simcore.design.spec import Frozen, Precision
+from simcore.document.field import Frozen, Precision
 from simcore.family import Family
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-MOST = 10**12
-"""Largest count in a document, beyond what any job or machine has: what follows from it stays a number."""
+from simcore.document.problem import Refusal
+
 MOST_SHOWN = 60
 """Characters of a value that a message shows."""
 
@@ -18,9 +18,10 @@ def worded(entry: Any) -> tuple[str, str, str]:
     if kind == "missing":
         return "this required key", "nothing", f"add '{entry['loc'][-1]}'"
     if kind == "value_error":
-        expected, _, rest = str(entry["ctx"]["error"]).partition(", got ")
-        got, _, fix = rest.partition("; ")
-        return expected.removeprefix("expected "), got or shown(found), fix
+        error = entry["ctx"]["error"]
+        if isinstance(error, Refusal):
+            return error.expected, error.found, error.fix
+        return str(error), shown(found), ""
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
         return "a whole number", shown(found), f"write {int(found)}" if whole else ""

@@ -1,6 +1,7 @@
 """What is wrong with a document: every problem at once, each with its place and the likely fix.
 
 A *problem* is a value. Checks collect problems; only the door (a loader, a command) turns them into one `InputError`.
+What reads a single value does not know its place: it raises a `Refusal`, which becomes a problem at the place.
 The form is always *where: expected X, got Y; likely fix*.
 """
 
@@ -32,7 +33,28 @@ class Problem:
     def __str__(self) -> str:
         place = dotted(self.path) or "document"
         where = f"line {self.line}: {place}" if self.line is not None else place
-        return f"{where}: expected {self.expected}, got {self.found}" + (f"; {self.fix}" if self.fix else "")
+        return f"{where}: {_sentence(self.expected, self.found, self.fix)}"
+
+
+class Refusal(ValueError):  # noqa: N818  # the document is at fault, not the program
+    """A value that cannot be used, from whoever reads it: what was expected, what was found, and the likely fix.
+
+    `where` names what refuses, where the path of a `Problem` will not tell.
+    """
+
+    def __init__(self, expected: str, found: str, fix: str = "", where: str = "") -> None:
+        super().__init__(expected, found, fix, where)
+        self.expected = expected
+        self.found = found
+        self.fix = fix
+        self.where = where
+
+    def __str__(self) -> str:
+        return (f"{self.where}: " if self.where else "") + _sentence(self.expected, self.found, self.fix)
+
+    def at(self, path: Path) -> Problem:
+        """The refusal of what stands at `path` of a document."""
+        return Problem(path, self.expected, self.found, self.fix)
 
 
 class InputError(ValueError):
@@ -49,6 +71,10 @@ class InputError(ValueError):
 
 class InputWarning(UserWarning):
     """Input with a flaw that can be passed over; says where, what, and what becomes of it."""
+
+
+def _sentence(expected: str, found: str, fix: str) -> str:
+    return f"expected {expected}, got {found}" + (f"; {fix}" if fix else "")
 
 
 def together(*reads: Callable[[], str]) -> list[str]:

@@ -16,6 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+from simcore.document.problem import Refusal
+
 # Exact factors: a product of two floats would read "1.7 us" as 1.6999999999999998e-06 s.
 _Units = dict[str, Fraction]
 _DECIMAL: _Units = {prefix: Fraction(1000) ** power for power, prefix in enumerate(["", "k", "M", "G", "T", "P", "E"])}
@@ -78,24 +80,23 @@ KINDS = {
 def parse(text: str, kind_name: str) -> float:
     """The SI value of `text`.
 
-    Raises `ValueError` with *expected …, got …* for a missing number, a missing or unknown unit, or a unit of
-    another kind.
+    Raises `Refusal` for a missing number, a missing or unknown unit, or a unit of another kind.
     """
     kind = KINDS[kind_name]
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"expected a {kind.name} such as {kind.example}, got '{text}'")
+        raise Refusal(f"a {kind.name} such as {kind.example}", f"'{text}'")
     number, unit = match[1], match[2]
     if unit in kind.units:
         try:
             return float(Fraction(number) * kind.units[unit])
-        except OverflowError:
-            raise ValueError(f"expected a {kind.name} that is a number, got '{text}', which is too large") from None
+        except (OverflowError, ValueError):  # or more digits than Python reads
+            raise Refusal(f"a {kind.name} that is a number", f"'{text}', which is too large") from None
     if not unit:
-        raise ValueError(f"expected a {kind.name} with its unit, such as {kind.example}, got '{text}' without one")
+        raise Refusal(f"a {kind.name} with its unit, such as {kind.example}", f"'{text}' without one")
     others = [other.name for other in KINDS.values() if unit in other.units]
     what = f"a {others[0]} ('{text}')" if others else f"'{text}' with the unknown unit '{unit}'"
-    raise ValueError(f"expected a {kind.name} such as {kind.example}, got {what}")
+    raise Refusal(f"a {kind.name} such as {kind.example}", what)
 
 
 @lru_cache(maxsize=4096)
@@ -135,7 +136,7 @@ def _validator(kind_name: str) -> Any:
         if isinstance(value, str):
             return parse(value, kind_name)
         kind = KINDS[kind_name]
-        raise ValueError(f"expected a {kind.name} with its unit, such as {kind.example}, got {value!r} without one")
+        raise Refusal(f"a {kind.name} with its unit, such as {kind.example}", f"{value!r} without one")
 
     return read
 

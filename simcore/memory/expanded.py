@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from simcore.compute import OperatorTimes, operator_times
 from simcore.design.design import Design
 from simcore.design.memory import ExpandedMemory
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write
 from simcore.memory.footprint import footprint

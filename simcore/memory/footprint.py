@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
 from simcore.result import Memory

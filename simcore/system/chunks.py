@@ -21,7 +21,8 @@ import numpy as np
 
 from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage
 from simcore.design.algorithm import CUSTOM
-from simcore.design.design import Design, Dimension
+from simcore.design.design import Design
+from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best, slowdown
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block

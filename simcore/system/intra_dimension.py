@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simcore.design.design import System
+from simcore.design.system import System
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
 
 MASTER_BYTES = 12

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dse.measured.measured import read_measured
 from dse.measured.validate import accuracy, predict
-from simcore.design.spec import Npu, preset
+from simcore.catalog.preset import preset
+from simcore.design.npu import Npu
 
 TABLES = Path(__file__).parent / "data"
 
@@ -26,32 +27,32 @@ LEFT_OUT = {
 TEXT = """
 ## Measured training iterations
 
-Errors of `dse validate` in percent. An error on rows that a curve was fitted to says little of the next job: fitted
-rows and rows left out of every fit stand in tables of their own, and only errors of one kind are beside each other.
+Errors of `dse validate` in percent. An error on rows that a curve was fitted to says little about the next job, so
+fitted rows and rows left out of every fit have tables of their own.
 
 **Fitted (in-sample).** The catalogue's curves were fitted to these rows. Regret is over the best measured time. The
-540 single-node rows are 16 observations (see *Calibration*). Peak memory was measured in one table.
+540 single-node rows are 16 observations (see [Calibration](#calibration)). Peak memory was measured in one table.
 
 | table | rows | observations | MAPE | median | worst | order | regret | memory MAPE | others, in-sample |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 {fitted}
 
 With one job at a time left out of the fit the mean errors are {jobs} (November 2026, before inputs were gathered again
-for weight gradients). Of others' predictions of jobs that they were not fitted to, vTrain publishes 14.73 % on several
+for weight gradients). Others' errors on jobs that they were not fitted to: vTrain publishes 14.73 % on several
 nodes and 8.37 % on one, from kernels profiled on the machine; Calculon, run on these tables, has 15 to 20 % and 39 %.
 
-**Left out.** Nothing was fitted to an H100: it has its data sheet, the A100's curve, and a published rate of fused
-attention. The rows are those of models that the catalogue has, from NVIDIA's DGX Cloud benchmarking recipes (v24.11 to
-v25.04) and MLPerf Training v4.0 and v4.1.
+**Left out of every fit.** Nothing was fitted to an H100. It has its data sheet, the A100's curve, and a published
+rate of fused attention. The rows are those of the catalogue's models in NVIDIA's DGX Cloud benchmarking recipes
+(v24.11 to v25.04) and in MLPerf Training v4.0 and v4.1.
 
 | table | rows | MAPE | median | worst | order | regret | what |
 |---|--:|--:|--:|--:|--:|--:|---|
 {left_out}
 
-A device further away: the B200 with the A100's curve in place of its own has a MAPE of {other:.1f} %, always too fast.
+With the A100's curve in place of its own, the B200 has a MAPE of {other:.1f} %; every prediction is too fast.
 
-**Speed.** `tests/benchmarks/bench_simulator.py` simulates 725 and 743 designs of Transformer-1T a second and core, by
-CPU time, in two runs on a quiet machine (November 2026); 523 to 600 in four runs while others used it.
+**Speed.** `tests/benchmarks/bench_simulator.py` simulated 725 and 743 designs of Transformer-1T a second and core, by
+CPU time, in two runs on a quiet machine (November 2026), and 523 to 600 in four runs on a busy one.
 """
 
 
@@ -87,5 +88,5 @@ def _figures(name: str) -> tuple[int, str, str]:
 
 def _without_own_rows() -> float:
     """Mean error of the B200's rows with the curve of the A100 [%]."""
-    npu: Npu = preset("npus", "b200").model_copy(update={"curve": preset("npus", "a100-80gb").curve})
+    npu: Npu = preset(Npu, "npus", "b200").model_copy(update={"curve": preset(Npu, "npus", "a100-80gb").curve})
     return 100 * accuracy(list(predict(read_measured(TABLES / "b200.csv", npu)))).mape

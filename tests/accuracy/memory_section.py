@@ -28,9 +28,10 @@ SELECTIVE = {"recompute": "selective", "sequence_parallel": True}
 def memory_section() -> Iterator[str]:
     """States averaged over stages, and activations of the first stage, against the published figure."""
     yield "## Memory of Megatron's models\n"
-    yield "GiB an NPU, against Korthikanti et al. 2022 (arXiv 2205.05198, Figure 1): model states, 18 bytes a parameter"
-    yield "averaged over the stages; activations of the first stage, without recomputation, and with selective"
-    yield "recomputation and sequence parallelism. Nothing is fitted. (One stage: without logits, as there.)\n"
+    yield "GiB per NPU, against Korthikanti et al. 2022 (arXiv 2205.05198, Figure 1). Nothing is fitted. *States*:"
+    yield "model states, 18 bytes a parameter, averaged over the stages. *Activations*: of the first stage, without"
+    yield "recomputation. *Selective*: the same with selective recomputation and sequence parallelism. With one stage"
+    yield "logits are left out, as in the paper.\n"
     yield "| model | states | published | error | activations | published | error | selective | published | error |"
     yield "|---|" + "--:|" * 9
     with TABLE.open(newline="") as stream:

@@ -19,25 +19,29 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from simcore.check.load import design_from
-from simcore.design.design import fabric_dimensions
+from simcore.design.fabric import fabric_dimensions
 from simcore.simulate import simulate
 
 TABLE = Path(__file__).parent / "data" / "nccl_all_reduce.csv"
 NPU = {"a100": "a100-80gb", "b200": "b200"}
 SIZES = ("4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB")
 WHY = """\
-Conversion: tables are by the size S of the collective. In the model a switch of 8 takes halving_doubling and a
-collective goes in 64 chunks, so the messages among 8 are S/128, S/256 and S/512; the shares are those with which the
-simulator reproduces the times. Other numbers of chunks send other messages: a table holds for 64.
-All but the 2 x A100 column are errors on the fit itself, and the sizes of the tables were chosen with these errors in
-view (with the A100's from 16 KiB on: 4.2; with the B200's from 4 KiB on: 4.2, but a share of 0.65 below one of 0.14).
-Two sizes on 4 nodes, published with one digit (32 and 64 KiB), are left out.
+**Conversion.** NCCL's times are by the size S of the collective, the fabrics' shares by the size of a message. In the
+model a switch of 8 takes halving_doubling and a collective goes in 64 chunks, so the messages among 8 are S/128,
+S/256 and S/512. The shares are those with which the simulator reproduces the times. Other numbers of chunks send
+other messages: a table holds for 64.
 
-The fabrics for training iterations keep one number. There a collective's passes over memory are operators beside it
-(`docs/model.md`, *Operator times*), which are in NCCL's times. Less those, the 8 x A100 table is 1.0 to 32 KiB, 0.65
-at 128 KiB, 0.85 at 512 KiB, 0.95 at 2 MiB, 1.0 from 8 MiB. With it a100_multi_node goes from 7.35 to 7.23 %,
-a100_single_node from 6.17 to 6.18 %, megatron_recompute from 3.02 to 3.36 %: launches and shares were calibrated
-without it. With the shares of `dgx-b200-nccl`, b200 goes from 2.12 to 2.83 %. So neither was taken.
+**Errors on the fit.** All columns except 2 x A100 are errors on the fit itself, and the sizes of the tables were
+chosen with these errors in view. With the A100's sizes from 16 KiB on the error is 4.2; with the B200's from 4 KiB on
+it is 4.2 too, but a share of 0.65 then lies below one of 0.14. Two sizes on 4 nodes, published with one digit (32 and
+64 KiB), are left out.
+
+**Fabrics for training iterations** keep one number. There a collective's passes over memory are operators beside it
+(`docs/model.md`, *Operator times*), while NCCL's times include them. Without these passes the 8 x A100 table is 1.0
+to 32 KiB, 0.65 at 128 KiB, 0.85 at 512 KiB, 0.95 at 2 MiB, 1.0 from 8 MiB. With that table a100_multi_node goes from
+7.35 to 7.23 %, a100_single_node from 6.17 to 6.18 %, megatron_recompute from 3.02 to 3.36 %, because launches and
+shares were calibrated without it. With the shares of `dgx-b200-nccl`, b200 goes from 2.12 to 2.83 %. So neither was
+taken.
 """
 STEP = 0.03
 """Penalty on the step of a share from one size to the next."""
@@ -123,10 +127,11 @@ SHIPPED = {
 def nccl_section() -> Iterator[str]:
     """NCCL's all-reduces against the catalogue's fabrics, by size."""
     yield "## All-reduces of NCCL\n"
-    yield "Predicted over measured time of one all-reduce, less 1, in percent: with the catalogue's fabric fitted to"
-    yield "them (`dgx-…-nccl`: a latency, and shares of the bandwidth by message size), and in brackets with the fabric"
-    yield "for training iterations. The 2 x A100 column was not fitted. Mean error with one efficiency and one latency"
-    yield "fitted instead: 5.1 (8 x A100), 14.7 (8 x B200), 9.4 (4 x 8 x B200); the tables have 6, 7 and 5 shares.\n"
+    yield "Error of the predicted time of one all-reduce (predicted over measured, less 1), in percent. The first"
+    yield "number is that of the catalogue's fabric fitted to these rows (`dgx-…-nccl`: a latency, and shares of the"
+    yield "bandwidth by message size), the number in brackets that of the fabric for training iterations. The 2 x"
+    yield "A100 column was not fitted. The fitted tables have 6, 7 and 5 shares. With one efficiency and one latency"
+    yield "fitted instead, the mean errors are 5.1 (8 x A100), 14.7 (8 x B200) and 9.4 (4 x 8 x B200).\n"
     columns = {}
     for title, (device, npus, own, usual) in SHIPPED.items():
         measured = rows(device, npus)

@@ -48,6 +48,22 @@ POLICIES = {
 }
 PUBLISHED = {"Baseline": 56.31, "Themis+FIFO": 87.67, "Themis+SCF": 95.14}
 SIZES = range(100, 1001, 50)
+CONTENTS = """\
+# Accuracy
+
+How near the simulator comes to other simulators and to measurements. `python tests/accuracy/write_accuracy.py` writes
+this page.
+
+- [ASTRA-sim's own input files](#astra-sims-own-input-files): the same nanoseconds
+- [Themis](#themis): bandwidth utilisation against the paper
+- [Phases against messages](#phases-against-messages): the two network models of this simulator
+- [All-reduces of NCCL](#all-reduces-of-nccl): against measured times, by size
+- [Measured training iterations](#measured-training-iterations): `dse validate` on published tables
+- [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
+- [Calibration](#calibration): the fitted numbers, errors on rows left out, H100, what falls short
+- [Two engines, long run](#two-engines-long-run): the fast engine against the reference engine
+- [Scheduling anomalies, long run](#scheduling-anomalies-long-run): when more bandwidth is slower
+"""
 
 
 def _kept(marker: str) -> str:
@@ -59,7 +75,7 @@ def _kept(marker: str) -> str:
 def main() -> None:
     """Write the document."""
     parts = [
-        "# Accuracy\n\nWritten by `python tests/accuracy/write_accuracy.py`.\n",
+        CONTENTS,
         *astra_section(),
         *themis_section(),
         *link_section(),
@@ -135,8 +151,8 @@ def themis_section() -> Iterator[str]:
     }
     INTER_DIMENSION["themis"] = Themis()
     yield "## Themis\n"
-    yield "Average bandwidth utilisation of an all-reduce of 100 MiB to 1,000 MiB in 64 chunks on 1,024 NPUs, percent"
-    yield "(Rashidi et al., ISCA 2022; three curves read off its figures 8 and 11).\n"
+    yield "Average bandwidth utilisation, in percent, of an all-reduce of 100 MiB to 1,000 MiB in 64 chunks on 1,024"
+    yield "NPUs. Published: Rashidi et al., ISCA 2022; three curves are read off its figures 8 and 11.\n"
     yield "| topology | " + " | ".join(f"{p} | published" for p in POLICIES) + " |"
     yield "|---|" + "--:|--:|" * len(POLICIES)
     for name in TOPOLOGIES:
@@ -147,8 +163,8 @@ def themis_section() -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + " |"
     totals = [cell for p in POLICIES for cell in (f"{_mean(list(means[p].values())):.2f}", f"{PUBLISHED[p]:.2f}")]
     yield "| **mean of six** | " + " | ".join(f"**{cell}**" for cell in totals) + " |"
-    yield "\nThe paper leaves open which of two equally loaded dimensions comes first; ours takes the lower one. With"
-    yield "the higher one first the means are "
+    yield "\nThe paper leaves open which of two equally loaded dimensions comes first. The simulator takes the lower"
+    yield "one. With the higher one first the means are"
     yield ", ".join(f"{_mean(list(other[p].values())):.2f} ({p})" for p in other) + "; by topology:\n"
     yield "| topology | Themis+FIFO, lower / higher first | Themis+SCF, lower / higher first |\n|---|--:|--:|"
     for name in TOPOLOGIES:
@@ -160,9 +176,10 @@ def themis_section() -> Iterator[str]:
 def link_section() -> Iterator[str]:
     """Phase level against link level with many chunks in flight."""
     yield "## Phases against messages\n"
-    yield "Time of an all-reduce at link level (every message over every link, `engine: reference_links`) over that at"
-    yield "phase level (`fast`), on one dimension of 8 NPUs, 100 GB/s, 500 ns. One chunk on an idle network is equal by"
-    yield "construction; with many chunks in flight messages of different chunks share links in another order.\n"
+    yield "The simulator has two network models: phases (engine `fast`) and single messages on links (engine"
+    yield "`reference_links`). The table shows the time of an all-reduce with messages over its time with phases, on"
+    yield "one dimension of 8 NPUs, 100 GB/s, 500 ns. One chunk on an idle network is equal by construction. With"
+    yield "many chunks in flight, messages of different chunks share links in another order.\n"
     chunks = (1, 4, 16, 64)
     yield "| topology | algorithm | size | " + " | ".join(f"{count} chunks" for count in chunks) + " |"
     yield "|---|---|---|" + "--:|" * len(chunks)

@@ -17,8 +17,10 @@ from dse.measured.calibrate.fit import read, with_values
 from dse.measured.calibrate.interval import intervals
 from dse.measured.device import device
 from dse.measured.measured import Measured, read_measured
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
-from simcore.design.spec import Curve, preset
+from simcore.design.curve import Curve
+from simcore.design.npu import Npu
 from simcore.document.problem import InputError
 from simcore.document.text import dump_document
 from simcore.simulate import simulate
@@ -33,7 +35,7 @@ def rows() -> Sequence[Measured]:
 
 
 def curve() -> Curve:
-    found = preset("npus", "a100-80gb").curve
+    found = preset(Npu, "npus", "a100-80gb").curve
     assert isinstance(found, Curve)
     return found
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.memory.footprint import stage_memory, weight_bytes
 from simcore.memory.plan import program_of
 from simcore.program import Part, Program, Segment, Start, Waits

@@ -9,7 +9,8 @@ import pytest
 from designs import dimension, training
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, Dimension
+from simcore.design.design import Design
+from simcore.design.dimension import Dimension
 from simcore.document.problem import InputError
 from simcore.document.quantity import SI
 from simcore.memory.plan import memory_needed, program_of

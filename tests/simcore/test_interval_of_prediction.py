@@ -6,7 +6,7 @@ import pytest
 
 from simcore import catalog
 from simcore.check.load import design_from
-from simcore.design.spec import npu_from
+from simcore.design.npu import npu_from
 from simcore.prediction_interval import UNCALIBRATED, ratios
 from simcore.simulate import simulate
 

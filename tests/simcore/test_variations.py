@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.spec import entry_of
 from simcore.document.problem import InputError
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
@@ -26,7 +26,7 @@ def model_of(design: Design) -> Any:
 
 def test_what_is_not_changed_is_that_of_the_entry() -> None:
     found = model_of(varied({"base": "llama3-70b", "layers": 12}))
-    assert found == entry_of(Transformer, "models", "llama3-70b").model_copy(update={"layers": 12})
+    assert found == preset(Transformer, "models", "llama3-70b").model_copy(update={"layers": 12})
 
 
 def test_mappings_in_an_entry_are_changed_key_by_key() -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.measured.measured import Measured
+from simcore.design.curve import Curve
 from simcore.design.design import Design
-from simcore.design.spec import Curve
 from simcore.document.problem import InputError, Problem
 from simcore.simulate import simulate
 

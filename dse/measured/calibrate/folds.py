@@ -27,7 +27,7 @@ from dse.measured.calibrate.fit import (
     with_values,
 )
 from dse.measured.measured import Measured
-from simcore.design.spec import Curve
+from simcore.design.curve import Curve
 
 KINDS: dict[str, Callable[[Sample], Hashable]] = {
     "job": lambda sample: sample.row.job,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.document.problem import Refusal
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -27,7 +29,7 @@ def limits_of(key: str, limits: Limits, dimensions: tuple[int, ...], budget: flo
     for dimension in known:
         if dimension is not None and dimension not in dimensions:
             listed = ", ".join(map(str, dimensions))
-            raise ValueError(f"expected '{key}' for dimensions that share the budget ({listed}), got {dimension}")
+            raise Refusal(f"'{key}' for dimensions that share the budget ({listed})", str(dimension))
     every = known.get(None)
     chosen = [known.get(dimension, every) for dimension in dimensions]
     return [otherwise if limit is None else limit.of(budget) for limit in chosen]

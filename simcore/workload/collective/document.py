@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from simcore.design.algorithm import CollectiveKind
-from simcore.design.spec import Count, Precision
 from simcore.design.workload import Workload
+from simcore.document.field import Count, Precision
 from simcore.document.quantity import Size
 
 

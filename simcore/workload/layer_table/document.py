@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.design.spec import Count, Flag, Frozen, Natural, Precision, entry_of, name_of
+from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
+from simcore.document.field import Count, Flag, Frozen, Natural, Precision
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Size
 
 Amount = Annotated[float, Field(ge=0)]
@@ -84,18 +86,18 @@ class Layer(Frozen):
         row = f"row '{self.name}' of kind {self.kind}" if self.name else f"a row of kind {self.kind}"
         if missing:
             columns = ", ".join(f"'{key}'" for key in missing)
-            raise ValueError(f"expected {columns} in {row}, got nothing; add it, a whole number above 0")
+            raise Refusal(f"{columns} in {row}", "nothing", "add it, a whole number above 0")
         foreign = [key for key in given if key not in _ALLOWED[self.kind]]
         if foreign:
             allowed = ", ".join(_ALLOWED[self.kind])
-            raise ValueError(f"expected the columns of kind {self.kind} ({allowed}), got '{foreign[0]}'; leave it out")
+            raise Refusal(f"the columns of kind {self.kind} ({allowed})", f"'{foreign[0]}'", "leave it out")
         if self.kind == "memory" and (self.bytes is None) == (self.elements is None):
-            raise ValueError(f"expected either 'bytes' or 'elements' in {row}, got {'both' if self.bytes else 'none'}")
+            raise Refusal(f"either 'bytes' or 'elements' in {row}", "both" if self.bytes else "none")
         if self.kind == "conv" and (self.channels or 0) % (self.groups or 1) + (self.filters or 0) % (self.groups or 1):
             found = f"{self.channels} and {self.filters} in {self.groups} groups"
-            raise ValueError(f"expected groups that divide channels and filters in {row}, got {found}")
+            raise Refusal(f"groups that divide channels and filters in {row}", found)
         if self.kind == "conv" and min(self.output_height, self.output_width) < 1:
-            raise ValueError(f"expected a kernel that fits the padded input in {row}, got no output")
+            raise Refusal(f"a kernel that fits the padded input in {row}", "no output")
         return self
 
     @property
@@ -137,7 +139,7 @@ class LayerTable(Frozen):
     @model_validator(mode="after")
     def _bounded(self) -> Self:
         if (rows := _count(self.layers)) > MOST_ROWS:
-            raise ValueError(f"expected at most {MOST_ROWS:,} rows with their repeats, got {rows:,}")
+            raise Refusal(f"at most {MOST_ROWS:,} rows with their repeats", f"{rows:,}")
         return self
 
     def rows(self) -> Iterator[Layer]:
@@ -161,13 +163,13 @@ def _spelled(layers: tuple[Layer, ...]) -> Iterator[Layer]:
 def _read(value: Any) -> Any:
     if isinstance(value, str):
         if value.endswith((".csv", ".yaml", ".yml")):
-            raise ValueError(f"expected rows, got the file '{value}'; a file is read only for a design that is one")
-        return entry_of(LayerTable, "networks", value)
+            raise Refusal("rows", f"the file '{value}'", "a file is read only for a design that is one")
+        return preset(LayerTable, "networks", value)
     return {"layers": value} if isinstance(value, list | tuple) else value
 
 
 def _written(value: LayerTable) -> Any:
-    name = name_of(value, "networks")
+    name = preset_name(value, "networks")
     return name or [layer.model_dump(mode="json", exclude_defaults=True) for layer in value.layers]
 
 
@@ -190,5 +192,5 @@ class LayerWorkload(Workload):
         if not isinstance(value, dict) or "model" not in value:
             return value
         if "layers" in value:
-            raise ValueError("expected either 'model' or 'layers', got both; drop one")
+            raise Refusal("either 'model' or 'layers'", "both", "drop one")
         return {"layers": value["model"], **{key: entry for key, entry in value.items() if key != "model"}}

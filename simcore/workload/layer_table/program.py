@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.program import Compute, Operator, Program, blocking
 from simcore.workload.layer_table.document import Layer, LayerWorkload
 from simcore.workload.training import Trainer, Unit

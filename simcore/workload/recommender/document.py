@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.design.spec import Count, Flag, Frozen, Precision, entry_of, name_of
+from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
+from simcore.document.field import Count, Flag, Frozen, Precision
+from simcore.document.problem import Refusal
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -38,9 +40,10 @@ class Recommender(Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.bottom[-1] != self.embedding:
-            raise ValueError(
-                f"expected a bottom MLP that ends in the width of an embedding ({self.embedding}), "
-                f"got {self.bottom[-1]}; change one of the two"
+            raise Refusal(
+                f"a bottom MLP that ends in the width of an embedding ({self.embedding})",
+                str(self.bottom[-1]),
+                "change one of the two",
             )
         return self
 
@@ -72,11 +75,11 @@ class Recommender(Frozen):
 
 
 def _read(value: Any) -> Any:
-    return entry_of(Recommender, "recommenders", value) if isinstance(value, str) else value
+    return preset(Recommender, "recommenders", value) if isinstance(value, str) else value
 
 
 def _written(value: Recommender) -> Any:
-    return name_of(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
+    return preset_name(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
 
 
 class RecommenderWorkload(Workload):

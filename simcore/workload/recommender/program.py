@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.design.design import Design
-from simcore.design.spec import BYTES
+from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Program, Start, Wait, Waits
 from simcore.workload.recommender.document import Recommender, RecommenderWorkload
 from simcore.workload.training import Trainer, Unit

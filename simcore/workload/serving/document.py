@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simcore.design.spec import Count, Precision
 from simcore.design.workload import Workload
+from simcore.document.field import Count, Precision
 from simcore.workload.transformer.model import NamedTransformer
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from simcore.design.design import Design, Parallelism
-from simcore.design.spec import BYTES
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
+from simcore.document.field import BYTES
 from simcore.program import Operator, Part, Program, Segment
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload

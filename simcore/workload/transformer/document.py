@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from simcore.design.spec import Count, Precision
 from simcore.design.workload import Workload
+from simcore.document.field import Count, Precision
 from simcore.workload.transformer.model import NamedTransformer
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from simcore.design.design import Parallelism
-from simcore.design.spec import BYTES
+from simcore.design.parallelism import Parallelism
+from simcore.document.field import BYTES
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer

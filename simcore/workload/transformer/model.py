@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simcore.design.spec import Count, Flag, Frozen, Natural, named
+from simcore.catalog.preset import named
+from simcore.document.field import Count, Flag, Frozen, Natural
 
 MOST_LAYERS = 100_000
 

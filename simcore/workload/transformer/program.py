@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
-from simcore.design.design import Design, Parallelism
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.program import Operator, Part, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import Amount, DataParallel, Unit

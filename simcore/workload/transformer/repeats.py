@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simcore.design.design import Parallelism
+from simcore.design.parallelism import Parallelism
 from simcore.workload.base import Repeated
 from simcore.workload.transformer.model import Transformer
 

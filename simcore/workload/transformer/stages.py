@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import groupby
 
-from simcore.design.design import Parallelism
+from simcore.design.parallelism import Parallelism
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.model import Transformer
 

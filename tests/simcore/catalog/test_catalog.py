@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.design import fabric_dimensions
-from simcore.design.spec import Npu, PriceList, entry_of, preset
+from simcore.design.fabric import fabric_dimensions
+from simcore.design.npu import Npu
+from simcore.design.prices import PriceList
 from simcore.simulate import simulate
 from simcore.workload.transformer.model import Transformer
 
@@ -30,7 +32,7 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
 
 @pytest.mark.parametrize("name", catalog.section("models"))
 def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
-    model = entry_of(Transformer, "models", name)
+    model = preset(Transformer, "models", name)
     assert isinstance(model, Transformer)
     assert model.hidden % model.heads == 0
     assert model.heads % (model.kv_heads or model.heads) == 0
@@ -38,7 +40,7 @@ def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", catalog.section("npus"))
 def test_an_npu_is_priced_by_the_shipped_list_and_faster_at_lower_precision(name: str) -> None:
-    npu, prices = preset("npus", name), preset("prices", "libra")
+    npu, prices = preset(Npu, "npus", name), preset(PriceList, "prices", "libra")
     assert isinstance(npu, Npu)
     assert name in prices.npu
     rates = [npu.peak[p] for p in ("fp32", "fp16", "fp8") if p in npu.peak]
@@ -53,7 +55,7 @@ def test_a_fabric_fits_any_number_of_whole_nodes(name: str) -> None:
 
 @pytest.mark.parametrize("name", catalog.section("prices"))
 def test_a_price_list_prices_every_tier(name: str) -> None:
-    prices = preset("prices", name)
+    prices = preset(PriceList, "prices", name)
     assert isinstance(prices, PriceList)
     assert set(prices.network) == {"chiplet", "package", "node", "pod"}
     assert all(tier.link is not None and tier.link > 0 for tier in prices.network.values())
@@ -73,7 +75,7 @@ def test_a_price_list_prices_every_tier(name: str) -> None:
     ],
 )
 def test_models_have_their_published_shapes(name: str, hidden: int, n_layers: int, heads: int) -> None:
-    model = entry_of(Transformer, "models", name)
+    model = preset(Transformer, "models", name)
     assert (model.hidden, model.layers, model.heads) == (hidden, n_layers, heads)
 
 
@@ -87,7 +89,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 
 
 def test_a_preset_is_the_same_object_at_every_call() -> None:
-    assert preset("npus", "a100-80gb") is preset("npus", "a100-80gb")
+    assert preset(Npu, "npus", "a100-80gb") is preset(Npu, "npus", "a100-80gb")
 
 
 def test_a_pod_is_a_torus_and_a_wafer_a_mesh() -> None:

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.catalog.preset import preset
 from simcore.compute import Roofline
 from simcore.compute.matmul import machine_of, product_seconds
-from simcore.design.spec import Npu, preset
+from simcore.design.npu import Npu
 from simcore.program import Compute
 
-A100: Npu = preset("npus", "a100-80gb")
+A100: Npu = preset(Npu, "npus", "a100-80gb")
 MACHINE = machine_of(A100, A100.peak["fp16"])
 SIZES = st.integers(1, 20000)
 SHAPES = st.tuples(st.integers(1, 512), SIZES, SIZES, SIZES).map(lambda shape: tuple(float(size) for size in shape))
@@ -70,7 +71,7 @@ def test_operands_cost_more_where_a_multiprocessor_computes_more_in_a_clock() ->
     large = (1.0, 16384.0, 16384.0, 16384.0)
     reached = []
     for name in ("a100-80gb", "h100-80gb", "b200"):
-        npu: Npu = preset("npus", name).model_copy(update={"curve": A100.curve})
+        npu: Npu = preset(Npu, "npus", name).model_copy(update={"curve": A100.curve})
         reached.append(product(large).flops / seconds(large, npu) / npu.peak["fp16"])
     assert reached == sorted(reached, reverse=True)
     assert reached[0] == pytest.approx(0.79, abs=0.02)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.compute.matmul import LEAST_PART, TILES, Machine, machine_of, product_seconds
-from simcore.design.spec import Npu, preset
+from simcore.design.npu import Npu
 from simcore.simulate import simulate
 
-NPUS: dict[str, Npu] = {name: preset("npus", name) for name in ("a100-80gb", "h100-80gb", "b200")}
+NPUS: dict[str, Npu] = {name: preset(Npu, "npus", name) for name in ("a100-80gb", "h100-80gb", "b200")}
 MACHINES = {name: machine_of(npu, npu.peak["fp16"]) for name, npu in NPUS.items()}
 A100 = MACHINES["a100-80gb"]
 ANY = st.sampled_from(list(MACHINES.values()))

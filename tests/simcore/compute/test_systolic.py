@@ -14,7 +14,7 @@ from simcore.compute import SystolicTimes
 from simcore.compute.base import products
 from simcore.compute.systolic import mapping, utilization
 from simcore.design.compute import Systolic
-from simcore.design.spec import Npu
+from simcore.design.npu import Npu
 from simcore.document.problem import InputError
 from simcore.program import Compute
 from simcore.simulate import simulate

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from simcore.check.check import check
 from simcore.check.load import design_from
-from simcore.design.design import Design, Straggler
+from simcore.design.cluster import Straggler
+from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.reference import EventBudgetError, estimate_events, reduced, within_budget
 from simcore.result import Result

@@ -11,7 +11,7 @@ from simcore import catalog
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.spec import npu_from
+from simcore.design.npu import npu_from
 from simcore.memory.reserved import communicators
 from simcore.result import Memory, metrics
 from simcore.simulate import simulate

@@ -10,9 +10,9 @@ from designs import dimension, model, training
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.spec import entry_of
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload.transformer.counts import active_parameters, forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -66,7 +66,7 @@ def test_a_model_has_its_published_total_and_active_parameters(name: str, total:
 
 
 def test_deepseek_v3_takes_two_flops_a_parameter_that_a_token_passes_and_its_attention() -> None:
-    shape: Transformer = entry_of(Transformer, "models", "deepseek-v3")
+    shape: Transformer = preset(Transformer, "models", "deepseek-v3")
     design = one({}, model="deepseek-v3", global_batch=1, sequence_length=4096)
     assert isinstance(design.workload, TransformerWorkload)
     a_token = forward_flops(design.workload) / 4096

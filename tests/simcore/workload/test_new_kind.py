@@ -18,8 +18,8 @@ from simcore.bounds.design import bound
 from simcore.check.load import load_design
 from simcore.design import workload as forms
 from simcore.design.design import Design
-from simcore.design.spec import Count, Precision
 from simcore.design.workload import KINDS, Workload
+from simcore.document.field import Count, Precision
 from simcore.document.problem import InputError, Problem
 from simcore.memory.plan import memory_needed
 from simcore.program import Compute, Part, Program, Segment, blocking

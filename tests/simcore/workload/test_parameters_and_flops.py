@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, Parallelism
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload.transformer import layer
 from simcore.workload.transformer.counts import forward_flops

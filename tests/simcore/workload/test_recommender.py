@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from designs import dimension, npu
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.spec import entry_of
 from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
 from simcore.program import Start
@@ -22,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def model(name: str) -> Recommender:
-    found: Recommender = entry_of(Recommender, "recommenders", name)
+    found: Recommender = preset(Recommender, "recommenders", name)
     return found
 
 

@@ -10,9 +10,10 @@ from designs import dimension, npu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.design import Design, Parallelism
-from simcore.design.spec import entry_of
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.simulate import simulate
@@ -27,7 +28,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def rows(name: str) -> list[Row]:
-    table: LayerTable = entry_of(LayerTable, "networks", name)
+    table: LayerTable = preset(LayerTable, "networks", name)
     return rows_of(table.rows())
 
 
@@ -90,7 +91,7 @@ def test_vgg_16_reduces_the_bytes_of_the_astra_sim_workload_layer_by_layer() -> 
 def test_gpt_3_reduces_the_bytes_of_the_astra_sim_workload() -> None:
     theirs = reduced_bytes("gpt3.txt")
     layer = sum(theirs[name] for name in ("Q1", "K1", "V1", "concat1", "X1W1b1", "X1W2b2"))
-    gpt3 = entry_of(Transformer, "models", "gpt3-175b")
+    gpt3 = preset(Transformer, "models", "gpt3-175b")
     shapes = Shapes(TransformerWorkload(model=gpt3, global_batch=1), Parallelism(tensor=16))
     vectors = 13 * gpt3.hidden / 16  # biases and norms, which theirs leaves out
     assert layer == 2 * (sum(layer_parameters(shapes)) - vectors)

@@ -1,0 +1,72 @@
+"""NPUs and the network between them, with what is slow or broken of either."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from simcore.design.dimension import Dimension
+from simcore.design.fabric import fabric_dimensions
+from simcore.design.memory import ClusterMemory
+from simcore.design.nics import shared_nics
+from simcore.design.npu import NamedNpu
+from simcore.document.field import Frozen, Natural
+from simcore.document.problem import Refusal
+
+
+class Straggler(Frozen):
+    """An NPU that computes `slowdown` times as long as its data sheet says."""
+
+    npu: Natural
+    """Number of the NPU, counted innermost dimension first."""
+    slowdown: Annotated[float, Field(strict=True, gt=0)]
+
+
+class FailedLink(Frozen):
+    """A link that does not work, in every row of NPUs along its dimension: both directions of it."""
+
+    dimension: Natural
+    between: tuple[Natural, Natural]
+    """The places of its two ends in the dimension."""
+
+
+class Cluster(Frozen):
+    """NPUs and the network between them, innermost dimension first."""
+
+    npu: NamedNpu
+    dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
+    placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
+    stragglers: tuple[Straggler, ...] = ()
+    """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
+    memory: ClusterMemory | None = None
+    """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
+    failed_links: tuple[FailedLink, ...] = ()
+    """Links that do not work; only engine `reference_links` plays them."""
+    switching: Literal["cut_through", "store_and_forward"] = "cut_through"
+    """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_fabric(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "fabric" not in value:
+            return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
+        if "dimensions" in value:
+            raise Refusal("either 'fabric' or 'dimensions'", "both", "drop one")
+        rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
+        return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """See `Frozen.model_copy`; of other dimensions, those with NICs have the bandwidth that follows from them."""
+        if update and "dimensions" in update:
+            update = {**update, "dimensions": tuple(shared_nics(update["dimensions"]))}
+        return super().model_copy(update=update, deep=deep)
+
+    @property
+    def npus(self) -> int:
+        """Number of NPUs."""
+        return math.prod(dimension.size for dimension in self.dimensions)

@@ -1,0 +1,43 @@
+"""One dimension of the network: its topology, size, bandwidth, latency and what messages reach of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from simcore.design.algorithm import Algorithm
+from simcore.design.efficiency import Efficiency
+from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.quantity import Bandwidth, Time
+
+Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
+Tier = Literal["chiplet", "package", "node", "pod"]
+
+
+class Dimension(Frozen):
+    """One dimension of the network."""
+
+    topology: Topology
+    size: Count
+    bandwidth: Bandwidth
+    """Injection bandwidth per NPU, each direction [B/s]."""
+    latency: Time
+    """One step between neighbours [s]."""
+    tier: Tier = "node"
+    leaf: Count | None = None
+    """NPUs under each leaf switch of a fat tree."""
+    oversubscription: Factor = 1.0
+    """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
+    in_network: Flag = False
+    """The switch reduces: an all-reduce sends its buffer once."""
+    efficiency: Efficiency = 1.0
+    """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
+    affinity: Share = 1.0
+    """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
+    collective: Algorithm | None = None
+    """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
+    nics: Count | None = None
+    """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
+    nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Of one NIC, each direction [B/s]."""

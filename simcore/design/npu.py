@@ -1,0 +1,97 @@
+"""What an accelerator is: its peak, memory, power, and how near programs come to its data sheet."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, model_validator
+
+from simcore.catalog.preset import named, part_named, preset
+from simcore.design.compute import ComputeModel
+from simcore.design.curve import Curve
+from simcore.design.software import Stack
+from simcore.document.field import Count, Frozen, Precision, Share
+from simcore.document.problem import Refusal
+from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
+
+
+class NpuMemory(Frozen):
+    """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
+
+    capacity: Annotated[Size, Field(gt=0)]
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    efficiency: Share = 0.8
+    usable: Annotated[Size, Field(gt=0)] | None = None
+    """What programs can allocate of the capacity [B]; all of it unless given."""
+
+    @property
+    def usable_share(self) -> float:
+        """Share of the capacity that programs can allocate."""
+        return 1.0 if self.usable is None else self.usable / self.capacity
+
+    @model_validator(mode="after")
+    def _usable_is_part_of_it(self) -> NpuMemory:
+        if self.usable is not None and self.usable > self.capacity:
+            raise Refusal(f"'usable' of at most the capacity ({self.capacity:g} B)", f"{self.usable:g} B")
+        return self
+
+
+class GemmEfficiency(Frozen):
+    """A matrix product of F FLOPs reaches `limit` x F / (F + `half`) of the peak."""
+
+    limit: Share = 0.75
+    half: Annotated[Work, Field(ge=0)] = 8e9
+
+
+class NpuPower(Frozen):
+    """Power of one NPU at full use and idle [W]."""
+
+    max: Annotated[Power, Field(gt=0)]
+    idle: Annotated[Power, Field(ge=0)]
+
+
+class Npu(Frozen):
+    """An accelerator."""
+
+    name: str = ""
+    peak: dict[Precision, Annotated[ComputeRate, Field(gt=0)]]
+    memory: NpuMemory
+    gemm: GemmEfficiency = GemmEfficiency()
+    overhead: Annotated[Time, Field(ge=0)] = 4e-6
+    """Time a kernel takes beyond its roofline [s]."""
+    multiprocessors: Count | None = None
+    """Streaming multiprocessors."""
+    flops_per_clock: Count | None = None
+    """Dense 16-bit FLOPs of one multiprocessor in one clock."""
+    curve: Annotated[Curve | None, part_named("curves")] = None
+    """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
+    software: Annotated[Stack, part_named("software")] = Field(
+        default_factory=lambda: preset(Stack, "software", "megatron-core")
+    )
+    """The software that its jobs are assumed to run (or its name in the catalogue)."""
+    power: NpuPower
+    introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
+    """Year of its introduction."""
+    price: Annotated[Money, Field(ge=0)] | None = None
+    """Price of one NPU [$], where the price list has none."""
+    compute: ComputeModel | None = None
+    """How long its matrix products take, where that is not the roofline."""
+    sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _curve_needs_multiprocessors(self) -> Npu:
+        if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
+            raise Refusal("'multiprocessors' and 'flops_per_clock' with a 'curve'", "one or none of them")
+        return self
+
+
+NamedNpu = Annotated[Npu, *named(Npu, "npus")]
+_NPU: TypeAdapter[Npu] = TypeAdapter(NamedNpu)
+
+
+def npu_from(value: Any) -> Npu:
+    """An NPU by its name in the catalogue, as a variation of an entry (`base`), or spelled out.
+
+    Raises pydantic's `ValidationError`.
+    """
+    return _NPU.validate_python(value)

@@ -1,0 +1,34 @@
+"""Which algorithms collectives run by, and in which order their chunks use the network."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from simcore.design.algorithm import Algorithm, CollectiveKind, CustomKind
+from simcore.design.parallelism import Group
+from simcore.document.field import Count, Frozen
+from simcore.document.form import shown
+from simcore.document.problem import Refusal
+
+
+def _active_chunks(value: Any) -> Any:
+    if value != "overlap" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise Refusal("'overlap', or a whole number of at least 1", shown(value))
+    return value
+
+
+class System(Frozen):
+    """In which order chunks of collectives use the network."""
+
+    collective: tuple[Algorithm, ...] | None = None
+    """All-reduce algorithm per dimension; by topology unless given."""
+    chunks: Count = 64
+    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "priority"
+    inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
+    active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
+    priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
+    """Which group's chunks go first where `intra_dimension` is `priority`."""
+    algorithms: dict[str, dict[CollectiveKind, CustomKind]] = Field(default_factory=dict)
+    """The user's own algorithms, which `collective` names as `custom:NAME`."""

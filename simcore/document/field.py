@@ -1,0 +1,46 @@
+"""What sections of a document are made of: their frozen base, and the counts, shares and flags that stand in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from simcore.document.problem import Refusal
+
+MOST = 10**12
+"""Largest count in a document, beyond what any job or machine has: what follows from it stays a number."""
+MOST_NPUS = 10**9
+"""Largest number of NPUs of a cluster, and largest product of degrees."""
+
+Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
+Natural = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Share = Annotated[float, Field(strict=True, gt=0, le=1)]
+Factor = Annotated[float, Field(strict=True, ge=1)]
+Flag = Annotated[bool, Field(strict=True)]
+Precision = Literal["fp32", "fp16", "bf16", "fp8"]
+
+BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
+"""Bytes of one number, by precision."""
+
+
+class Frozen(BaseModel):
+    """Base of every part of a document: immutable, no unknown keys, no silent conversion of strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same with other values, which are not validated, and nothing of what followed from the old ones.
+
+        Raises `ValueError` for names that are no fields.
+        """
+        fields = self.__pydantic_fields__
+        unknown = [name for name in update or () if name not in fields]
+        if unknown:
+            known = ", ".join(fields)
+            raise Refusal(f"fields of {type(self).__name__}", f"'{unknown[0]}'", f"known: {known}")
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - fields.keys():  # cached properties, and whatever is kept beside them
+            del copied.__dict__[name]
+        return copied

@@ -1,0 +1,51 @@
+"""A refusal: fields that a problem takes over, and the sentence they make."""
+
+import pickle
+
+import pytest
+
+from dse.space.expression import Expression
+from dse.space.fill import FillError
+from dse.space.template import parse_template
+from simcore.document.problem import Problem, Refusal
+from simcore.document.quantity import parse
+
+
+@pytest.mark.parametrize(
+    ("refusal", "sentence"),
+    [
+        (Refusal("a size", "'7'"), "expected a size, got '7'"),
+        (Refusal("a size", "'7'", "e.g. 7 GiB"), "expected a size, got '7'; e.g. 7 GiB"),
+        (Refusal("a size", "'7'", where="memory"), "memory: expected a size, got '7'"),
+    ],
+)
+def test_a_refusal_reads_as_one_sentence(refusal: Refusal, sentence: str) -> None:
+    assert str(refusal) == sentence
+
+
+def test_a_refusal_becomes_a_problem_at_the_place_of_the_value() -> None:
+    place = ("cluster", "npu")
+    assert Refusal("a size", "'7'", "add a unit").at(place) == Problem(place, "a size", "'7'", "add a unit")
+
+
+def test_a_refusal_survives_the_way_back_from_a_worker() -> None:
+    error = pickle.loads(pickle.dumps(FillError.of(Refusal("a", "b", "c", "d"), ("cluster", 0))))
+    assert (str(error), error.path) == ("d: expected a, got b; c", ("cluster", 0))
+
+
+def test_fixes_and_findings_with_the_words_of_a_sentence_are_not_cut() -> None:
+    with pytest.raises(Refusal) as caught:
+        parse("a, got b; c", "size")
+    assert (caught.value.found, caught.value.fix) == ("'a, got b; c'", "")
+
+
+@pytest.mark.parametrize("text", ["a\0 < 1", "(" * 900])
+def test_an_expression_that_python_cannot_read_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match="an expression such as"):
+        Expression(text).validate()
+
+
+def test_a_quantity_of_more_digits_than_python_reads_is_refused_where_it_stands() -> None:
+    problems: list[Problem] = []
+    parse_template({"bandwidth": {"split": "1 GB/s", "step": "1" * 5000 + " GB/s"}}, (), problems)
+    assert [problem.path for problem in problems] == [("bandwidth", "split")]
