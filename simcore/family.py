@@ -23,10 +23,11 @@ class Family(Mapping[str, T], Generic[T]):
     """The members of one family, by name, those of the project first.
 
     `group` is the entry points' group, `kind` the class of which every member is an instance, or, where members are
-    classes themselves, a subclass.
+    classes themselves, a subclass. The project's `own` members are given as they are, or, where they lie in modules
+    that must not be imported with the family's, as text that says where (`package.module:NAME`).
     """
 
-    def __init__(self, group: str, kind: type, own: Mapping[str, T]) -> None:
+    def __init__(self, group: str, kind: type, own: Mapping[str, T | str]) -> None:
         self.group, self.kind = group, kind
         self._own = dict(own)
         self._loaded: dict[str, T] = {}
@@ -37,10 +38,11 @@ class Family(Mapping[str, T], Generic[T]):
 
         Raises `KeyError` where there is none, `TypeError` where a package's member is not of the family's kind.
         """
-        if name in self._own:
-            return self._own[name]
+        own = self._own.get(name)
+        if own is not None and not isinstance(own, str):
+            return own
         if name not in self._loaded:
-            entry = _installed(self.group)[name]
+            entry = _installed(self.group)[name] if own is None else EntryPoint(name, own, self.group)
             member = entry.load()
             as_class = self._of_classes and isinstance(member, type)
             if not (issubclass(member, self.kind) if as_class else isinstance(member, self.kind)):

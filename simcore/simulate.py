@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from simcore.check.check import check
 from simcore.cost.price import cluster_cost, energy, racks
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
@@ -14,7 +15,7 @@ from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
-from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
+from simcore.result import DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import crossing, place
 
@@ -43,13 +44,13 @@ def _reference(design: Design, engine: str) -> Result:
 
     links = engine == "reference_links"
     _refuse(design, engine)
-    reference.within_budget(design, links)
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, reference.time_collective(design, links), None, engine)
+    reference.within_budget(design, check, links)
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, reference.time_collective(design, program.single, links), None, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
-    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    first = None if not program.serves else reference.time_program(design, program.until(1), placement, links).total
     return _result(design, timing, program, engine, first)
 
 
@@ -92,12 +93,12 @@ def _refuse(design: Design, engine: str) -> None:
 def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
     _refuse(design, "fast")
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, time_collective(design), None, "fast"), None
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, time_collective(design, program.single), None, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    first = None if not program.serves else time_program(design, program.until(1), placement)[0].total
     return _result(design, timing, program, "fast", first), log
 
 
@@ -108,7 +109,7 @@ def _result(
     further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
-    memory: Memory | None = None if program is None else memory_needed(design)
+    memory = memory_needed(design)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
     drawn, cost = energy(design, working / seconds, seconds), cluster_cost(design)
     figures = Figures.of(

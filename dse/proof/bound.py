@@ -27,13 +27,12 @@ from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.space.split.solve import least_share
-from simcore.bounds.design import bound_of_any, samples_of
+from simcore.bounds.design import bound_of_any, totals_of
 from simcore.check.load import parse_design
 from simcore.cost.price import cluster_cost, price_problems, unit_price
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.quantity import parse, write
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
-from simcore.workload.transformer.counts import forward_flops
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -96,8 +95,7 @@ def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[
 
 def _computes(design: Design) -> bool:
     """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
-    workload = design.workload
-    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
+    return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
 
 
 @dataclass
@@ -234,6 +232,7 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
     cost, workload = cluster_cost(design), design.workload
     idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
     time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
+    totals = totals_of(workload)
     figures = Figures.of(
         design,
         seconds=time or None,
@@ -241,8 +240,8 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
         energy=max(idle * time, least.get("energy", 0.0)) if time else None,
         capital=cost.total,
         network=cost.network,
-        samples=samples_of(workload),
-        flops=3 * forward_flops(workload) if isinstance(workload, TransformerWorkload) else None,
+        samples=None if totals is None else totals.samples,
+        flops=None if totals is None else totals.counted_flops,
         first_token=least.get("time_to_first_token"),
         output_token=least.get("time_per_output_token"),
     )

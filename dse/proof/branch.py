@@ -21,7 +21,7 @@ from simcore.bounds.compute import compute_seconds
 from simcore.bounds.design import bound
 from simcore.bounds.many import Family, Iteration, collective_seconds, figures_of, sending_seconds
 from simcore.check.check import check
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.memory.expanded import memory_of
 from simcore.memory.plan import program_of
 from simcore.metrics import JOB, METRICS, best, metrics_before
@@ -39,6 +39,7 @@ class Node:
     design: Design
     """The job on one of them."""
     program: Program | None
+    """None where it is a single collective (`collective_seconds`)."""
     memory: Memory | None
     live: NDArray[np.bool_]
     compute: float
@@ -186,10 +187,8 @@ def joined(job: Design, network: Design) -> Design:
 
 
 def _program(design: Design) -> tuple[Program | None, Memory | None]:
-    if isinstance(design.workload, CollectiveWorkload):
-        return None, None
     program = program_of(design)
-    return program, memory_of(design, program)
+    return (None, None) if program.single else (program, memory_of(design, program))
 
 
 def _of_network(name: str) -> bool:

@@ -26,8 +26,9 @@ from simcore.bounds.many import Family, linear
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
+from simcore.design.workload import workload_tag
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
-from simcore.workload.documents import workload_kind
+from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism")
 PROVABLE = ("fast", "reference")
@@ -188,10 +189,7 @@ def tied(template: Mapping[str, Any]) -> bool:
 
 
 def proven_kind(template: Mapping[str, Any]) -> bool:
-    """Whether every workload of a space is one that bounds of many networks are proven of: training, or a collective.
-
-    Layer tables, recommenders and serving are not.
-    """
+    """Whether every workload of a space is of a kind that bounds of many networks are proven of."""
     workload = template["workload"]
     alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
     return all(isinstance(a, dict) and _proven_workload(a) for a in alternatives)
@@ -200,7 +198,7 @@ def proven_kind(template: Mapping[str, Any]) -> bool:
 def _proven_workload(workload: dict[str, Any]) -> bool:
     model = workload.get("model")
     models = model.alternatives if isinstance(model, Choice) else (model,)
-    return all(workload_kind({**workload, "model": each}) in ("transformer", "collective") for each in models)
+    return all(kind_named(workload_tag({**workload, "model": each})).exact for each in models)
 
 
 def _expressions(value: Any) -> Iterator[tuple[str | int, ...]]:

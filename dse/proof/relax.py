@@ -23,9 +23,9 @@ from dse.proof.parts import JOB, Networks, fillings, parsed, tied
 from dse.space.fill import template_count
 from dse.space.npus import following
 from dse.space.space import Space
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.metrics import moves
-from simcore.workload.documents import InferenceWorkload
+from simcore.workload.base import kind_of
 
 MOST_JOBS = 30_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
@@ -55,27 +55,28 @@ class LeastTimes:
         return self._known[key]
 
     def _search(self, shape: Design, key: Key) -> Search:
-        jobs = self._jobs_of(shape, key)
-        transformer = isinstance(shape.workload, TransformerWorkload)
+        by = kind_of(shape.workload).jobs_by
+        jobs = None if by is None else self._jobs_of(shape, key)
         mine = [n for n in self._lifted if _npu_key(n.design) == key[1:]] if jobs else []
-        if jobs is None or not (mine or transformer or not jobs):
-            return Unknown()  # what jobs of another kind compute is known on a network only
-        if isinstance(shape.workload, InferenceWorkload):
+        if jobs is None or not (mine or by == "layers" or not jobs):
+            return Unknown()  # what whole Programs compute is known on a network only
+        if by == "tokens":
             return Served(jobs, mine, self._brancher, self._space)
         goals = (TIME, drawn_energy(shape)) if self._energy else (TIME,)
         budget = whole_budget(self._template["cluster"])
         return Together([Trained(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals])
 
     def queue(self, shape: Design) -> JobQueue | None:
-        """The jobs of a shape that is trained, by least compute; None where they are too many, or are not known."""
+        """The jobs of a shape by least compute; None where they are too many, or not known by layers or Programs."""
         key = shape.workload.model_dump_json(), *_npu_key(shape)
-        jobs = None if isinstance(shape.workload, InferenceWorkload) else self._jobs_of(shape, key)
+        computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
+        jobs = self._jobs_of(shape, key) if computing else None
         if not jobs:
             return None
         return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]], TIME)
 
     def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks], goal: Goal) -> JobQueue:
-        if not isinstance(shape.workload, TransformerWorkload):
+        if kind_of(shape.workload).jobs_by != "layers":
             return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
         known = self._layers.setdefault(_npu_key(shape)[0], {})
         return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)

@@ -12,11 +12,10 @@ from typing import Any
 
 from dse.space.constraint import Constraint
 from simcore.check.check import check
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.memory.plan import memory_needed
 from simcore.metrics import metrics_before
-from simcore.result import Memory
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,4 @@ def known_before(constraint: Constraint, design: Design) -> bool:
 
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
-    memory: Memory | None = None
-    if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_needed(design)
-    return metrics_before(design, memory)
+    return metrics_before(design, memory_needed(design))

@@ -171,12 +171,12 @@ def _check_scales(scales: Mapping[str, float]) -> None:
 def simulate(case: Case) -> AstraResult:
     """Run a loaded case; errors as for `run`."""
     start = time.perf_counter()
-    if isinstance(case.workload, TextWorkload):
+    if isinstance(case.workload, tuple):
+        result = _run_traces(case, case.workload)
+    else:
         from simcore.astra.engine.training import run_training
 
         result = run_training(case.network, case.system, case.workload, case.passes, case.queues, case.rendezvous)
-    else:
-        result = _run_traces(case, case.workload)
     elapsed = time.perf_counter() - start
     return replace(result, warnings=case.warnings, simulation_seconds=elapsed)
 

@@ -17,18 +17,18 @@ price of the NPUs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from simcore.bounds.compute import least_busy
 from simcore.bounds.iteration import IterationBound, collectives
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
@@ -38,9 +38,8 @@ from simcore.memory.plan import program_of
 from simcore.metrics import Figures, bounds, metrics_before
 from simcore.program import Program
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.placement import collective_groups, place
-from simcore.workload.registry import KINDS, Totals
-from simcore.workload.transformer.counts import forward_flops, model_matrices
+from simcore.system.placement import place
+from simcore.workload.base import Totals, kind_of
 
 Bounds = dict[str, float | None]
 
@@ -57,8 +56,8 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
 
 
 def bound_of_any(design: Design) -> Bounds:
-    """What no design of its workload can beat on as many of its NPUs; nothing of a single collective."""
-    if isinstance(design.workload, CollectiveWorkload):
+    """What no design of its workload can beat on as many of its NPUs; empty where its kind knows nothing of that."""
+    if totals_of(design.workload) is None:
         return {}
     document = design.document()
     cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
@@ -66,17 +65,21 @@ def bound_of_any(design: Design) -> Bounds:
 
 
 def _bound_design(design: Design) -> Bounds:
-    if isinstance(design.workload, CollectiveWorkload):
-        groups = collective_groups(design)
-        lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
-        for group in groups:
-            lowering.collective(design.workload.collective, group, design.workload.size)
-        return bounds_at(design, {"iteration_time": max(collectives(lowering)[0]) / PICOSECONDS}, 0.0, None)
     program = program_of(design)
+    if (alone := program.single) is not None:
+        groups = place(design)[0]
+        lowering = Lowering(design, groups, operator_times(design.cluster.npu, design.workload.precision))
+        for group in groups:
+            lowering.collective(alone.kind, group, alone.size)
+        return bounds_at(design, {"iteration_time": max(collectives(lowering)[0]) / PICOSECONDS}, 0.0, None)
     lowering, iteration = _iteration(design, program)
     busy = least_busy(program, lowering.duration) / PICOSECONDS
     if program.trained:
         return bounds_at(design, {"iteration_time": max(iteration.sums()) / PICOSECONDS}, busy, program)
+    if not program.serves:
+        return bounds_at(
+            design, {"iteration_time": iteration.served([1] * program.chunks) / PICOSECONDS}, busy, program
+        )
     return bounds_at(design, _served(program, lowering, iteration, [1] * program.chunks), busy, program)
 
 
@@ -87,14 +90,14 @@ def bound_served(design: Design, tokens: int) -> dict[str, float]:
     less for more but a table of measurements, of which nothing is proven.
     """
     program = program_of(design)
-    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):  # type: ignore[union-attr]
+    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
     lowering, iteration = _iteration(design, program)
     return _served(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
 def _iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
-    compute = operator_times(design.cluster.npu, design.workload.precision)  # type: ignore[union-attr]
+    compute = operator_times(design.cluster.npu, design.workload.precision)
     lowering = Lowering(design, place(design)[0], compute)
     programs = lower_schedule(lowering, program)
     return lowering, IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
@@ -135,47 +138,28 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
             raise Refusal("this key in a partial design", "nothing", where=".".join(path))
-    workload = _WORKLOAD.validate_python(document["workload"])
-    totals = _totals(workload)
+    workload = read_workload(document["workload"])
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
+    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
+    figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
+    known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
+    totals, trained = totals_of(workload), kind_of(workload).trained
+    if totals is None:
+        return bounds(figures, known)
     seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
-    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    kept = BYTES[workload.gradient_precision] if trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
-    price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    held = states.weights + (states.gradients + states.optimizer if totals.trained else 0.0)
-    idle = npus * npu.power.idle * price_list.pue
-    figures = Figures(
-        workload,
-        npu,
-        npus,
-        price_list,
-        power=idle,
-        capital=npus * price,
-        seconds=seconds,
-        energy=idle * seconds,
-        samples=totals.samples,
-    )
-    known = {"memory.peak": held, "memory.reserved": held + npu.software.memory.context}
-    return bounds(figures, {**known, "fits": 1.0, "cost.npu": npus * price, "npus": float(npus)})
+    held = states.weights + (states.gradients + states.optimizer if trained else 0.0)
+    figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
+    known |= {"memory.peak": held, "memory.reserved": held + npu.software.memory.context}
+    return bounds(figures, known)
 
 
-_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
-
-
-def samples_of(workload: Workload) -> float | None:
-    """Tokens or samples that an iteration of a workload makes; None of a single collective."""
-    return None if isinstance(workload, CollectiveWorkload) else _totals(workload).samples
-
-
-def _totals(workload: Any) -> Totals:
-    kind = KINDS.get(type(workload))
-    if kind is not None:
-        return kind.totals(workload)
-    assert isinstance(workload, TransformerWorkload)
-    tokens = workload.global_batch * workload.sequence
-    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
+def totals_of(workload: Workload) -> Totals | None:
+    """What every design of a workload must do; None where its kind knows nothing of that."""
+    return kind_of(workload).totals(workload)
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:

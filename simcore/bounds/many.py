@@ -19,12 +19,13 @@ from simcore.bounds.iteration import IterationBound, any_order_least, busy_least
 from simcore.collective import FLAT_RING
 from simcore.compute import operator_times
 from simcore.cost.price import energy
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.memory.plan import program_of
 from simcore.metrics import Figures
 from simcore.program import Program
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.placement import Placement, place
 
 Matrix = NDArray[np.float64]
 
@@ -94,13 +95,11 @@ class Iteration:
     @classmethod
     def of(cls, design: Design, program: Program) -> Iteration:
         """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
-        workload = design.workload
-        assert not isinstance(workload, CollectiveWorkload)
         assert program.trained
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
         simple = _measured(design).model_copy(update={"system": system})
         placement = place(simple)[0]
-        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, workload.precision))
+        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, design.workload.precision))
         programs = lower_schedule(lowering, program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
         dims = len(design.cluster.dimensions)
@@ -190,15 +189,20 @@ def _timed(phase: Phase, family: Family) -> Any:
     return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
 
 
+def _alone(design: Design) -> tuple[Placement, list[tuple[Any, ...]]]:
+    """Where the groups of a design lie whose Program is a single collective, and what identifies that of each."""
+    start, placement = program_of(design).single, place(design)[0]
+    assert start is not None
+    return placement, [(start.kind, group, start.size) for group in placement]
+
+
 def collective_seconds(design: Design, family: Family) -> Matrix:
     """Least time of a collective of all NPUs, or of the slowest of its groups, on each network `[networks]` [s].
 
     `design` has the workload, on one of the networks.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
-    each = [_collective(family, (workload.collective, group, workload.size), placement)[0] for group in placement]
+    placement, keys = _alone(design)
+    each = [_collective(family, key, placement)[0] for key in keys]
     slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
     return slowest
 
@@ -214,13 +218,10 @@ def sending_seconds(design: Design, family: Family) -> Matrix:
 
     Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
-    if len(placement) > 1:
+    placement, keys = _alone(design)
+    if len(keys) > 1:
         return np.full(len(family.rates), np.inf)
-    (group,) = placement
-    paths, counts = routes(Chunker(family.measured), placement, (workload.collective, group, workload.size))
+    paths, counts = routes(Chunker(family.measured), placement, keys[0])
     sums = [sum(phase.sent for phase in path) for path in paths]
     sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
     slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
@@ -252,11 +253,10 @@ def figures_of(
 
 def collective_problem(design: Design, family: Family) -> Matrix:
     """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
-    workload, dims = design.workload, family.rates.shape[1]
-    assert isinstance(workload, CollectiveWorkload)
+    dims = family.rates.shape[1]
     unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
-    placement = collective_groups(design)
-    busy = [_collective(unit, (workload.collective, group, workload.size), placement)[1] for group in placement]
+    placement, keys = _alone(design)
+    busy = [_collective(unit, key, placement)[1] for key in keys]
     loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
     return loads
 
@@ -267,14 +267,12 @@ def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
     `slowed` `[dims]`: bandwidth over rate of each dimension. However a budget of bandwidth is split over the
     dimensions, the collective takes at least these bytes over it.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
+    placement, keys = _alone(design)
     # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
     even = Family(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
     chunker, found = Chunker(even.measured), []
-    for group in placement:
-        paths, counts = routes(chunker, placement, (workload.collective, group, workload.size))
+    for key in keys:
+        paths, counts = routes(chunker, placement, key)
         timed = [[_timed(phase, even) for phase in path] for path in paths]
         sums = [sum(phase.serialization[0] for phase in path) for path in timed]
         found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.collective import FLAT_RING, Custom, named
+from simcore.collective import FLAT_RING, Custom
 from simcore.collective.data import misplaced
 from simcore.design.algorithm import CUSTOM
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Path, Problem, nearest
 from simcore.network import Shape, Slice
 from simcore.system.chunks import block_of, custom_of
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.placement import place
 
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design), *_given_groups(design)]
+    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
         problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
         problems += _algorithm(design, index, ("system", "collective", index))
@@ -30,29 +30,6 @@ def network_problems(design: Design) -> list[Problem]:
     if not problems and design.system.algorithms:
         problems += _custom_members(design)
     return problems
-
-
-def _groups(design: Design) -> Placement:
-    return collective_groups(design) if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
-
-
-def _given_groups(design: Design) -> Iterator[Problem]:
-    """Groups of a collective fill the innermost dimension, each with an algorithm that serves its size."""
-    workload, inner = design.workload, design.cluster.dimensions[0]
-    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
-        return
-    path: Path = ("workload", "groups")
-    if sum(workload.groups) != inner.size:
-        expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
-        yield Problem(path, expected, f"{sum(workload.groups)} members", "let them add up")
-    if not block_of(inner).takes_any_groups:
-        yield Problem(path, f"no groups on a {inner.topology}, which not all sizes fit", "some")
-    name = design.algorithms[0]
-    needs = {} if name.startswith(CUSTOM) else {n: named(name).needs(n) for n in workload.groups}
-    unfit = next((members for members, need in needs.items() if need), None)
-    if unfit is not None:
-        fix = "use ring, direct or double_binary_tree there"
-        yield Problem(path, f"{needs[unfit]} for '{name}'", f"a group of {unfit}", fix, rule="powers of two")
 
 
 def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
@@ -91,7 +68,7 @@ def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
 
 def _custom_members(design: Design) -> Iterator[Problem]:
     """A user's own algorithm serves groups of one size."""
-    for group, slices in _groups(design).items():
+    for group, slices in place(design)[0].items():
         for where in slices:
             name = design.algorithms[where.dimension].removeprefix(CUSTOM)
             for kind, listed in design.system.algorithms.get(name, {}).items():
@@ -122,7 +99,7 @@ def _groups_that_fit(design: Design) -> Iterator[Problem]:
         if needed:
             path: Path = ("cluster", "dimensions", index, "size")
             yield Problem(path, f"{needed} on a {dimension.topology}", str(dimension.size))
-    for group, slices in _groups(design).items():
+    for group, slices in place(design)[0].items():
         for where in slices:
             dimension = design.cluster.dimensions[where.dimension]
             needed, leaf = block_of(dimension).needs(where.part), dimension.leaf

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simcore.design.design import Design, Workload
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.workload import Workload
 
 Number: TypeAlias = Any
 """A float, or an array `[networks]`: that of one job on many networks."""
@@ -68,7 +69,7 @@ class Figures:
         """Model FLOPs utilization: the model's FLOPs over what all NPUs could do in the time."""
         if self.flops is None or self.seconds is None:
             return None
-        return self.flops / (self.seconds * self.npus * self.npu.peak[self.workload.precision])  # type: ignore[union-attr]
+        return self.flops / (self.seconds * self.npus * self.npu.peak[self.workload.precision])
 
     @property
     def electricity(self) -> Number:
@@ -102,18 +103,14 @@ class Figures:
     @property
     def time_to_train(self) -> Number | None:
         """Of the workload's `training_tokens` [s]."""
-        iterations = _over(self._wanted, self.samples)
+        iterations = _over(self.workload.tokens_to_train, self.samples)
         return None if iterations is None or self.seconds is None else iterations * self.seconds
 
     @property
     def cost_to_train(self) -> Number | None:
         """Of the workload's `training_tokens` [$]."""
-        wanted, each = self._wanted, self.cost_per_token
+        wanted, each = self.workload.tokens_to_train, self.cost_per_token
         return None if wanted is None or each is None else wanted * each
-
-    @property
-    def _wanted(self) -> float | None:
-        return getattr(self.workload, "training_tokens", None)
 
 
 def _over(figure: Number | None, by: Number | None) -> Number | None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.metrics import METRICS
 from simcore.network import TOPOLOGIES
 from simcore.system.placement import place
+from simcore.workload.transformer.document import TransformerWorkload
 
 Document = dict[str, Any]
 

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from simcore.bounds.compute import compute_seconds, layers_seconds
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.memory.plan import program_of
 from simcore.metrics import METRICS, metrics
 from simcore.simulate import simulate
 from simcore.workload.transformer.counts import forward_flops
+from simcore.workload.transformer.document import TransformerWorkload
 
 
 def test_every_bound_is_of_a_metric() -> None:

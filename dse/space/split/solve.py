@@ -27,7 +27,7 @@ from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, dotted
 from simcore.document.quantity import parse, write
 from simcore.memory.plan import program_of
@@ -179,9 +179,10 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
     """Constants [s] and bytes `[collectives, dims]`: the largest sum of longest times bounds the design's iteration."""
     family = Family.of([design])
-    if isinstance(design.workload, CollectiveWorkload):
+    program = program_of(design)
+    if program.single is not None:
         return [(0.0, row[None, :]) for row in collective_problem(design, family)]
-    return Iteration.of(design, program_of(design)).problems(family)
+    return Iteration.of(design, program).problems(family)
 
 
 def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Sequence[float] | Vector) -> Design:
@@ -217,5 +218,5 @@ def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
 
 def _bounded(design: Design) -> bool:
     """Whether the bounds of many networks hold for the design: not where nothing is trained, nor for flat rings."""
-    trained = isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
-    return trained and FLAT_RING not in design.algorithms
+    program = program_of(design)
+    return (program.trained or program.single is not None) and FLAT_RING not in design.algorithms

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.engine.fast.solo import rehearse
@@ -31,10 +31,10 @@ from simcore.engine.fast.tables import (
     WEIGHT_GRADIENTS,
     pack_program,
 )
-from simcore.program import Category, Program
+from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
-from simcore.system.placement import Placement, collective_groups
+from simcore.system.placement import Placement, place
 
 LOG_ROWS = 400_000
 
@@ -63,18 +63,16 @@ class Trace:
     """Names of the compute operators, by index."""
 
 
-def time_collective(design: Design) -> Timing:
+def time_collective(design: Design, single: Start) -> Timing:
     """Time of a single collective over all NPUs, or of the slowest of several groups, which share no queue."""
-    groups = {slices: name for name, slices in collective_groups(design).items()}  # equal groups take equally long
-    timings = [_time_group(design, {name: slices}) for slices, name in groups.items()]
+    groups = {slices: name for name, slices in place(design)[0].items()}  # equal groups take equally long
+    timings = [_time_group(design, single, {name: slices}) for slices, name in groups.items()]
     return max(timings, key=lambda timing: timing.total)
 
 
-def _time_group(design: Design, placement: Placement) -> Timing:
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, "fp32"))
-    kind = lowering.collective(workload.collective, next(iter(placement)), workload.size)
+def _time_group(design: Design, single: Start, placement: Placement) -> Timing:
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
+    kind = lowering.collective(single.kind, next(iter(placement)), single.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()
@@ -92,9 +90,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
     is added, and else all are played. A traced run plays all.
     """
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
     choices = lower_schedule(lowering, program)
     packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
     sums = sum_blocks(packed, _serial_types(lowering))

@@ -20,7 +20,7 @@ from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
 from simcore.simulate import simulate
 from simcore.system.placement import place
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.program import transformer_program
 
 Block = tuple[int, int, int]
 """Microbatch, chunk, kind (0 forward, 1 backward, 2 weight gradients)."""
