@@ -40,5 +40,5 @@ def test_what_is_no_member_is_refused_with_its_package(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = family(f"tests.wrong.{entry.partition(':')[2]}", tmp_path, monkeypatch, entry)
-    with pytest.raises(TypeError, match="theirs of theirs 2.5 is no str"):
+    with pytest.raises(TypeError, match=r"theirs of theirs 2\.5 is no str"):
         found["theirs"]
