@@ -8,8 +8,8 @@ from typing import Any
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import TrialRecord
 from dse.execute import Executor
+from dse.run.record import trial_record
 from dse.study.journal import StoredTrial
-from dse.study.store import trial_record
 from dse.study.watch import Watcher
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dse.buy.evaluate import tuned_for
-from dse.evaluate.record import Purchase, StudyRecord
+from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.proof.bound import Limit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import open_space
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
-from dse.study.store import STUDY, read_proof, study_record
+from dse.study.store import STUDY, read_proof
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.document.problem import InputError, Problem
@@ -41,10 +41,39 @@ def record_of(
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
     purchase = purchase_of(space)
-    record = study_record(space.name, space.objectives, iter(trials), study, {}, price_sources(space), purchase, proof)
+    record = StudyRecord(
+        space=space.name,
+        objectives=space.objectives,
+        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
+        bounds={},
+        sampler=study["sampler"],
+        seed=study["seed"],
+        prices=price_sources(space),
+        given_reference=study.get("reference_point"),
+        purchase=purchase,
+        proof=proof,
+    )
     limits = {name: Limit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(space, proof)
     leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
     return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
+
+
+def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
+    """A stored trial as reports see it; `sections` are those that its workloads share."""
+    outcome = stored.outcome
+    return TrialRecord(
+        number=stored.number,
+        state=outcome.state,
+        values=outcome.values,
+        params=stored.params,
+        violations=outcome.violations,
+        design=outcome.design,
+        metrics=outcome.metrics,
+        cut_by=outcome.cut_by,
+        error=outcome.error,
+        workloads=outcome.workloads,
+        sections=sections,
+    )
 
 
 def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, Limit]:

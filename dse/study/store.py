@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.study.files import part_of, sweep, write_whole
-from dse.study.journal import StoredTrial
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import dump_document
 
@@ -90,46 +88,3 @@ def check_folder(folder: Path) -> None:
         fix = "choose another folder with --out, or make room"
         found = error.strerror or str(error)
         raise InputError([Problem((), "a run folder that can be written", found, fix)], str(folder)) from None
-
-
-def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
-    """A stored trial as reports see it; `sections` are those that its workloads share."""
-    outcome = stored.outcome
-    return TrialRecord(
-        number=stored.number,
-        state=outcome.state,
-        values=outcome.values,
-        params=stored.params,
-        violations=outcome.violations,
-        design=outcome.design,
-        metrics=outcome.metrics,
-        cut_by=outcome.cut_by,
-        error=outcome.error,
-        workloads=outcome.workloads,
-        sections=sections,
-    )
-
-
-def study_record(
-    space: str,
-    objectives: tuple[Objective, ...],
-    trials: Iterator[StoredTrial],
-    study: Mapping[str, Any],
-    bounds: Mapping[str, float | None],
-    prices: Mapping[str, str],
-    purchase: Purchase | None = None,
-    proof: Mapping[str, Any] | None = None,
-) -> StudyRecord:
-    """What the reports see of a run folder."""
-    return StudyRecord(
-        space=space,
-        objectives=objectives,
-        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
-        bounds=bounds,
-        sampler=study["sampler"],
-        seed=study["seed"],
-        prices=prices,
-        given_reference=study.get("reference_point"),
-        purchase=purchase,
-        proof=proof,
-    )
