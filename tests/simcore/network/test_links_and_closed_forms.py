@@ -88,6 +88,22 @@ def tolerated(name: str, kind: str, its: Block, part: Slice) -> tuple[float, flo
     return 1.0, 1.0
 
 
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_routes_lead_from_sender_to_receiver_and_no_npu_sends_faster_than_its_bandwidth(topology: str) -> None:
+    for part in placements(8):
+        for its in blocks(topology, part):
+            links = its.wiring(part)
+            for npu in range(part.members):
+                for ends in ([link.source for link in links], [link.target for link in links]):
+                    rates = [link.rate for link, end in zip(links, ends, strict=True) if end == npu]
+                    assert sum(rates) <= 1 + 1e-12  # proven bounds rest on it
+                for other in set(range(part.members)) - {npu}:
+                    for route in its.routes(part, npu, other):
+                        nodes = [npu, *(links[link].target for link in route)]
+                        assert [links[link].source for link in route] == nodes[:-1]
+                        assert nodes[-1] == other
+
+
 def exact_patterns(part: Slice, shape: str) -> Iterator[Pattern]:
     """The steps whose closed forms are exact, Trees aside."""
     n = part.members
