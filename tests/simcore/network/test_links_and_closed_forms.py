@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -86,6 +87,23 @@ def tolerated(name: str, kind: str, its: Block, part: Slice) -> tuple[float, flo
     if near_and_far and Shift in patterns:
         return 0.7, 1.0  # a ring over several leaves: slow and fast hops overlap (see `FatTree`)
     return 1.0, 1.0
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_routes_lead_from_sender_to_receiver_and_no_npu_sends_faster_than_its_bandwidth(topology: str) -> None:
+    for part in placements(8):
+        for its in blocks(topology, part):
+            links = its.wiring(part)
+            for npu in range(part.members):
+                for ends in ([link.source for link in links], [link.target for link in links]):
+                    rates = [link.rate for link, end in zip(links, ends, strict=True) if end == npu]
+                    assert sum(rates) <= 1 + 1e-12  # proven bounds rest on it
+                for other in set(range(part.members)) - {npu}:
+                    for route in its.routes(part, npu, other):
+                        assert (links[route[0]].source, links[route[-1]].target) == (npu, other)
+                        for before, after in itertools.pairwise(links[link] for link in route):
+                            # From spine to spine is no way: a message goes up by one's share and down by another's.
+                            assert before.target == after.source or min(before.target, after.source) >= part.members
 
 
 def exact_patterns(part: Slice, shape: str) -> Iterator[Pattern]:
