@@ -23,26 +23,29 @@ class Family(Mapping[str, T], Generic[T]):
     """The members of one family, by name, those of the project first.
 
     `group` is the entry points' group, `kind` the class of which every member is an instance, or, where members are
-    classes themselves, a subclass.
+    classes themselves, a subclass. The project's `own` members are given as they are, or, where they lie in modules
+    that must not be imported with the family's, as text that says where (`package.module:NAME`).
     """
 
-    def __init__(self, group: str, kind: type, own: Mapping[str, T]) -> None:
+    def __init__(self, group: str, kind: type, own: Mapping[str, T | str]) -> None:
         self.group, self.kind = group, kind
         self._own = dict(own)
         self._loaded: dict[str, T] = {}
+        self._of_classes = all(isinstance(member, type) for member in own.values())
 
     def __getitem__(self, name: str) -> T:
         """The member of that name.
 
         Raises `KeyError` where there is none, `TypeError` where a package's member is not of the family's kind.
         """
-        if name in self._own:
-            return self._own[name]
+        own = self._own.get(name)
+        if own is not None and not isinstance(own, str):
+            return own
         if name not in self._loaded:
-            entry = _installed(self.group)[name]
+            entry = _installed(self.group)[name] if own is None else EntryPoint(name, own, self.group)
             member = entry.load()
-            of_kind = issubclass(member, self.kind) if isinstance(member, type) else isinstance(member, self.kind)
-            if not of_kind:
+            as_class = self._of_classes and isinstance(member, type)
+            if not (issubclass(member, self.kind) if as_class else isinstance(member, self.kind)):
                 raise TypeError(f"entry point {self.group}: {name} of {origin_of(entry)} is no {self.kind.__name__}")
             self._loaded[name] = member
         return self._loaded[name]
@@ -60,6 +63,11 @@ class Family(Mapping[str, T], Generic[T]):
     def origin(self, name: str) -> str | None:
         """The package and version that brings a member, such as `my-package 1.2`; None for one of the project."""
         return None if name in self._own else origin_of(_installed(self.group)[name])
+
+    def package(self, name: str) -> tuple[str, str] | None:
+        """The name and the version of the package that brings a member; None for one of the project."""
+        dist = None if name in self._own else _installed(self.group)[name].dist
+        return None if dist is None else (dist.name, dist.version)
 
 
 def origin_of(entry: EntryPoint) -> str:

@@ -169,7 +169,7 @@ class Program:
     model_flops: float
     """FLOPs of the model per iteration over all NPUs, without recomputation."""
     tokens: int
-    """Tokens (or samples, see `counts`) per iteration."""
+    """Tokens (or samples, see `counts`) per iteration; 0 where there are none."""
     counts: str = "tokens"
     """What `tokens` counts."""
     sends: tuple[float, ...] | None = None
@@ -179,6 +179,24 @@ class Program:
 
     cache: tuple[float, ...] | None = None
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether requests are served, whose tokens its chunks make."""
+        return self.cache is not None
+
+    @property
+    def single(self) -> Start | None:
+        """The one collective that is all there is to do; None of Programs with more in them.
+
+        Whose time is that of a collective alone needs no stages, blocks or schedule to be played or bounded.
+        """
+        if self.tokens or self.trained or len(self.parts) > 1 or len(self.parts[0].forward) != 1:
+            return None
+        ((_, operators, repeat),) = self.parts[0].forward
+        if len(operators) != 2 or repeat * self.microbatches * self.chunks * self.stages > 1 or any(self.final):
+            return None
+        return operators[0] if isinstance(operators[0], Start) else None
 
     def until(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

@@ -1,13 +1,12 @@
 """What the simulator answers for one design: time and where it went, memory, dollars, watts.
 
-`METRICS` is the one table of names by which objectives, constraints and columns speak of a result; the names and
-their units (SI) are those of `docs/model.md`.
+`simcore.metrics` has the names by which objectives, constraints and columns speak of a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -114,61 +113,36 @@ class Result:
     """Mean time between two tokens of a request after its first."""
     throughput_counts: str = "tokens"
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
         document["network"] = list(document["network"])
+        if not self.metrics:
+            del document["metrics"]
         for holder in (document, document["memory_bytes"] or {}):
             for key in _OF_SOME.intersection(holder):
                 if holder[key] is None:
                     del holder[key]
         return document
 
+    def _repr_html_(self) -> str:
+        """For notebooks: where the time goes, as a table."""
+        parts = {
+            "compute": self.compute_s,
+            **{f"exposed {group}": seconds for group, seconds in asdict(self.exposed_communication_s).items()},
+            "bubble": self.bubble_s,
+            "optimizer": self.optimizer_s,
+            "other": self.other_s,
+        }
+        rows = {name: seconds for name, seconds in parts.items() if seconds} | {"iteration": self.iteration_time_s}
+        cells = "".join(
+            f"<tr><td>{name}</td><td>{seconds:.6g} s</td><td>{seconds / self.iteration_time_s:.1%}</td></tr>"
+            for name, seconds in rows.items()
+        )
+        return f"<table>{cells}</table>"
+
 
 _OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A number of a `Result` by the name that objectives and constraints use."""
-
-    unit: str
-    better: str
-    """`lower` or `higher`: the direction in which it is an improvement."""
-    read: Callable[[Result], float | None]
-
-
-METRICS: dict[str, Metric] = {
-    "iteration_time": Metric("s", "lower", lambda r: r.iteration_time_s),
-    "throughput": Metric("tokens/s", "higher", lambda r: r.throughput_tokens_per_s),
-    "mfu": Metric("", "higher", lambda r: r.mfu),
-    "exposed_communication": Metric("s", "lower", lambda r: r.exposed_communication_s.total),
-    "bubble": Metric("s", "lower", lambda r: r.bubble_s),
-    "memory.peak": Metric("B", "lower", lambda r: None if r.memory_bytes is None else r.memory_bytes.peak),
-    "memory.reserved": Metric("B", "lower", lambda r: None if r.memory_bytes is None else r.memory_bytes.reserved),
-    "memory.capacity": Metric("B", "lower", lambda r: r.memory_capacity_bytes),
-    "fits": Metric("", "higher", lambda r: float(r.fits)),
-    "cost.total": Metric("$", "lower", lambda r: r.cost.total),
-    "cost.network": Metric("$", "lower", lambda r: r.cost.network),
-    "cost.npu": Metric("$", "lower", lambda r: r.cost.npu),
-    "cost.memory": Metric("$", "lower", lambda r: r.cost.memory),
-    "power": Metric("W", "lower", lambda r: r.power_w),
-    "energy": Metric("J", "lower", lambda r: r.energy_j),
-    "perf_per_cost": Metric("tokens/s/$", "higher", lambda r: r.perf_per_cost),
-    "network_utilization": Metric("", "higher", lambda r: r.network_utilization),
-    "time_to_first_token": Metric("s", "lower", lambda r: r.time_to_first_token_s),
-    "time_per_output_token": Metric("s", "lower", lambda r: r.time_per_output_token_s),
-    "npus": Metric("", "lower", lambda r: float(r.npus)),
-    "racks": Metric("", "lower", lambda r: float(r.racks)),
-    "cost.electricity": Metric("$", "lower", lambda r: r.electricity_cost),
-    "energy_per_token": Metric("J/token", "lower", lambda r: r.energy_per_token_j),
-    "cost_per_token": Metric("$/token", "lower", lambda r: r.cost_per_token),
-    "time_to_train": Metric("s", "lower", lambda r: r.time_to_train_s),
-    "cost_to_train": Metric("$", "lower", lambda r: r.cost_to_train),
-}
-
-
-def metrics(result: Result) -> dict[str, float | None]:
-    """Every metric of a result by name, in the order of `METRICS`."""
-    return {name: metric.read(result) for name, metric in METRICS.items()}

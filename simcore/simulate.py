@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from simcore.cost.price import cluster_cost, energy
-from simcore.cost.running import electricity, per_token, racks, with_electricity
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.check.check import check
+from simcore.cost.price import cluster_cost, energy, racks
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
+from simcore.metrics import Figures, with_measured
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
-from simcore.result import DimensionUse, ExposedCommunication, Memory, Result
+from simcore.result import DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import crossing, place
 
@@ -28,7 +30,7 @@ def simulate(design: Design, engine: str | Engine = "fast") -> Result:
     `EventBudgetError` where the reference engine would take too long.
     """
     if callable(engine):
-        return engine(design)
+        return with_measured(design, engine(design))
     if engine == "fast":
         return traced(design, trace=False)[0]
     if engine in ("reference", "reference_links"):
@@ -42,13 +44,13 @@ def _reference(design: Design, engine: str) -> Result:
 
     links = engine == "reference_links"
     _refuse(design, engine)
-    reference.within_budget(design, links)
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, reference.time_collective(design, links), None, engine)
+    reference.within_budget(design, check, links)
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, reference.time_collective(design, program.single, links), None, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
-    first = None if program.trained else reference.time_program(design, program.until(1), placement, links).total
+    first = None if not program.serves else reference.time_program(design, program.until(1), placement, links).total
     return _result(design, timing, program, engine, first)
 
 
@@ -91,12 +93,12 @@ def _refuse(design: Design, engine: str) -> None:
 def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
     _refuse(design, "fast")
-    if isinstance(design.workload, CollectiveWorkload):
-        return _result(design, time_collective(design), None, "fast"), None
     program = program_of(design)
+    if program.single is not None:
+        return _result(design, time_collective(design, program.single), None, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    first = None if program.trained else time_program(design, program.until(1), placement)[0].total
+    first = None if not program.serves else time_program(design, program.until(1), placement)[0].total
     return _result(design, timing, program, "fast", first), log
 
 
@@ -107,35 +109,26 @@ def _result(
     further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
-    cost = cluster_cost(design)
-    npus = design.cluster.npus
-    memory: Memory | None = None
-    throughput = mfu = None
-    if program is not None:
-        memory = memory_needed(design)
-        throughput = program.tokens / seconds
-        assert not isinstance(design.workload, CollectiveWorkload)
-        peak = design.cluster.npu.peak[design.workload.precision]
-        mfu = program.model_flops / (seconds * npus * peak)
+    memory = memory_needed(design)
     working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
-    drawn = energy(design, working / seconds, seconds)
-    each = per_token(
-        design.cost, design.workload, cost.total, drawn.energy, seconds, program.tokens if program is not None else None
+    drawn, cost = energy(design, working / seconds, seconds), cluster_cost(design)
+    figures = Figures.of(
+        design,
+        seconds=seconds,
+        power=drawn.power,
+        energy=drawn.energy,
+        capital=cost.total,
+        network=cost.network,
+        samples=None if program is None else program.tokens,
+        flops=None if program is None else program.model_flops,
     )
-    cost = with_electricity(design, cost, drawn.power)
-    return Result(
+    result = Result(
         iteration_time_s=seconds,
         iteration_time_interval_s=None if program is None else interval(design.cluster, seconds),
-        throughput_tokens_per_s=throughput,
-        mfu=mfu,
+        throughput_tokens_per_s=figures.throughput,
+        mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=ExposedCommunication(
-            tensor=spent.get(Category.TENSOR, 0.0),
-            data=spent.get(Category.DATA, 0.0),
-            pipeline=spent.get(Category.PIPELINE, 0.0),
-            expert=spent.get(Category.EXPERT, 0.0),
-            context=spent.get(Category.CONTEXT, 0.0),
-        ),
+        exposed_communication_s=_exposed(spent),
         bubble_s=timing.bubble / PICOSECONDS,
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
         other_s=0.0,
@@ -146,21 +139,32 @@ def _result(
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
         ),
-        cost=cost,
+        cost=replace(cost, total=figures.total),
         power_w=drawn.power,
         energy_j=drawn.energy,
-        perf_per_cost=throughput / cost.total if throughput is not None and cost.total > 0 else None,
+        perf_per_cost=figures.perf_per_cost,
         engine=engine,
-        npus=npus,
+        npus=design.cluster.npus,
         racks=racks(design),
-        electricity_cost=electricity(design, drawn.power),
-        energy_per_token_j=each.energy,
-        cost_per_token=each.cost,
-        time_to_train_s=each.time_to_train,
-        cost_to_train=each.cost_to_train,
+        electricity_cost=figures.electricity,
+        energy_per_token_j=figures.energy_per_token,
+        cost_per_token=figures.cost_per_token,
+        time_to_train_s=figures.time_to_train,
+        cost_to_train=figures.cost_to_train,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
+    )
+    return with_measured(design, result)
+
+
+def _exposed(spent: Mapping[Category, float]) -> ExposedCommunication:
+    return ExposedCommunication(
+        tensor=spent.get(Category.TENSOR, 0.0),
+        data=spent.get(Category.DATA, 0.0),
+        pipeline=spent.get(Category.PIPELINE, 0.0),
+        expert=spent.get(Category.EXPERT, 0.0),
+        context=spent.get(Category.CONTEXT, 0.0),
     )
 
 

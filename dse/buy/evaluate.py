@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.buy.tune import Tuned, Tuner
-from dse.evaluate.aggregate import SHARED, Aggregate, aggregate, shared
+from dse.evaluate.aggregate import Aggregate, aggregate, shared
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import VALID, State, TunedRecord
 from dse.space.constraint import Constraint
@@ -22,15 +22,16 @@ from dse.space.draw import FixedDraw
 from dse.space.fill import Filled
 from dse.space.interval import design_bound
 from dse.space.jobs import Job, is_software
-from dse.space.objective import Direction, Objective
-from dse.space.screen import cluster_metrics, known_before
+from dse.space.objective import Objective
+from dse.space.screen import known_before
 from dse.space.space import Space
 from simcore.bounds.design import bound_of_any
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.problem import dotted
-from simcore.result import METRICS, Result
+from simcore.metrics import CLUSTER, METRICS, is_of, metrics_before
+from simcore.result import Result
 
 _STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")
 """The state of a cluster is the first of these that one of its workloads is in."""
@@ -46,8 +47,7 @@ def tuned_for(space: Space) -> Objective:
     listed = next((objective for objective in space.objectives if objective.name == name), None)
     if listed is not None:
         return listed
-    direction: Direction = "minimize" if METRICS[name].better == "lower" else "maximize"
-    return Objective(name, direction, METRICS[name].unit)
+    return Objective(name, METRICS[name].direction, METRICS[name].unit)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Buyer:
         constraints = [c for c in self.space.constraints if _of_cluster(c) and known_before(c, design)]
         if not constraints or price_problems(design):
             return None
-        known, document = cluster_metrics(design), design.document()
+        known, document = metrics_before(design, None, CLUSTER), design.document()
         violations = {constraint.name: constraint.violation(known, document) for constraint in constraints}
         broken = [name for name, violation in violations.items() if violation > 0]
         if not broken:
@@ -152,7 +152,7 @@ def _worst(violations: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _of_cluster(constraint: Constraint) -> bool:
     """Whether a constraint speaks of the cluster's hardware and its price alone."""
     return all(
-        dotted(path) in SHARED or (path[0] == "cluster" and not is_software(path))
+        is_of(dotted(path), CLUSTER) or (path[0] == "cluster" and not is_software(path))
         for path in constraint.expression.paths
     )
 
@@ -161,6 +161,6 @@ def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str,
     """What no software of the design's workload can beat on its cluster; 0 where nothing is proven."""
     proven = bound_of_any(design)
     if not price_problems(design):
-        proven = {**proven, **cluster_metrics(design)}
+        proven = {**proven, **metrics_before(design, None, CLUSTER)}
     document = design.document()
     return {objective.name: design_bound(objective, proven, document) or 0.0 for objective in objectives}

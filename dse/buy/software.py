@@ -27,7 +27,7 @@ from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.prices import PriceList, TierPrices
 from simcore.document.quantity import SI
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 _IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "nics": None, "nic_bandwidth": None}
 """A dimension that is never waited for."""
@@ -111,7 +111,7 @@ def loss_bound(design: Design, tune: Objective) -> float:
         found = design_bound(tune, bound(design), design.document())
         return float("-inf") if found is None else tune.sign * found
     value = bound(design).get(tune.name)
-    proven = METRICS[tune.name].better == ("lower" if tune.sign > 0 else "higher")
+    proven = METRICS[tune.name].direction == tune.direction
     return float("-inf") if value is None or not proven else tune.sign * value
 
 
@@ -146,10 +146,7 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
 
 def _of_software(constraint: Constraint) -> bool:
     """Whether a constraint speaks of memory and of software alone."""
-    known = ("memory.peak", "memory.reserved", "memory.capacity", "fits", "npus", "racks")
-    names = [".".join(map(str, path)) for path in constraint.expression.paths]
-    roots = {str(path[0]) for path in constraint.expression.paths}
-    return all(name in known for name in names) or roots <= {*_OF_SOFTWARE}
+    return constraint.within(("npus", "prices", "job"), ()) or constraint.within((), _OF_SOFTWARE)
 
 
 def _has_expressions(template: Any) -> bool:

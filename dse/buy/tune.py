@@ -23,6 +23,8 @@ from dse.search import make_sampler, resolve
 from dse.space.jobs import Job
 from dse.space.objective import Objective
 from dse.space.space import Space
+from dse.study.memory import Memory
+from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits
 from dse.study.study import Study
 from simcore.design.design import Design
@@ -118,35 +120,13 @@ class Tuner:
 
     def _sampled(self, space: Space) -> Tuned:
         """By a study of its own: nothing is remembered from other clusters, so that the answer depends on none."""
-        name = resolve(self.sampler, space)
-        outcomes: list[Outcome] = []
-        journal = _Params()
-        study = Study(
-            space,
-            make_sampler(name, space, self.seed),
-            Serial(self.evaluator),
-            journal,
-            on_trial=lambda number, outcome: outcomes.append(outcome),
-        )
-        study.run(Limits(self.trials))
-        number = min(range(len(outcomes)), key=lambda index: self.score(outcomes[index], index))
-        return Tuned(outcomes[number], journal.params[number])
+        sampler = make_sampler(resolve(self.sampler, space), space, self.seed)
+        found = Memory()
+        Study(space, sampler, OneDriver(found)).run(Limits(self.trials), Serial(self.evaluator))
+        best = min(found.trials, key=lambda trial: self.score(trial.outcome, trial.number))
+        return Tuned(best.outcome, best.params)
 
 
 def _limit(score: Score) -> float:
     """The loss beyond which a bound says that a candidate is worse than one with this score."""
     return score[2] + _ROUNDING * abs(score[2]) if score[0] == 0 else float("inf")
-
-
-@dataclass
-class _Params:
-    """A journal that keeps the parameters only."""
-
-    params: list[Mapping[str, Any]] = field(default_factory=list)
-
-    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """See `dse.study.journal.Journal.append`."""
-        self.params.append(params)
-
-    def synchronise(self) -> None:
-        """Nothing to synchronise."""

@@ -1,6 +1,6 @@
 """The command line: one file per command. Nothing heavy is imported before a command needs it.
 
-Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (143 by SIGTERM; what was evaluated is saved).
+Exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (143 by SIGTERM; finished trials are saved).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any, NoReturn
 from dse.cli.interrupt import STATUS, Interrupt
 
 COLLECTED = 100_000, 50, 100
-"""Thresholds of the garbage collector: a search makes many objects and few cycles, and looking for these in all of them
-as often as Python does takes a fifth of its time."""
+"""Thresholds of the garbage collector. A search makes many objects and few cycles; Python's own thresholds would cost a
+fifth of its time."""
 COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
-    "simulate": "one design: time, breakdown, memory, cost",
-    "space": "what is in a space: size, examples, schema",
-    "report": "front, plots and page again from a run folder",
-    "verify": "the front once more on the reference engine",
-    "validate": "prediction against measured iterations",
+    "simulate": "simulate one design: time, breakdown, memory, cost",
+    "space": "show what is in a space: size, examples, schema",
+    "report": "write the front, plots and page of a run folder again",
+    "verify": "simulate the front again on the reference engine",
+    "validate": "compare predictions with measured iterations",
     "calibrate": "fit a device's efficiency curve to measured iterations",
     "astra": "run ASTRA-sim's own input files",
 }
@@ -44,12 +44,12 @@ class Parser(argparse.ArgumentParser):
     """argparse with one-line errors that name the help."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and exit with 2."""
+        """Print the message, and exit with 2."""
         self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
 
 
 def parser() -> Parser:
-    """The parser of `dse`, with the options of the command that is given only."""
+    """The parser of `dse` and all its commands."""
     top = Parser(
         prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -91,12 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run a command; its exit status, errors and warnings told in one message each."""
+    """Run a command; its exit status. Each error and each warning is one message on stderr."""
     try:
-        with _warnings_told():
+        with _own_warnings():
             return int(options.run(options))
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone: nothing more to say, and no message about it at exit
+        sys.stderr.close()  # the reader has gone: no message at exit either
         return 1
     except Exception as error:
         from simcore.document.problem import InputError
@@ -111,7 +111,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _warnings_told() -> Iterator[None]:
+def _own_warnings() -> Iterator[None]:
     """Show this program's own warnings as a line each, and others as Python does."""
     from simcore.document.problem import InputWarning
 
@@ -133,7 +133,7 @@ def entry() -> NoReturn:
     """The console script."""
     gc.set_threshold(*COLLECTED)
     status = main()
-    if status in STATUS.values():  # no exit handler may wait for what was broken off
+    if status in STATUS.values():  # no exit handler may wait for interrupted work
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         os._exit(status)

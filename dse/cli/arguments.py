@@ -1,4 +1,4 @@
-"""Numbers on the command line: what they may be, said in one sentence."""
+"""Numbers and files on the command line: which are allowed, and the message for any other."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def duration(text: str) -> float:
 
 
 def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
-    """Warn of more than two workers a core; `elsewhere`: on a cluster, whose cores are not counted.
+    """Warn about more than two workers a core. With `elsewhere` they run on a cluster, whose cores are not counted.
 
-    Raises `InputError` for more than a machine can hold.
+    Raises `InputError` for more workers than a machine can hold.
     """
     from dse.execute.where import MOST_JOBS, cores
     from simcore.document.problem import InputError, Problem
@@ -75,7 +75,7 @@ def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
 
 
 def file_problems(option: str, path: Path | None) -> list[Problem]:
-    """Why a file cannot be written: found before the work whose result it is to hold."""
+    """Why a file cannot be written, to be asked before the work whose result it will hold."""
     from simcore.document.problem import Problem
 
     if path is None:

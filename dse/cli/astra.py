@@ -1,4 +1,4 @@
-"""Run ASTRA-sim's own input files (1.0 text workloads, 2.x Chakra traces): the same nanoseconds, much sooner."""
+"""Run ASTRA-sim's own input files (1.0 text workloads, 2.x Chakra traces) to the same nanosecond, much faster."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     files.add_argument("--comm-group-configuration", type=Path, metavar="F", help="communicator groups (2.x)")
     files.add_argument("--remote-memory-configuration", type=Path, metavar="F", help="remote memory (2.x)")
     rules = command.add_argument_group("rules")
-    rules.add_argument("--backend", choices=("unaware", "aware"), default="unaware", help="of congestion [unaware]")
-    rules.add_argument("--compute-scale", type=float, default=1.0, metavar="X", help="1.0 only [1]")
-    rules.add_argument("--comm-scale", type=float, default=1.0, metavar="X", help="1.0 only [1]")
-    rules.add_argument("--num-passes", type=int, default=1, metavar="N", help="1.0 only [1]")
+    rules.add_argument(
+        "--backend", choices=("unaware", "aware"), default="unaware", help="congestion-unaware or -aware [unaware]"
+    )
+    rules.add_argument("--compute-scale", type=float, default=1.0, metavar="X", help="of compute times (1.0) [1]")
+    rules.add_argument("--comm-scale", type=float, default=1.0, metavar="X", help="of message sizes (1.0) [1]")
+    rules.add_argument("--num-passes", type=int, default=1, metavar="N", help="iterations (1.0) [1]")
     rules.add_argument("--num-queues-per-dim", type=int, default=1, metavar="N", help="queues of each dimension [1]")
     rules.add_argument("--injection-scale", type=float, default=1.0, metavar="X", help="of endpoint-delay [1]")
     rules.add_argument("--rendezvous-protocol", action="store_true", help="receivers ask for each message first")

@@ -1,4 +1,4 @@
-"""Fit the efficiency curve of a device to tables of measured iterations, and ask it about jobs it has not seen."""
+"""Fit the efficiency curve of a device to measured iterations, and print its errors on rows left out of the fit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
   dse calibrate b200 b200.csv --fit limit,memory,launch,flash --out b200.yaml
-  dse validate measured.csv --device a100.yaml     # the file is a device: also in a design or a space beside it,
-  dse simulate design.yaml                         # cluster: {npu: a100.yaml, …}
+  dse validate measured.csv --device a100.yaml     # the file is a device; a design or a space beside it
+  dse simulate design.yaml                         # may name it: cluster: {npu: a100.yaml, …}
 
-the tables are those of dse validate; rows of other devices are not fitted: they say what the device's rows would have
-been predicted without (leave device out)
+The tables have the columns of dse validate. Rows of other devices are not fitted. They predict the device's rows in
+the line "leave device out".
 """
 
 
@@ -35,7 +35,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fit", default="limit,memory,launch", metavar="NAMES", help="parameters to fit [limit,memory,launch]"
     )
-    command.add_argument("--baseline", action="store_true", help="beside it, a regressor without physics")
+    command.add_argument("--baseline", action="store_true", help="print the errors of a regressor without physics too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,7 +63,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
-    """What to fit, and the device; raises `InputError` with what is wrong with them and with where to write."""
+    """The parameters to fit, and the device.
+
+    Raises `InputError` with every problem of these and of the file to write.
+    """
     from dse.measured.device import device
     from simcore.document.problem import InputError, Problem
 
@@ -110,7 +113,7 @@ def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: l
     from dse.measured.calibrate import PARAMETERS
 
     parameters = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("parameter", "value", "is the"):
+    for name in ("parameter", "value", "meaning"):
         parameters.add_column(name)
     for name, value in found.values().items():
         parameters.add_row(name, f"{value:.4g}", PARAMETERS[name].meaning)
@@ -150,14 +153,14 @@ def _write(
     left_out: list[Fold],
     tables: list[str],
 ) -> None:
-    """The device with the curve: values, intervals, and what each rests on."""
+    """Write the device with the curve: values, intervals, and the source of each."""
     from dse.measured.calibrate.interval import intervals
     from simcore.document.text import dump_document
     from simcore.prediction_interval import UNCALIBRATED
 
-    said = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
+    source = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
     curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
-    curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, said)}
+    curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, source)}
     curve["calibrated_on"] = device
     if left_out:
         curve["interval"] = intervals(chosen, left_out[0].predicted)

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM: acknowledged at once, over in seconds, and never lost.
 
-    signal ──▶ acknowledged ──▶ KeyboardInterrupt in the main thread ──▶ what is evaluated is saved ──▶ farewell
+    signal ──▶ acknowledged ──▶ KeyboardInterrupt in the main thread ──▶ trials are saved ──▶ farewell
                     └──▶ a second signal, or `GRACE` seconds: farewell, and the process ends where it stands
 
 A thread hears the signals: the main one may be in compiled code, which lets no Python in before it returns, or in a
@@ -36,7 +36,7 @@ class Interrupt:
         """Whether a signal came."""
         self.status = STATUS[signal.SIGINT]
         self.farewell: Callable[[], str] = lambda: "interrupted"
-        """What to say at the end: what is saved, and how to go on."""
+        """Makes the last message: how many trials are saved, and how to continue."""
         self._taken: dict[int, Any] = {}
         self._acknowledged, self._parted = threading.Lock(), threading.Lock()  # each taken once, by whoever is first
 
@@ -62,7 +62,7 @@ class Interrupt:
     def _note(self, number: int) -> None:
         if self._acknowledged.acquire(blocking=False):
             self.asked, self.status = True, STATUS[signal.Signals(number)]
-            _say("interrupted: saving what is done; once more ends at once")
+            _say("interrupted: saving the finished trials; interrupt again to stop at once")
 
     def _listen(self) -> None:
         """Acknowledge the first signal; end the process at the second, or when the time is up."""
@@ -77,7 +77,7 @@ class Interrupt:
         os._exit(self.status)
 
     def part(self) -> None:
-        """Say farewell, once."""
+        """Print the last message, once."""
         if self._parted.acquire(blocking=False):
             _say(self.farewell())
 

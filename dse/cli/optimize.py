@@ -9,23 +9,22 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, share
 
 if TYPE_CHECKING:
     from dse.cli.interrupt import Interrupt
     from dse.evaluate.record import StudyRecord, TrialRecord
-    from dse.run.run import Settings
     from dse.space.space import Space
 
 ENDED = {
-    "exhausted": "the sampler found no design beyond these {trials} that may be simulated",
+    "exhausted": "stopped after {trials} trials: the sampler found no other design that may be simulated",
     "time": "stopped after {trials} trials: the time is up",
     "stagnation": "stopped after {trials} trials: the front no longer grows",
-    "gap": "stopped after {trials} trials: the front is as near to its proven bounds as was asked",
+    "gap": "stopped after {trials} trials: every objective is within --gap of its proven bound",
 }
 EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
@@ -50,8 +49,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampler",
         metavar="NAME",
-        help="auto, exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, package.module:Class of an "
-        "Optuna sampler, or optunahub:samplers/NAME:Class [study.sampler, auto]",
+        help="auto, exact, guided-exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, one of an installed "
+        "package, package.module:Class of an Optuna sampler, or optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
     command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
@@ -64,29 +63,43 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--storage",
         metavar="URL",
-        help="database of a study that several drivers share, as Optuna takes it",
+        help="database of a study that several drivers share, as an Optuna storage URL",
     )
-    command.add_argument("--study-name", metavar="NAME", help="of a shared study [space name]")
+    command.add_argument("--study-name", metavar="NAME", help="name of a shared study [space name]")
     command.add_argument(
-        "--design-timeout", type=duration, metavar="SECONDS", help="most that one design may take [study, no limit]"
+        "--design-timeout",
+        type=duration,
+        metavar="SECONDS",
+        help="time limit of one design [study.design_timeout, none]",
     )
     command.add_argument(
-        "--start-timeout", type=duration, default=60.0, metavar="SECONDS", help="give up without a worker for this [60]"
+        "--start-timeout",
+        type=duration,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up after this long without a worker [60]",
     )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
-    command.add_argument("--engine", metavar="E", help="fast, reference, or package.module:function [fast]")
+    command.add_argument(
+        "--engine", metavar="E", help="fast, reference, reference_links, or package.module:function [fast]"
+    )
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.cli.progress import Progress
-    from dse.run.drive import drive
-    from dse.run.run import next_free, open_space
+    from dse.run.document import open_space
+    from dse.run.drive import optimize
+    from dse.run.extensions import check_installed
+    from dse.run.place import next_free
+    from dse.run.settings import settle
 
+    if options.resume and options.out is not None:
+        check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
-    settings = _settings(options, space, earlier)
+    settings = settle(space, earlier, vars(options))
     check_jobs(settings.jobs, elsewhere=settings.where.remote)
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
@@ -97,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     interrupt: Interrupt = options.interrupt
     with Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
         interrupt.farewell = lambda: _farewell(progress.done, folder)
-        ended = drive(space, settings, folder, options.resume, progress)
+        ended = optimize(space, settings, folder, options.resume, progress)
     if ended == "interrupted":
         raise KeyboardInterrupt
     interrupt.look()
@@ -105,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     proven = ended == "exhausted" and record.proof is not None  # then the proof says it
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
-    _tell_without_value(options.space, space, record)
+    _print_without_value(options.space, space, record)
     if not record.feasible:
         from dse.report import explain_infeasible
 
@@ -114,40 +127,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace, space: Space, earlier: Mapping[str, Any] | None) -> Settings:
-    """What the command line asks for, else the study that is repeated, else the space."""
-    from dse.run.run import Settings
-    from dse.space.settings import MOST_TRIALS, PROVERS
-    from simcore.document.problem import together
-
-    base = space.settings.model_dump() if earlier is None else earlier
-    sampler, engine = together(
-        lambda: _sampler(options.sampler, base["sampler"]), lambda: _engine(options.engine, earlier)
-    )
-    # A proof needs as many simulations as it needs: only --trials, or the study that is repeated, ends it earlier.
-    unlimited = sampler in PROVERS and earlier is None
-    return Settings(
-        sampler=sampler,
-        trials=options.trials or (MOST_TRIALS if unlimited else base["trials"]),
-        seed=base["seed"] if options.seed is None else options.seed,
-        timeout=options.timeout or space.settings.timeout,
-        jobs=options.jobs,
-        engine=engine,
-        executor=options.executor or base.get("executor", "local"),
-        address=options.address,
-        design_timeout=options.design_timeout or base.get("design_timeout"),
-        start_timeout=options.start_timeout,
-        storage=options.storage,
-        study_name=options.study_name,
-        stagnation=options.stagnation or base.get("stagnation"),
-        gap=base.get("gap") if options.gap is None else options.gap,
-    )
-
-
 def _report(folder: Path, as_json: bool) -> StudyRecord:
     """Write the reports of a run folder and print its front; its record."""
     from dse.report import print_front, write_reports
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.whatif.ask import what_if
 
     record = load_record(folder)
@@ -163,27 +146,30 @@ def _report(folder: Path, as_json: bool) -> StudyRecord:
     return record
 
 
-def _tell_without_value(source: str, space: Space, record: StudyRecord) -> None:
-    """Say which constraints had no value for how many designs."""
+def _print_without_value(source: str, space: Space, record: StudyRecord) -> None:
+    """Print for how many designs each constraint has no value."""
     from simcore.document.problem import dotted
 
     for constraint in space.constraints:
         count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
         if count:
             place = f"{source}: line {constraint.line}: {dotted(constraint.place)}"
-            print(f"{place}: '{constraint.name}' has no value for {count} of the designs: infeasible", file=sys.stderr)
+            print(
+                f"{place}: '{constraint.name}' has no value for {count} of the designs, which are infeasible",
+                file=sys.stderr,
+            )
 
 
 def _farewell(trials: int, folder: Path) -> str:
-    """What an interrupted search leaves, and how to go on."""
+    """The last message of an interrupted search: how many trials are saved, and how to continue."""
     if not trials:
         return "interrupted before the first trial was done"
     what = f"interrupted after {trials} trials, all saved"
-    return f"{what}; continue with --resume, or draw what there is: dse report {folder}"
+    return f"{what}; continue with --resume, or write the reports: dse report {folder}"
 
 
 def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
-    """Say which rules rule designs out; the exit status: 2 where the space has no design at all, else 1."""
+    """Print which rules rule designs out. The exit status is 2 if the space has no design at all, else 1."""
     from dse.run.invalid import drawn_reasons, explained, trial_reasons
 
     reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
@@ -201,7 +187,7 @@ def _without(trial: TrialRecord, place: str) -> bool:
 
 @contextlib.contextmanager
 def _quiet(executor: str) -> Iterator[None]:
-    """Keep what Ray prints off stdout, which is for results; say what takes the first seconds, and how it can end."""
+    """Keep Ray's output off stdout, which is for results, and name the executor while it connects."""
     if executor == "local":
         yield
         return
@@ -212,30 +198,4 @@ def _quiet(executor: str) -> Iterator[None]:
         try:
             yield
         except WorkersError as error:
-            raise WorkersError(f"{error}\nwhat was evaluated is saved; continue with --resume") from None
-
-
-def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
-    """The engine to use. One that a file names is taken only if it is built in: a file must not choose code to run."""
-    from simcore.document.problem import InputError, Problem
-    from simcore.engine.registry import BUILT_IN, engine_named
-
-    name = given or (str(earlier["engine"]) if earlier else "fast")
-    if given is None and name not in BUILT_IN:
-        fix = f"if you trust it, add --engine {name}"
-        problem = Problem(("engine",), "a built-in engine in the study", f"'{name}'", fix)
-        raise InputError([problem], "study.yaml")
-    engine_named(name)
-    return name
-
-
-def _sampler(given: str | None, named: str) -> str:
-    """The sampler to use; see `_engine` for one that a file names."""
-    from dse.space.settings import sampler_problems
-    from simcore.document.problem import InputError
-
-    where = ("--sampler",) if given else ("sampler",)
-    problems = sampler_problems(given or named, where, by_path=given is not None)
-    if problems:
-        raise InputError(problems, "command line" if given else "study.yaml")
-    return given or named
+            raise WorkersError(f"{error}\nfinished trials are saved; continue with --resume") from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -57,7 +58,7 @@ class Progress(Watcher):
         self.done = known
         resumed = f", {known} trials from the journal" if known else ""
         print(f"{self._space.name}: {sampler}, {_limit(self._trials)}{resumed}", file=sys.stderr)
-        if not sys.stderr.isatty():
+        if not sys.stderr.isatty() and "ipykernel" not in sys.modules:  # which shows a bar in its notebook
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -78,7 +79,7 @@ class Progress(Watcher):
         self._executor = executor
         executor.on_wait = self._tick
 
-    def trial(self, number: int, outcome: Outcome) -> None:
+    def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done."""
         self._interrupt.look()
         self.done = max(self.done, number + 1)

@@ -1,6 +1,6 @@
 """Write the front, the tables, the plots and the page of a run folder again, from its journal.
 
-Only what-if questions (steps around the front, other batches) are simulated, as many as --simulations allows.
+No trial is simulated again. The analyses of other batches and of steps around the front take up to --simulations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--simulations",
         type=whole,
         metavar="N",
-        help="most simulations for steps around the front and other batches [200 with engine fast, else 0]",
+        help="limit of simulations for steps around the front and other batches [200 with engine fast, else 0]",
     )
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
@@ -34,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse report`."""
     from dse.report import explain_infeasible, print_front, write_reports
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.study.store import check_folder
     from dse.whatif.ask import what_if
     from simcore.document.problem import InputError, Problem

@@ -5,14 +5,15 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from dse.report.units import human
+from dse.report.units import human, label
+from simcore.metrics import METRICS
 from simcore.result import Result
 
 
 def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost."""
     console = Console()
-    for section in (_time(result), _memory(result), _network(result), _cost(result)):
+    for section in (_time(result), _memory(result), _network(result), _cost(result), _installed(result)):
         if section is not None:
             title, table = section
             console.print(title, style="bold", highlight=False)
@@ -21,7 +22,7 @@ def print_result(result: Result) -> None:
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.reserved - result.memory_capacity_bytes
         what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
-        console.print(f"does not fit: {what if over > 0 else 'one of its two memories has to hold more than it can'}")
+        console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
 
 
 Section = tuple[str, Table]
@@ -99,3 +100,13 @@ def _cost(result: Result) -> Section:
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     return f"Cost {human(cost.total, '$')}, power {human(result.power_w, 'W')}", table
+
+
+def _installed(result: Result) -> Section | None:
+    """The metrics of installed packages."""
+    if not result.metrics:
+        return None
+    table = _table("", "")
+    for name, value in result.metrics.items():
+        table.add_row(label(name), human(value, METRICS[name].unit, name))
+    return "Metrics of installed packages", table

@@ -27,7 +27,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse simulate`."""
     command.add_argument("design", metavar="DESIGN", help="YAML design document")
     command.add_argument(
-        "--engine", default="fast", metavar="E", help="fast, reference, or package.module:function [fast]"
+        "--engine",
+        default="fast",
+        metavar="E",
+        help="fast, reference, reference_links, or package.module:function [fast]",
     )
     command.add_argument(
         "--set",
@@ -73,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_outputs(trace: Path | None, folder: Path | None) -> None:
-    """Raise `InputError` for what cannot be written, before anything is simulated."""
+    """Raise `InputError` for outputs that cannot be written, before anything is simulated."""
     from simcore.document.problem import InputError, Problem
 
     problems = file_problems("--trace", trace)

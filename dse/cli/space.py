@@ -1,4 +1,4 @@
-"""Look into a space: how many designs it holds, examples of them, its JSON Schema."""
+"""Show what is in a space: the values of its holes, its size, examples, or the JSON Schema of all spaces."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse space`."""
     command.add_argument("space", metavar="SPACE", help="YAML space")
     command.add_argument(
-        "--count", action="store_true", help="number of combinations (of clusters, where one is bought)"
+        "--count",
+        action="store_true",
+        help="print the number of combinations (of clusters, if one is bought for its workloads)",
     )
-    command.add_argument("--sample", type=positive, metavar="N", help="N designs drawn at random, as YAML documents")
+    command.add_argument(
+        "--sample", type=positive, metavar="N", help="print N designs drawn at random, as YAML documents"
+    )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of --sample [0]")
-    command.add_argument("--schema", action="store_true", help="JSON Schema of spaces, for editors")
+    command.add_argument("--schema", action="store_true", help="print the JSON Schema of spaces, for editors")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse space`."""
-    from dse.run.run import open_space
+    from dse.run.document import open_space
 
     space, _ = open_space(options.space)
     if options.schema:
@@ -39,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.count:
         print(_written(space.count()))
         for job in space.jobs:
-            print(f"{job.name}: {_written(space.of_job(job).count())} designs over these", file=sys.stderr)
+            print(f"{job.name}: {_written(space.of_job(job).count())} designs over all clusters", file=sys.stderr)
     elif options.sample is not None:
         from dse.cli.sample import print_samples
 

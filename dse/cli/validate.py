@@ -1,4 +1,4 @@
-"""Prediction against measured iterations: error per row, MAPE, pairwise order of a job's designs, regret."""
+"""Compare predictions with measured iterations: error per row, MAPE, pairwise order of a job's designs, regret."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ EXAMPLES = """examples:
   dse validate measured.csv --json | jq .mape
   dse validate measured.csv --device mine.yaml         # as dse calibrate wrote it
 
-columns: device fabric layers seq npus global_batch microbatch tensor pipeline data measured_s, and hidden heads
-vocab, or model; optional: interleave [1] recompute [none] zero [0] case software context expert sequence_parallel
-precision gradient_precision measured_memory_gib (docs/measured.md); others are ignored
+columns: device fabric layers seq npus global_batch microbatch tensor pipeline data measured_s
+         and either model, or hidden heads vocab
+optional: interleave [1] recompute [none] zero [0] case software context expert sequence_parallel
+          precision gradient_precision measured_memory_gib
+other columns are ignored; see docs/measured.md
 """
 
 

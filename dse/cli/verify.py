@@ -1,4 +1,7 @@
-"""The front of a run once more on the reference engine, reduced where the budget asks for it (and saying how)."""
+"""Simulate the front of a run again on the reference engine, and compare times and ranks.
+
+A design that would exceed the budget is reduced first; the table shows how.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,11 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse verify`."""
     command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
-    command.add_argument("--budget", type=duration, default=300.0, metavar="S", help="about how long to take [300]")
+    command.add_argument(
+        "--budget", type=duration, default=300.0, metavar="S", help="approximate limit of seconds [300]"
+    )
     command.add_argument("--jobs", type=positive, default=2, metavar="N", help="worker processes [2]")
-    command.add_argument("--links", action="store_true", help="every message over every link, instead of every phase")
+    command.add_argument("--links", action="store_true", help="simulate messages on links instead of phases")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -35,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from dse.report.units import human
-    from dse.run.run import load_record
+    from dse.run.record import load_record
     from dse.run.verify import ranks, verify
 
     check_jobs(options.jobs)

@@ -11,17 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from dse.space.objective import Objective
+from simcore.metrics import CLUSTER, is_of
 
 Aggregate = Literal["weighted", "worst"]
 
 
-SHARED = frozenset(("cost.total", "cost.network", "cost.npu", "cost.memory", "npus", "racks", "memory.capacity"))
-"""Metrics of the cluster rather than of a workload: weights do not scale them."""
-
-
 def shared(objective: Objective) -> bool:
-    """Whether an objective is of the cluster alone."""
-    return all(name in SHARED or name.partition(".")[0] == "cluster" for name in objective.names)
+    """Whether an objective is of the cluster rather than of a workload: weights do not scale it."""
+    return all(is_of(name, CLUSTER) or name.partition(".")[0] == "cluster" for name in objective.names)
 
 
 def aggregate(

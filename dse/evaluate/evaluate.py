@@ -23,11 +23,12 @@ from dse.space.objective import Objective
 from dse.space.screen import Screened
 from simcore.bounds.design import bound, bound_of_any
 from simcore.check.load import parse_design
-from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.engine.registry import engine_named
-from simcore.result import Result, metrics
+from simcore.metrics import CLUSTER, metrics, metrics_before
+from simcore.result import Result
 from simcore.simulate import simulate
 
 
@@ -163,8 +164,7 @@ class Evaluator:
         """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
         proven = bound_of_any(design)
         if not price_problems(design):
-            cost = cluster_cost(design)
-            proven |= {"cost.total": cost.total, "cost.network": cost.network, "cost.npu": cost.npu}
+            proven |= metrics_before(design, None, CLUSTER)
         violation = sum(problem.violation for problem in problems)
         violations = {VALID: violation} | {c.name: 0.0 for c in self.constraints}
         return Outcome(

@@ -20,9 +20,10 @@ from typing import Any
 from dse.measured.measured_row import KNOWN, REQUIRED, SHAPE, document, read_cells, software, structural
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError, Problem
+from simcore.workload.transformer.document import TransformerWorkload
 
 MOST_BYTES = 64 << 20
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -44,11 +45,14 @@ class Measured:
     assumed: bool = False
 
     @property
+    def workload(self) -> TransformerWorkload:
+        """What was trained."""
+        return TransformerWorkload.of(self.design.workload)
+
+    @property
     def job(self) -> tuple[Any, ...]:
         """What rows that only differ in how the job was spread share: device, network, model, NPUs, batch."""
-        workload = self.design.workload
-        assert isinstance(workload, TransformerWorkload)
-        cluster = self.design.cluster
+        workload, cluster = self.workload, self.design.cluster
         network = tuple((d.bandwidth, d.latency) for d in cluster.dimensions)
         return cluster.npu.name, network, workload.model, cluster.npus, workload.global_batch, workload.sequence
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.aggregate import aggregate
-from dse.proof.branch import of_job
 from dse.proof.least import Search, Times
 from dse.proof.limits import breaks
 from dse.proof.parts import parsed
@@ -26,23 +25,17 @@ from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space.objective import Objective
-from dse.space.screen import cluster_metrics
 from dse.space.space import Space
 from dse.space.split.solve import least_share
-from simcore.bounds.design import bound_of_any, samples_of
+from simcore.bounds.design import bound_of_any, totals_of
 from simcore.check.load import parse_design
 from simcore.cost.price import cluster_cost, price_problems, unit_price
-from simcore.cost.running import electricity, per_token
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.quantity import parse, write
-from simcore.result import METRICS
-from simcore.workload.transformer.counts import forward_flops
+from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
-
-_OF_SHAPE = frozenset(("npus", "racks", "memory.capacity", "cost.npu", "cost.memory"))
-"""Metrics that all designs of a shape have alike, so that they are bounded on both sides."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +80,7 @@ def _shapes_of(space: Space) -> list[_Shape]:
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
     # Constraints on results are asked of every workload, too; without them the bounds are looser, and hold.
-    own = tuple(constraint for constraint in space.constraints if of_job(constraint))
+    own = tuple(constraint for constraint in space.constraints if constraint.of_job)
     return over_jobs(space, [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs])
 
 
@@ -102,8 +95,7 @@ def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[
 
 def _computes(design: Design) -> bool:
     """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
-    workload = design.workload
-    return isinstance(workload, CollectiveWorkload) or workload.precision in design.cluster.npu.peak
+    return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
 
 
 @dataclass
@@ -138,8 +130,7 @@ class _Shape:
 
 def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit:
     """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
-    usual = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
-    if objective.direction != usual and objective.name not in _OF_SHAPE:
+    if objective.direction != METRICS[objective.name].direction and not is_of(objective.name, SHAPE):
         return Limit()
 
     def promised(shape: _Shape) -> float:
@@ -166,7 +157,10 @@ def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
-    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth."""
+    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth.
+
+    Shapes that cannot be bought are left out: no design of theirs is valid.
+    """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
         cluster["dimensions"] = _bare(cluster["dimensions"])
@@ -181,7 +175,8 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
             design, _ = parse_design(document)
         if design is None:
             raise ValueError("a shape that cannot be bounded")
-        yield design
+        if not price_problems(design):
+            yield design
         if not odometer.step():
             return
 
@@ -216,6 +211,8 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
         raise ValueError("a shape that cannot be bounded")
+    if price_problems(design):
+        return dimensions  # there is no cheapest one
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
     open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
     whole = parse(least, "bandwidth") if split.solve else split.units(least) * split.step
@@ -232,36 +229,20 @@ def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> d
     `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
     that are known, by metric.
     """
-    if price_problems(design):
-        raise ValueError("a shape without a price")
     cost, workload = cluster_cost(design), design.workload
     idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
     time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
-    proven: dict[str, float | None] = {
-        **cluster_metrics(design),
-        **{key: least.get(key) for key in ("time_to_first_token", "time_per_output_token")},
-        "bubble": 0.0,
-        "exposed_communication": 0.0,
-        "mfu": 1.0,
-        "network_utilization": 1.0,
-        "fits": 1.0,
-        "memory.peak": free.get("memory.peak"),
-        "memory.reserved": free.get("memory.reserved"),
-        "power": idle,
-        "cost.electricity": electricity(design, idle),
-    }
-    if not time:
-        return proven
-    joules = max(idle * time, least.get("energy", 0.0))
-    proven |= {"iteration_time": time, "energy": joules}
-    samples = samples_of(workload)
-    if samples is not None:
-        each = per_token(design.cost, workload, cost.total, joules, time, samples)
-        proven |= {"energy_per_token": each.energy, "cost_per_token": each.cost}
-        proven |= {"time_to_train": each.time_to_train, "cost_to_train": each.cost_to_train}
-        throughput = samples / time
-        proven |= {"throughput": throughput, "perf_per_cost": throughput / cost.total if cost.total else None}
-    if isinstance(workload, TransformerWorkload):
-        peak = design.cluster.npu.peak[workload.precision] * design.cluster.npus
-        proven["mfu"] = min(1.0, 3 * forward_flops(workload) / (time * peak))
-    return proven
+    totals = totals_of(workload)
+    figures = Figures.of(
+        design,
+        seconds=time or None,
+        power=idle,
+        energy=max(idle * time, least.get("energy", 0.0)) if time else None,
+        capital=cost.total,
+        network=cost.network,
+        samples=None if totals is None else totals.samples,
+        flops=None if totals is None else totals.counted_flops,
+        first_token=least.get("time_to_first_token"),
+        output_token=least.get("time_per_output_token"),
+    )
+    return bounds(figures, {**free, **metrics_before(design, None, SHAPE)})

@@ -5,7 +5,7 @@ Each step is certain and cheaper than the next: rules and constraints, memory, c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,19 +19,16 @@ from dse.space.objective import Objective
 from dse.space.screen import known_before
 from simcore.bounds.compute import compute_seconds
 from simcore.bounds.design import bound
-from simcore.bounds.many import Family, Iteration, collective_seconds, metric_bounds, sending_seconds
+from simcore.bounds.many import Family, Iteration, collective_seconds, figures_of, sending_seconds
 from simcore.check.check import check
-from simcore.design.design import CollectiveWorkload, Design
-from simcore.document.problem import dotted
-from simcore.memory.expanded import memory_metrics, memory_of
+from simcore.design.design import Design
+from simcore.memory.expanded import memory_of
 from simcore.memory.plan import program_of
+from simcore.metrics import JOB, METRICS, best, metrics_before
 from simcore.program import Program
-from simcore.result import METRICS, Memory
+from simcore.result import Memory
 
 Matrix = NDArray[np.float64]
-
-_OF_JOB = ("memory.peak", "memory.reserved", "memory.capacity", "fits", "npus")
-"""Metrics that are the same on all networks of a shape."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,7 @@ class Node:
     design: Design
     """The job on one of them."""
     program: Program | None
+    """None where it is a single collective (`collective_seconds`)."""
     memory: Memory | None
     live: NDArray[np.bool_]
     compute: float
@@ -111,17 +109,15 @@ class Brancher:
 
     def _losses(self, node: Node, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
         live = node.live
-        cost = {name: values[live] for name, values in node.networks.cost.items()}
+        priced = {name: values[live] for name, values in node.networks.metrics.items()}
         sent = np.inf if sending is None else sending[live]
-        found = metric_bounds(node.design, node.program, node.memory, seconds[live], cost, sent)
-        out = np.empty((int(live.sum()), len(self.objectives)))
+        figures = figures_of(node.design, node.program, seconds[live], priced, sent)
+        known = {**metrics_before(node.design, node.memory, JOB), **priced}
+        out = np.full((int(live.sum()), len(self.objectives)), -np.inf)  # where nothing is proven in this direction
         for column, objective in enumerate(self.objectives):
-            value = found.get(objective.name)
-            better = "minimize" if METRICS[objective.name].better == "lower" else "maximize"
-            if value is None or objective.direction != better:
-                out[:, column] = -np.inf  # nothing is proven in this direction
-            else:
-                out[:, column] = objective.sign * np.asarray(value)
+            if objective.direction == METRICS[objective.name].direction:
+                value = best(objective.name, figures, known)
+                out[:, column] = -np.inf if value is None else objective.sign * np.asarray(value)
         return out
 
     def _sound(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
@@ -143,7 +139,7 @@ class Brancher:
     def _broken_networks(self, networks: Networks, own: Design) -> NDArray[np.bool_]:
         """Networks that break a constraint which looks at nothing else; counted with every job."""
         constraints = [
-            c for c in self.constraints if known_before(c, networks.design) and all(map(_of_network, _names(c)))
+            c for c in self.constraints if known_before(c, networks.design) and all(map(_of_network, c.names))
         ]
         mask = np.zeros(len(networks.parts), bool)
         for constraint in constraints:
@@ -152,7 +148,7 @@ class Brancher:
                 known[constraint.name] = np.array(
                     [
                         constraint.violation(
-                            {name: float(values[i]) for name, values in networks.cost.items()},
+                            {name: float(values[i]) for name, values in networks.metrics.items()},
                             parsed({**own.document(), **part.document}).document(),
                         )
                         > 0
@@ -165,12 +161,9 @@ class Brancher:
 
     def _broken_constraint(self, design: Design, memory: Memory | None) -> str | None:
         """The constraint that the job breaks on all networks of its shape."""
-        known: Mapping[str, float | None] = {
-            **memory_metrics(design, memory),
-            "npus": float(design.cluster.npus),
-        }
+        known = metrics_before(design, memory, JOB)
         for constraint in self.constraints:
-            if of_job(constraint) and constraint.violation(known, design.document()) > 0:
+            if constraint.of_job and constraint.violation(known, design.document()) > 0:
                 return constraint.name
         return None
 
@@ -194,22 +187,8 @@ def joined(job: Design, network: Design) -> Design:
 
 
 def _program(design: Design) -> tuple[Program | None, Memory | None]:
-    if isinstance(design.workload, CollectiveWorkload):
-        return None, None
     program = program_of(design)
-    return program, memory_of(design, program)
-
-
-def _names(constraint: Constraint) -> list[str]:
-    return [dotted(path) for path in constraint.expression.paths]
-
-
-def of_job(constraint: Constraint) -> bool:
-    """Whether a constraint looks at nothing but the job, its memory and its number of NPUs."""
-    return all(
-        name in _OF_JOB or (name not in METRICS and name.split(".")[0] in ("workload", "parallelism"))
-        for name in _names(constraint)
-    )
+    return (None, None) if program.single else (program, memory_of(design, program))
 
 
 def _of_network(name: str) -> bool:

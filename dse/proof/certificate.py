@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.evaluate.aggregate import SHARED
 from dse.proof.bound import Limit, over_jobs, space_bounds, space_limits
 from dse.proof.limits import unreachable
-from dse.search import PROVABLE
+from dse.proof.parts import PROVABLE
 from dse.space.interval import bound_of, of_bounds
 from dse.space.objective import Objective
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
-from simcore.result import METRICS
+from simcore.metrics import CLUSTER, METRICS, is_of
 
 
 def proven_bounds(space: Space) -> dict[str, float | None]:
@@ -44,10 +43,7 @@ def proven_limits(space: Space) -> dict[str, Limit]:
 
 def natural(names: Sequence[str]) -> tuple[Objective, ...]:
     """Metrics as objectives, each in the direction in which it gets better."""
-    return tuple(
-        Objective(name, "minimize" if METRICS[name].better == "lower" else "maximize", METRICS[name].unit)
-        for name in names
-    )
+    return tuple(Objective(name, METRICS[name].direction, METRICS[name].unit) for name in names)
 
 
 def check_reachable(space: Space, engine: str) -> None:
@@ -58,7 +54,7 @@ def check_reachable(space: Space, engine: str) -> None:
     problems: list[Problem] = []
     for one in [space.of_job(job) for job in space.jobs] or [space]:
         names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
-        known = sorted(names if engine in PROVABLE else names & SHARED)
+        known = sorted(names if engine in PROVABLE else {name for name in names if is_of(name, CLUSTER)})
         if known:
             # Without constraints: where they exclude every design, nothing is bounded.
             alone = replace(one, objectives=natural(known), constraints=())

@@ -19,8 +19,8 @@ from dse.proof.branch import Brancher, joined
 from dse.proof.parts import Networks, Part
 from simcore.bounds.compute import busy_seconds, compute_seconds, layers_busy, layers_seconds
 from simcore.check.check import check
-from simcore.design.design import CollectiveWorkload, Design
-from simcore.workload.registry import workload_program
+from simcore.design.design import Design
+from simcore.workload.base import workload_program
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def sound_jobs(jobs: list[Job], anywhere: Networks) -> list[tuple[int, Job]]:
 def of_layers(
     sound: list[tuple[int, Job]], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
 ) -> Iterator[Entry]:
-    """A transformer's `sound` jobs by what one layer takes; `known` keeps what layers take."""
+    """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
     for number, job in sound:
         design = joined(job.design, anywhere.design)
         busy = layers_busy(design, known) if goal.per_busy else 0.0
@@ -146,7 +146,7 @@ def of_programs(jobs: list[Job], mine: list[Networks], goal: Goal) -> Iterator[E
 
 
 def _of_program(design: Design, goal: Goal) -> float:
-    if isinstance(design.workload, CollectiveWorkload) or check(design):
+    if not design.workload.computes or check(design):
         return 0.0
     program = workload_program(design)
     return goal.of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)

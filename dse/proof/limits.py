@@ -9,7 +9,7 @@ from dse.space.constraint import Constraint
 from dse.space.expression import path_of
 from dse.space.interval import Between, interval, of_bounds
 from simcore.document.problem import Problem, dotted
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 SLACK = 1e-9
 """Relative: by so much a bound and a limit may differ before one is said to exclude the other."""

@@ -24,12 +24,15 @@ from dse.space.npus import following
 from dse.space.space import Space
 from simcore.bounds.many import Family, linear
 from simcore.check.load import parse_design
-from simcore.cost.price import cluster_cost, price_problems
+from simcore.cost.price import price_problems
 from simcore.design.design import Design
-from simcore.result import Cost
-from simcore.workload.documents import workload_kind
+from simcore.design.workload import workload_tag
+from simcore.metrics import METRICS, PRICED, is_of, metrics_before
+from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism")
+PROVABLE = ("fast", "reference")
+"""Engines that play the model which the bounds are proved of."""
 
 
 @dataclass
@@ -66,19 +69,19 @@ class Networks:
     linear: tuple[bool, ...]
     """Whether a family gives its networks' times; else it is of one network, which is bounded by itself."""
     parts: tuple[Part, ...]
-    cost: Mapping[str, NDArray[np.float64]]
-    """What each network costs, by metric `[networks]` [$]."""
+    metrics: Mapping[str, NDArray[np.float64]]
+    """Those that the network or its prices decide, such as what it costs, `[networks]`."""
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[tuple[Part, Design]]]) -> Networks:
         """Networks from the members of their families."""
         designs = [[design for _, design in members] for members in groups]
-        found = [_cost(design) for members in designs for design in members]
+        found = [_priced(design) for members in designs for design in members]
         return cls(
             tuple(map(Family.of, designs)),
             tuple(linear(members[0]) for members in designs),
             tuple(part for members in groups for part, _ in members),
-            {f"cost.{name}": np.array([getattr(cost, name) for cost in found]) for name in COSTS},
+            {name: np.array([of[name] for of in found], float) for name in found[0]},
         )
 
     @property
@@ -101,12 +104,11 @@ class Networks:
             start = end
 
 
-COSTS = ("total", "network", "npu", "memory")
-
-
-def _cost(design: Design) -> Cost:
-    """What a design's cluster costs; nothing where it cannot be bought, which is a rule that cuts it."""
-    return Cost(0.0, 0.0, 0.0, 0.0) if price_problems(design) else cluster_cost(design)
+def _priced(design: Design) -> dict[str, float | None]:
+    """The metrics with a price in them; 0 where the cluster cannot be bought, which is a rule that cuts it."""
+    if price_problems(design):
+        return {name: 0.0 for name in METRICS if is_of(name, PRICED)}
+    return metrics_before(design, None, PRICED)
 
 
 @dataclass(frozen=True)
@@ -187,10 +189,7 @@ def tied(template: Mapping[str, Any]) -> bool:
 
 
 def proven_kind(template: Mapping[str, Any]) -> bool:
-    """Whether every workload of a space is one that bounds of many networks are proven of: training, or a collective.
-
-    Layer tables, recommenders and serving are not.
-    """
+    """Whether every workload of a space is of a kind that bounds of many networks are proven of."""
     workload = template["workload"]
     alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
     return all(isinstance(a, dict) and _proven_workload(a) for a in alternatives)
@@ -199,7 +198,7 @@ def proven_kind(template: Mapping[str, Any]) -> bool:
 def _proven_workload(workload: dict[str, Any]) -> bool:
     model = workload.get("model")
     models = model.alternatives if isinstance(model, Choice) else (model,)
-    return all(workload_kind({**workload, "model": each}) in ("transformer", "collective") for each in models)
+    return all(kind_named(workload_tag({**workload, "model": each})).exact for each in models)
 
 
 def _expressions(value: Any) -> Iterator[tuple[str | int, ...]]:

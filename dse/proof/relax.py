@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
-from dse.proof.branch import Brancher, of_job
+from dse.proof.branch import Brancher
 from dse.proof.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import Served
@@ -23,13 +23,12 @@ from dse.proof.parts import JOB, Networks, fillings, parsed, tied
 from dse.space.fill import template_count
 from dse.space.npus import following
 from dse.space.space import Space
-from simcore.design.design import Design, TransformerWorkload
-from simcore.workload.documents import InferenceWorkload
+from simcore.design.design import Design
+from simcore.metrics import moves
+from simcore.workload.base import kind_of
 
 MOST_JOBS = 30_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
-OF_ENERGY = ("energy", "energy_per_token", "cost_per_token", "cost_to_train")
-"""Metrics that ask for the least energy too."""
 
 Key = tuple[str, str, int]
 
@@ -44,11 +43,9 @@ class LeastTimes:
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, Job]]] = {}
         self._tied = tied(space.template)
-        wanted = {name for o in space.objectives for name in o.names} | {
-            n for c in space.constraints for n in c.metrics
-        }
-        self._energy = bool(wanted.intersection(OF_ENERGY))
-        self._brancher = Brancher(SECONDS, [c for c in space.constraints if of_job(c)])
+        wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
+        self._energy = any(moves(name, "energy") for name in wanted)
+        self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
 
     def of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""
@@ -58,27 +55,28 @@ class LeastTimes:
         return self._known[key]
 
     def _search(self, shape: Design, key: Key) -> Search:
-        jobs = self._jobs_of(shape, key)
-        transformer = isinstance(shape.workload, TransformerWorkload)
+        by = kind_of(shape.workload).jobs_by
+        jobs = None if by is None else self._jobs_of(shape, key)
         mine = [n for n in self._lifted if _npu_key(n.design) == key[1:]] if jobs else []
-        if jobs is None or not (mine or transformer or not jobs):
-            return Unknown()  # what jobs of another kind compute is known on a network only
-        if isinstance(shape.workload, InferenceWorkload):
+        if jobs is None or not (mine or by == "layers" or not jobs):
+            return Unknown()  # what whole Programs compute is known on a network only
+        if by == "tokens":
             return Served(jobs, mine, self._brancher, self._space)
         goals = (TIME, drawn_energy(shape)) if self._energy else (TIME,)
         budget = whole_budget(self._template["cluster"])
         return Together([Trained(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals])
 
     def queue(self, shape: Design) -> JobQueue | None:
-        """The jobs of a shape that is trained, by least compute; None where they are too many, or are not known."""
+        """The jobs of a shape by least compute; None where they are too many, or not known by layers or Programs."""
         key = shape.workload.model_dump_json(), *_npu_key(shape)
-        jobs = None if isinstance(shape.workload, InferenceWorkload) else self._jobs_of(shape, key)
+        computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
+        jobs = self._jobs_of(shape, key) if computing else None
         if not jobs:
             return None
         return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]], TIME)
 
     def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks], goal: Goal) -> JobQueue:
-        if not isinstance(shape.workload, TransformerWorkload):
+        if kind_of(shape.workload).jobs_by != "layers":
             return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
         known = self._layers.setdefault(_npu_key(shape)[0], {})
         return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)

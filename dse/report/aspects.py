@@ -13,14 +13,13 @@ from typing import Any
 
 from dse.report.units import MISSING, brief, clean
 from dse.report.values import cell
+from simcore.collective import ALGORITHMS
 from simcore.document.quantity import parse
+from simcore.family import Family
+from simcore.network import TOPOLOGIES
 
 Document = Mapping[str, Any]
 
-_TOPOLOGIES = {"ring": "Ring", "fully_connected": "FC", "switch": "SW", "mesh": "Mesh", "torus": "Torus"}
-_ALGORITHMS = {"halving_doubling": "HD", "double_binary_tree": "DBT", "ring": "ring", "direct": "direct"}
-SHORT = _TOPOLOGIES | {word: short for word, short in _ALGORITHMS.items() if word != "ring"}
-"""Topologies and algorithms in the notation of tables."""
 _DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
 _DIMENSION_DEFAULTS: dict[str, Any] = {
@@ -31,6 +30,18 @@ _DIMENSION_DEFAULTS: dict[str, Any] = {
 }
 _BANDWIDTHS = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s"))
 _LATENCIES = ((1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
+
+
+def short_name(family: Family[Any], name: Any) -> str:
+    """A topology or an algorithm in the notation of tables; a name that nothing goes by as it is."""
+    known = family[name].short if isinstance(name, str) and name in family else ""
+    return known or clean(name)
+
+
+def short_names() -> dict[str, str]:
+    """All topologies and algorithms that have a shorter name in tables, with it."""
+    families: tuple[Family[Any], ...] = (TOPOLOGIES, ALGORITHMS)
+    return {name: member.short for family in families for name, member in family.items() if member.short}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +113,7 @@ def _npus(design: Document) -> str | None:
 
 def _topology(design: Document) -> str | None:
     blocks = [
-        f"{_TOPOLOGIES.get(str(entry.get('topology')), clean(entry.get('topology')))}({clean(entry.get('size'))})"
-        for entry in _dimensions(design)
+        f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean(entry.get('size'))})" for entry in _dimensions(design)
     ]
     fabric = _at(design, "cluster.fabric")
     return "_".join(blocks) or (None if fabric is None else short(fabric))
@@ -145,7 +155,7 @@ def _algorithms(design: Document) -> str | None:
     listed = _at(design, "system.collective")
     if not listed:
         return None
-    names = [_ALGORITHMS.get(str(name), clean(name)) for name in (listed if isinstance(listed, list) else [listed])]
+    names = [short_name(ALGORITHMS, name) for name in (listed if isinstance(listed, list) else [listed])]
     return names[0] if len(set(names)) == 1 else "/".join(names)
 
 

@@ -1,8 +1,8 @@
-"""Why the best of an objective is far from its proven bound: what the bound comes from, and what became of that.
+"""Why the best value of an objective is far from its proven bound: the job behind the bound, and its trials.
 
-A bound comes from a job (degrees, memory savings) on a network with the most of everything. So the gap is either one of
-the search, which never tried that job, or one of the bound, which leaves out what its simulated designs wait for, or
-one of the rules, which that job breaks on every network that was tried.
+A bound comes from a job (degrees, memory savings) on a network with the best of every dimension. The gap then has one
+of three causes: the search never tried that job; the bound leaves out times for which the simulated designs wait; or
+the job breaks a rule on every network that was tried.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from dse.report.describe import headline
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
 from dse.report.units import clean, human, label, number, percent
-from dse.space.constraint import KNOWN_BEFORE
 from dse.space.objective import Objective
+from simcore.metrics import BEFORE, is_of, moves
 
 WORTH = 0.01
-"""Gaps up to this need no words."""
+"""Gaps up to this are not explained."""
 _OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
 _OF_NETWORK = ("NPUs", "topology")
-_TIMES = ("iteration_time", "throughput", "mfu", "time_to_train", "time_to_first_token", "time_per_output_token")
-"""Metrics of which the bound is that of a time, whatever the price."""
 
 
 def unreached(record: StudyRecord, summary: Summary) -> list[str]:
-    """A paragraph for each objective whose best is further from its bound than `WORTH`; a proof has its own words."""
+    """A paragraph for each objective whose best is further from its bound than `WORTH`; none if there is a proof."""
     if record.proof is not None:
         return []
     return [_paragraph(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
@@ -39,18 +37,18 @@ def _paragraph(objective: Objective, record: StudyRecord, summary: Summary) -> s
     name = clean(label(objective.name))
     start = f"{name[0].upper()}{name[1:]}: a design that is up to {percent(gap or 0.0)} better is not ruled out."
     if leader is None:
-        return f"{start} The bound is put together from the best of several designs, and may be that of none."
+        return f"{start} The bound combines the best of several designs; perhaps no design reaches it."
     job, network = headline(leader, _OF_JOB), headline(leader, _OF_NETWORK)
-    if objective.name in KNOWN_BEFORE:
+    if is_of(objective.name, BEFORE):
         return f"{start} The bound is that of the cheapest {network}; none was found that meets every constraint."
-    said = f"{job} on {network}"
-    if objective.name not in _TIMES:
-        said = f"the least time, that of {said}, with the least price of any network there"
-    return f"{start} The bound is that of {said}. {_became(objective, leader, record)}"
+    behind = f"{job} on {network}"
+    if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "running"):
+        behind = f"the least time (of {behind}) at the least price of any network there"
+    return f"{start} The bound is that of {behind}. {_became(objective, leader, record)}"
 
 
 def _became(objective: Objective, leader: Mapping[str, Any], record: StudyRecord) -> str:
-    """What became of the bound's job: simulated, ruled out, or not tried."""
+    """Whether the job behind the bound was simulated, ruled out, or not tried."""
     alike = [trial for trial in record.trials if _same_job(trial, leader)]
     feasible = [trial for trial in alike if trial.state == "feasible"]
     if feasible:
@@ -59,8 +57,8 @@ def _became(objective: Objective, leader: Mapping[str, Any], record: StudyRecord
         networks = "1 network" if len(feasible) == 1 else f"{number(len(feasible))} networks"
         spent = clean(bounds_by(best)) or "its parts are not known"
         return (
-            f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound has "
-            "the most of every dimension at once and leaves out what does not overlap."
+            f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound "
+            "assumes the best of every dimension at once and leaves out waits."
         )
     if alike:
         rules = Counter(_rule(trial) for trial in alike)

@@ -14,7 +14,7 @@ from dse.report.units import clean, human, number, shorten
 from dse.report.values import result
 from dse.report.words import without_value
 
-_SAID = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
+_SHOWN = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
 
 
 def explain_infeasible(record: StudyRecord) -> str:
@@ -39,8 +39,8 @@ def explain_infeasible(record: StudyRecord) -> str:
 
 def _how_they_ended(record: StudyRecord) -> str:
     states = Counter(trial.state for trial in record.trials)
-    said = {"infeasible": "broke a constraint on results", "cut": "were cut before simulation", "failed": "failed"}
-    parts = [f"{number(states[state])} {text}" for state, text in said.items() if states[state]]  # type: ignore[index]
+    endings = {"infeasible": "broke a constraint on results", "cut": "were cut before simulation", "failed": "failed"}
+    parts = [f"{number(states[state])} {text}" for state, text in endings.items() if states[state]]  # type: ignore[index]
     return f"Nothing is feasible: of {number(len(record.trials))} designs, {', '.join(parts)}."
 
 
@@ -66,8 +66,8 @@ def _closest(trials: list[TrialRecord]) -> str:
     simulated = [trial for trial in measured if trial.state != "cut"]
     best = min(simulated or measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
     misses = " and ".join(f"'{clean(name)}' by {missed:.3g}" for name, missed in _broken(best).items())
-    what = "" if best.design is None else f" ({headline(best.decided, _SAID)})"
-    unknown = "" if simulated else ", and what its simulation would break is not known: it was cut before"
+    what = "" if best.design is None else f" ({headline(best.decided, _SHOWN)})"
+    unknown = "" if simulated else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
     return f"The {which} is trial {best.number}{what}: it misses {misses}{_memory(best)}{unknown}."
 

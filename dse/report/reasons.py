@@ -1,4 +1,4 @@
-"""Why a design is as good as it is: what its iteration is spent on, how full its memory is, what its money goes to.
+"""Why a design is as good as it is: the parts of its iteration time, its memory use, and the network's share of cost.
 
 The shares are those of the breakdown of `simcore.result.Result`, which sums to the iteration time.
 """
@@ -40,15 +40,15 @@ def reason(metrics: Mapping[str, Any] | None) -> str:
 
 
 def reasons(trial: TrialRecord) -> str:
-    """`reason` of a trial: of each workload's design, with its name, where a cluster is bought for several."""
-    said = [(name, reason(part.metrics)) for name, part in trial.parts]
-    return " ".join(f"{clean(name)}: {text}" if name else text for name, text in said if text)
+    """`reason` of a trial. If a cluster is bought for several workloads, one for each, after its name."""
+    texts = [(name, reason(part.metrics)) for name, part in trial.parts]
+    return " ".join(f"{clean(name)}: {text}" if name else text for name, text in texts if text)
 
 
 def bounds_by(trial: TrialRecord) -> str:
-    """`bound_by` of a trial, likewise."""
-    said = [(name, bound_by(part.metrics)) for name, part in trial.parts]
-    return "; ".join(f"{clean(name)}: {text}" if name else text for name, text in said if text)
+    """`bound_by` of a trial, for each workload as in `reasons`."""
+    texts = [(name, bound_by(part.metrics)) for name, part in trial.parts]
+    return "; ".join(f"{clean(name)}: {text}" if name else text for name, text in texts if text)
 
 
 def bound_by(metrics: Mapping[str, Any] | None) -> str:
@@ -58,7 +58,7 @@ def bound_by(metrics: Mapping[str, Any] | None) -> str:
 
 
 def _shares(outcome: Result) -> list[tuple[str, float]]:
-    """Parts worth saying and their shares of the iteration, the largest first."""
+    """Parts of at least `_WORTH_SAYING` and their shares of the iteration, the largest first."""
     if outcome.iteration_time_s <= 0:
         return []
     shares = [(part, time / outcome.iteration_time_s) for part, time in breakdown(outcome).items()]

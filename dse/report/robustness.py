@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
-from dse.report.ties import OF_TIME, stretch
+from dse.report.ties import stretch
 from dse.report.units import number
 from dse.report.values import trial_metrics
 from dse.space.objective import Objective
 from dse.whatif.record import AtBatch
-from simcore.result import METRICS
+from simcore.metrics import METRICS, Mover, moves
 
 Matrix = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ PRICES = 0.3
 PREDICTION = 0.1
 """By how much a prediction may be off, where the result does not say."""
 _PARTS = ("network", "npu", "memory")
-_OF_PRICES = {*(f"cost.{part}" for part in _PARTS), "cost.total", "perf_per_cost", "cost_per_token", "cost_to_train"}
-"""Metrics that move with those prices: running costs are capital and electricity (`simcore.cost.running`)."""
+_MOVERS: tuple[Mover, ...] = ("network", "npu", "memory", "total", "running")
+"""Those prices, and what has them in it: running costs are capital and electricity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def among(summary: Summary) -> str:
 def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | None:
     """Share of the scenarios in which each trial is on the front `[trials]`."""
     named = {name for objective in record.objectives for name in objective.names}
-    if not named & _OF_PRICES or _unknown(record):
+    if not any(moves(name, mover) for name in named for mover in _MOVERS) or _unknown(record):
         return None
     prices = _Prices.of(trials)
     calculated = [objective for objective in record.objectives if objective.expression is not None]
@@ -126,17 +126,19 @@ class _Prices:
 
     def moved(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
         """A metric `[trials]` at other prices."""
+        before = self._by_mover(self.parts, 0.0)
         parts = self.parts * np.array(factors)
-        more, part = parts.sum(axis=1) - self.parts.sum(axis=1), name.removeprefix("cost.")
-        if name == "cost.total":
-            whole: Matrix = self.total + more
-            return whole
-        if name != part and part in _PARTS:
-            moved: Matrix = parts[:, _PARTS.index(part)]
-            return moved
-        if name == "perf_per_cost":
-            return value * _ratio(self.total, self.total + more)
-        return value * _ratio(self.running + more, self.running) if name in _OF_PRICES else value
+        after = self._by_mover(parts, parts.sum(axis=1) - self.parts.sum(axis=1))
+        for mover in _MOVERS:
+            if name == f"cost.{mover}":
+                return after[mover]
+            if power := moves(name, mover):
+                over, under = (after, before) if power > 0 else (before, after)
+                return value * _ratio(over[mover], under[mover])
+        return value
+
+    def _by_mover(self, parts: Matrix, more: Matrix | float) -> dict[Mover, Matrix]:
+        return dict(zip(_MOVERS, (*parts.T, self.total + more, self.running + more), strict=True))
 
 
 def _ratio(over: Matrix, under: Matrix) -> Matrix:
@@ -171,15 +173,15 @@ def _costs(trial: TrialRecord) -> Mapping[str, float]:
 
 def _survives(record: StudyRecord, member: TrialRecord, trials: list[TrialRecord]) -> bool | None:
     """Whether a member whose time is longer is still dominated by no other trial of another design."""
-    if _unknown(record) or not any(name in OF_TIME for objective in record.objectives for name in objective.names):
+    if _unknown(record) or not any(moves(name, "time") for objective in record.objectives for name in objective.names):
         return None
     slower = record.losses((member,))[0]
     for column, objective in enumerate(record.objectives):
         if objective.expression is None:
-            slower[column] *= _slowdown(member) ** OF_TIME.get(objective.name, 0)
+            slower[column] *= _slowdown(member) ** moves(objective.name, "time")
         else:
             names = [name for name in objective.names if name in METRICS]
-            moved = {name: _values([member], name) * _slowdown(member) ** OF_TIME.get(name, 0) for name in names}
+            moved = {name: _values([member], name) * _slowdown(member) ** moves(name, "time") for name in names}
             slower[column] = objective.sign * _calculated(objective, [member], moved)[0]
     others = record.losses(tuple(trial for trial in trials if trial.number != member.number))
     better = (others <= slower).all(axis=1) & (others < slower).any(axis=1)

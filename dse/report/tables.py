@@ -21,7 +21,7 @@ from dse.report.summary import Summary
 from dse.report.values import cell, finite, plain, trial_metrics
 from dse.report.workloads import workload_cells
 from dse.whatif.record import FACTORS
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd

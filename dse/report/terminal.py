@@ -1,7 +1,7 @@
-"""The front as a table in the terminal, and what the study came to in a few lines.
+"""The front as a table in the terminal, and a summary of the study in a few lines.
 
-A column stands for what differs over the front; what all designs share is said once above. Where the terminal is too
-narrow for a column each, what differs is told in one column of running text.
+Values that differ over the front have columns; values that all designs share are printed once above the table. In a
+narrow terminal one column of running text holds all that differs.
 """
 
 from __future__ import annotations
@@ -24,25 +24,23 @@ from dse.report.infeasible import explain_infeasible
 from dse.report.reasons import reasons
 from dse.report.sensitivity import improvement
 from dse.report.summary import Summary, spread, summarize
-from dse.report.units import MISSING, Scale, clean, label, number, scale, shorten
+from dse.report.units import MISSING, Scale, always_shown, clean, label, number, scale, shorten
 from dse.report.values import trial_metrics
 from dse.report.words import bound, counts, prices, proof, ties_note, volume, without_value
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
 from dse.whatif.record import NOTHING, WhatIf
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]
 
 _LONGEST = 30
 _LEAST_ROOM = 28
 _LEAST_HEADING = 7
-_SHORT = {"iteration_time": "time", "cost.total": "cost", "perf_per_cost": "per cost"}
-_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost")
 _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
 
 
 def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:
-    """Print the front of a study, or why there is none, and the summary."""
+    """Print the front of a study, or the reason why there is none, and the summary."""
     record = in_own_units(record)
     summary = summarize(record, what_if)
     for paragraph in unreached(record, summary):
@@ -75,9 +73,9 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
     console.print(
         wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
     )
-    told = ties_note(summary)
-    if told:
-        _say(console, told)
+    note = ties_note(summary)
+    if note:
+        _say(console, note)
     if summary.knee is not None:
         why = next(reasons(trial) for trial in members if trial.number == summary.knee)
         _say(console, f"★ Knee: trial {summary.knee}. {why}")
@@ -90,17 +88,17 @@ def _print_table(record: StudyRecord, summary: Summary, console: Console) -> Non
 
 
 def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int], console: Console) -> None:
-    """What each workload has on the clusters of the front, and which it would have chosen alone."""
-    told = workload_tables(record, summary, software=False)
-    if not told:
+    """Print each workload's values on the clusters of the front, and the cluster it would have chosen alone."""
+    workloads = workload_tables(record, summary, software=False)
+    if not workloads:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
-    for workload in told:
+    for workload in workloads:
         for heading in workload.headings:
             table.add_column(_text(f"{shorten(workload.title, 20)}\n{heading}", console), justify="right")
     for index in shown:
-        cells = [cell for workload in told for cell in workload.rows[index]]
+        cells = [cell for workload in workloads for cell in workload.rows[index]]
         table.add_row(str(summary.front[index].number), *(_text(cell, console) for cell in cells))
     console.print(table)
     for sentence in [EXPLAINED, *own_best(record, summary)]:
@@ -129,7 +127,7 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
         counts = [len(summary.ties[trial.number]) for trial in members]
         columns.append(_Column("ties", "", tuple(str(count) if count else MISSING for count in counts)))
     chosen = {objective.name for objective in record.objectives}
-    for name in _ALWAYS:
+    for name in always_shown(page=False):
         found = [metrics[name] for metrics in measured]
         if name not in chosen and any(value is not None for value in found):
             columns.append(_column(name, scale(unit_of(METRICS[name].unit, samples), found, name), found))
@@ -139,7 +137,8 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
 
 
 def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _Column:
-    return _Column(_SHORT.get(name, label(name)), unit.unit, tuple(unit.number(value) for value in values), objective)
+    short = METRICS[name].short if name in METRICS else ""
+    return _Column(short or label(name), unit.unit, tuple(unit.number(value) for value in values), objective)
 
 
 def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
@@ -153,7 +152,7 @@ def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Differing:
-    """What tells the designs apart: headings, and their cells for each member of the front."""
+    """The values in which designs differ: headings, and their cells for each member of the front."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -162,8 +161,11 @@ class _Differing:
 def _narrow(
     columns: Sequence[_Column], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
 ) -> Table:
-    """One column for all that differs, broken between phrases only; columns beyond the objectives give it room."""
-    heading = ("what differs",) if compared.columns else ()
+    """The table with one column for all differences, whose lines break between phrases only.
+
+    Columns beyond the objectives are left out if this one needs their room.
+    """
+    heading = ("differences",) if compared.columns else ()
     kept = list(columns)
     while True:
         bare = _table(kept, summary, shown, _Differing((), ()), console)
@@ -172,8 +174,8 @@ def _narrow(
         if room >= _LEAST_ROOM or not heading or not extra:
             break
         kept.remove(extra[-1])
-    told = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
-    return _table(kept, summary, shown, _Differing(heading, told), console)
+    rows = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
+    return _table(kept, summary, shown, _Differing(heading, rows), console)
 
 
 def _packed(phrases: Sequence[str], width: int) -> str:

@@ -7,7 +7,7 @@ time, no members are tied. Two errors are taken as independent. What is wrong fo
 much of an error is, changes no order; so a tie says that the order is not proven, not that it is a toss-up (`dse
 validate` measures how often predictions order two designs right).
 
-An interval of the time is one of every objective that goes with a power of it (`OF_TIME`); an expression of such is
+An interval of the time is one of every objective that goes with a power of it; an expression of such is
 taken to overlap where the times do; other objectives are exact. Nothing is known (None) of a front with a member whose
 result has no interval, where an objective depends on the time.
 """
@@ -20,29 +20,12 @@ import numpy as np
 
 from dse.evaluate.record import TrialRecord
 from dse.space.objective import Objective
-
-OF_TIME = {
-    "iteration_time": 1,
-    "energy": 1,
-    "exposed_communication": 1,
-    "bubble": 1,
-    "time_to_first_token": 1,
-    "time_per_output_token": 1,
-    "energy_per_token": 1,
-    "cost_per_token": 1,
-    "time_to_train": 1,
-    "cost_to_train": 1,
-    "throughput": -1,
-    "perf_per_cost": -1,
-    "mfu": -1,
-    "network_utilization": -1,
-}
-"""Metrics that move with the iteration time, and to which power of it; the first order where they have other parts."""
+from simcore.metrics import moves
 
 
 def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[int, tuple[int, ...]] | None:
     """Member -> the members it is tied with, by trial number in the order of the front; None where it is not known."""
-    timed = [objective for objective in objectives if OF_TIME.keys() & {*objective.names}]
+    timed = [objective for objective in objectives if any(moves(name, "time") for name in objective.names)]
     spread = [stretch(trial) for trial in front]
     if timed and None in spread:
         return None
@@ -69,11 +52,11 @@ def stretch(trial: TrialRecord) -> tuple[float, float] | None:
 
 
 def _interval(objective: Objective, trial: TrialRecord, known: tuple[float, float] | None) -> tuple[float, float]:
-    """Least and most that an objective of `OF_TIME` may be; for an expression of such, that of the iteration time."""
+    """Least and most that an objective which moves with the time may be; of an expression, that of the time itself."""
     if objective.expression is not None:
         assert trial.metrics is not None
         value, power = trial.metrics["iteration_time_s"], 1
     else:
-        value, power = trial.values[objective.name], OF_TIME[objective.name]
+        value, power = trial.values[objective.name], moves(objective.name, "time")
     ends = sorted(value * end**power for end in known or (1.0, 1.0))
     return ends[0], ends[-1]

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from simcore.metrics import METRICS
+
 _Steps = tuple[tuple[float, str], ...]
 
 _STEPS: dict[str, _Steps] = {
@@ -25,19 +27,6 @@ _STEPS: dict[str, _Steps] = {
     "$/token": ((1.0, "$/token"), (1e-3, "$/k tokens"), (1e-6, "$/M tokens"), (1e-9, "$/G tokens")),
     "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
     "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),
-}
-_FRACTIONS = frozenset({"mfu", "network_utilization"})
-_LABELS = {
-    "mfu": "MFU",
-    "memory.peak": "peak memory",
-    "memory.reserved": "reserved memory",
-    "cost.total": "total cost",
-    "cost.network": "network cost",
-    "cost.npu": "NPU cost",
-    "cost.memory": "memory cost",
-    "perf_per_cost": "performance per cost",
-    "npus": "NPUs",
-    "cost.electricity": "cost of electricity",
 }
 MISSING = "–"
 
@@ -61,7 +50,7 @@ class Scale:
 
 def scale(unit: str, values: Iterable[float | None], name: str = "") -> Scale:
     """The unit in which the largest of `values` [SI] reads well; percent for metrics that are shares."""
-    if name in _FRACTIONS and not unit:
+    if not unit and name in METRICS and METRICS[name].share:
         return Scale(0.01, "%")
     steps = _STEPS.get(unit)
     if steps is None:
@@ -112,7 +101,14 @@ def label(name: str) -> str:
     """A metric's name as a phrase: `cost.total` is *total cost*; an expression as it was written."""
     if not all(part.isidentifier() for part in name.split(".")):
         return clean(name)
-    return _LABELS.get(name) or name.replace("_", " ").replace(".", " ")
+    given = METRICS[name].label if name in METRICS else ""
+    return given or name.replace("_", " ").replace(".", " ")
+
+
+def always_shown(page: bool) -> list[str]:
+    """The metrics that the table of a front has beside the objectives: in a terminal, or on the page."""
+    everywhere = [name for name, metric in METRICS.items() if metric.shown == "everywhere"]
+    return everywhere + [name for name, metric in METRICS.items() if page and metric.shown == "page"]
 
 
 def clean(text: object) -> str:

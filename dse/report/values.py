@@ -9,7 +9,8 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from dse.evaluate.record import TrialRecord
-from simcore.result import METRICS, Cost, DimensionUse, ExposedCommunication, Memory, Result, metrics
+from simcore.metrics import METRICS, metrics
+from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
 
 _Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
 

@@ -1,4 +1,4 @@
-"""Sentences about a study that more than one report says: how the trials ended, how good the front is, whose prices."""
+"""Sentences about a study that several reports share: how the trials ended, how good the front is, whose prices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def counts(summary: Summary) -> str:
 
 
 def without_value(record: StudyRecord) -> str:
-    """How many designs a constraint could not be calculated for, and why; empty where there are none."""
+    """For how many designs a constraint could not be calculated, and why; empty if there are none."""
     found = Counter(clean(trial.error) for trial in record.trials if trial.error and could_be(trial))
     if not found:
         return ""
@@ -59,7 +59,7 @@ def bound(objective: Objective, summary: Summary) -> str:
 
 
 def proof(summary: Summary) -> str:
-    """What the sampler proved of the whole space; empty where it proves nothing."""
+    """The sampler's proof about the whole space; empty if it has none."""
     proved = summary.proof
     if proved is None:
         return ""
@@ -85,15 +85,15 @@ def prices(record: StudyRecord) -> str:
     """Which prices have a source and which are assumed; empty where no price was used."""
     assumed = [clean(name) for name, source in record.prices.items() if is_assumed(source)]
     sourced = len(record.prices) - len(assumed)
-    said = [f"{sourced} with a source"] if sourced else []
-    said += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
-    return f"Prices: {', '.join(said)}." if said else ""
+    parts = [f"{sourced} with a source"] if sourced else []
+    parts += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
+    return f"Prices: {', '.join(parts)}." if parts else ""
 
 
 def ties_note(summary: Summary) -> str:
-    """What a tie is, and how many designs of the front have one; empty where none has, or nothing is known."""
+    """How many designs of the front are tied, and what a tie is; empty if none is tied or intervals are unknown."""
     tied = sum(bool(others) for others in (summary.ties or {}).values())
     if not tied:
         return ""
     some = f"{number(tied)} of {number(len(summary.front))} designs"
-    return f"Ties ({some}): the intervals of their times overlap, so which of them is the faster one is not proven."
+    return f"Ties ({some}): the intervals of their times overlap, so it is not proven which of them is faster."

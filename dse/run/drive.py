@@ -1,121 +1,183 @@
-"""A run of `dse optimize`, whoever drives the search: this program, Ray Tune, or several drivers of one study."""
+"""A run: from a space and settings to what is kept of it, whoever drives the search and wherever its trials live.
+
+The order matters: everything that can be wrong with the input is found before the folder is touched, and everything
+that can be wrong with the folder before the search begins.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dse.buy.evaluate import Buyer, tuned_for
+from dse.buy.tune import Tuner
+from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
-from dse.proof.certificate import check_reachable
-from dse.run.run import Settings, differences, earlier_trials, evaluator_of, optimize, study_document
-from dse.search import make_sampler, resolve
-from dse.space.settings import PROVERS
+from dse.proof.certificate import check_reachable, proven_bounds
+from dse.proof.parts import PROVABLE
+from dse.run.document import differences, study_document
+from dse.run.place import Place, RunFolder
+from dse.run.settings import Settings
+from dse.search import Prover, Sampler, make_sampler, resolve
+from dse.space.samplers import PROVERS
 from dse.space.space import Space
-from dse.study.journal import Journal
-from dse.study.store import check_folder, write_study
+from dse.study.journal import StoredTrial
+from dse.study.ledger import Ledger, TrialLog
+from dse.study.one_driver import OneDriver
+from dse.study.stop import Limits, gap_problem
+from dse.study.study import Study
 from dse.study.watch import WATCHER, Watcher
 from simcore.document.problem import InputError, Problem
 
+if TYPE_CHECKING:
+    from dse.study.claims import SharedStudy
 
-def drive(
-    space: Space,
-    settings: Settings,
-    folder: Path,
-    resume: bool,
-    watcher: Watcher = WATCHER,
-) -> str:
-    """As `dse.run.optimize`, also where a study is not reproducible: through Ray Tune, or shared by several drivers."""
+Drive = Callable[[Study, Limits], str]
+"""Searches until a limit is reached; why it ended."""
+
+
+def optimize(space: Space, settings: Settings, folder: Path, resume: bool = False, watcher: Watcher = WATCHER) -> str:
+    """Runs a study into `folder`, or goes on with the one there; see `run_study`."""
+    return run_study(space, settings, RunFolder(folder, resume), watcher)
+
+
+def run_study(space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER) -> str:
+    """Runs a study, kept at `place`; why it ended (a reason of `dse.study.stop`, `exhausted`, `interrupted`).
+
+    What was evaluated is kept however it ends. Raises `InputError` for input that cannot be used.
+    """
     try:
-        return _driven(space, settings, folder, resume, watcher)
+        return _run_study(space, settings, place, watcher)
     except Exception:
         if not watcher.interrupted:
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 
 
-def _driven(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
-    if settings.executor == "ray-tune" or settings.storage is not None:
-        check_reachable(space, settings.engine)
-    if settings.executor == "ray-tune":
-        if settings.storage is not None:
-            raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
-        if space.jobs:
-            fix = "use --executor ray or local: Ray Tune's trials are designs, not clusters with a search in each"
-            raise InputError([Problem(("--executor",), "a space without workloads for ray-tune", "one", fix)], "study")
-        return _tuned(space, settings, folder, resume, watcher)
-    if settings.storage is not None:
-        return _shared(space, settings, folder, resume, watcher)
-    return optimize(space, settings, folder, resume, watcher)
-
-
-def _tuned(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
-    """`optimize` through Ray Tune."""
-    from dse.run.tuned_study import TunedStudy, check_tune
-
-    sampler = check_tune(settings.sampler, settings.where)
-    document = study_document(space, settings, sampler) | {"executor": settings.executor}
-    known = earlier_trials(space, folder, resume, document)
-    check_folder(folder)
-    write_study(folder, document)
-    watcher.start(sampler, len(known))
-    journal = Journal(folder, space.name, space.objectives)
-    study = TunedStudy(space, sampler, settings.seed, settings.engine, settings.where, journal, known, watcher.trial)
-    try:
-        return study.run(settings.trials, settings.timeout)
-    except KeyboardInterrupt:
-        return "interrupted"
-    finally:
-        journal.close()
-
-
-def _shared(space: Space, settings: Settings, folder: Path, resume: bool, watcher: Watcher) -> str:
-    """`optimize` as one of several drivers of a study in a storage."""
-    from dse.study.claims import SharedStudy
-    from dse.study.shared import SharedSearch, own_seed
-
-    assert settings.storage is not None
-    sampler_name = resolve(settings.sampler, space)
-    if sampler_name in PROVERS:
-        fix = "run it alone, or use another sampler"
-        raise InputError(
-            [Problem(("--sampler",), "a sampler that several drivers can share", sampler_name, fix)], "study"
-        )
-    name = settings.study_name or space.name
-    document = study_document(space, settings, sampler_name) | {"shared": name}
-    document = json.loads(json.dumps(document))
-    known = earlier_trials(space, folder, resume, document)
-    shared = SharedStudy(settings.storage, name, space.objectives)
-    try:
-        before, first = shared.join(document)
-        _check_shared(name, first, document)
-        sampler = make_sampler(sampler_name, space, own_seed(settings.seed, before))
-        executor = make_executor(evaluator_of(space, settings), where=settings.where)
-        watcher.watch(executor)
+def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher) -> str:
+    check_reachable(space, settings.engine)
+    name = _sampler_name(space, settings)
+    limits = _limits(space, settings)
+    document = study_document(space, settings, name) | _beside(space, settings)
+    known = place.earlier(space, document)
+    with ExitStack() as closing:
+        storage, seed = _join(space, settings, document, closing)
+        sampler = _sampler(space, settings, name, seed)
+        drive = _drive(space, settings, watcher, closing)
+        log = place.begin(space, document)
+        if isinstance(sampler, Prover):
+            sampler.on_note = watcher.note
+            closing.callback(lambda prover: place.conclude(prover.proof()), sampler)
+        closing.callback(log.close)
+        watcher.start(name, len(known))
+        study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
         try:
-            check_folder(folder)
-            write_study(folder, document)
-            watcher.start(sampler_name, len(known))
-            journal = Journal(folder, space.name, space.objectives)
-            numbers = {stored.number for stored in known}
-            search = SharedSearch(space, sampler, executor, journal, shared, watcher.trial, numbers)
-            try:
-                return search.run(settings.trials, settings.timeout)
-            except KeyboardInterrupt:
-                return "interrupted"
-            finally:
-                journal.close()
-        finally:
-            executor.close()
-    finally:
-        shared.leave()
+            return drive(study, limits)
+        except KeyboardInterrupt:
+            return "interrupted"
 
 
-def _check_shared(name: str, first: dict[str, Any], document: dict[str, Any]) -> None:
-    """Raise `InputError` where the drivers of a study do not mean the same; how they search is each one's own."""
+def _sampler_name(space: Space, settings: Settings) -> str:
+    """The sampler that is meant. Raises `InputError` where it cannot be used as the study is driven or evaluated."""
+    if settings.executor == "ray-tune":
+        from dse.run.tuned_study import check_tuned
+
+        return check_tuned(space, settings)
+    if settings.storage is not None:
+        name = resolve(settings.sampler, space)
+        if name in PROVERS:
+            what, fix = "a sampler that several drivers can share", "run it alone, or use another sampler"
+            raise InputError([Problem(("--sampler",), what, name, fix)], "study")
+        return name
+    name = resolve(settings.sampler, space, settings.engine)
+    if name in PROVERS and settings.engine not in PROVABLE:
+        fix = f"use --engine {PROVABLE[0]}, or another sampler"
+        what = f"{' or '.join(PROVABLE)} for exact"
+        raise InputError([Problem(("--engine",), what, f"'{settings.engine}'", fix)], "study")
+    return name
+
+
+def _limits(space: Space, settings: Settings) -> Limits:
+    """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
+    bounds: dict[str, float | None] = {} if settings.gap is None else proven_bounds(space)
+    why = None if settings.gap is None else gap_problem(bounds, space.objectives)
+    if why is not None:
+        fix = "stop by trials, time or stagnation instead"
+        raise InputError([Problem(("gap",), "a proven bound for each objective", why, fix)], "study")
+    return Limits(settings.trials, settings.timeout, settings.stagnation, settings.gap, bounds)
+
+
+def _beside(space: Space, settings: Settings) -> dict[str, Any]:
+    """What `study.yaml` says of a study that its seed does not repeat."""
+    if settings.executor == "ray-tune":
+        return {"executor": settings.executor}
+    return {} if settings.storage is None else {"shared": settings.study_name or space.name}
+
+
+def _join(
+    space: Space, settings: Settings, document: Mapping[str, Any], closing: ExitStack
+) -> tuple[SharedStudy | None, int]:
+    """The shared study, now with this driver, if the study is one; and the seed of this driver's sampler.
+
+    Raises `InputError` where the drivers of a study do not mean the same; how they search is each one's own.
+    """
+    if settings.storage is None:
+        return None, settings.seed
+    from dse.study.claims import SharedStudy
+
+    storage = SharedStudy(settings.storage, document["shared"], space.objectives)
+    closing.callback(storage.leave)
+    before, first = storage.join(document)
     own = {"sampler": 0, "trials": 0, "seed": 0, "batch": 0, "design_timeout": 0}
-    changed = differences({**first, **own}, {**document, **own})
+    changed = differences({**first, **own}, {**json.loads(json.dumps(document)), **own})
     if changed:
         fix = "give this one a name of its own with --study-name"
         problems = [Problem((), "the study of the other drivers", line, fix) for line in changed]
-        raise InputError(problems, f"study {name}")
+        raise InputError(problems, f"study {document['shared']}")
+    return storage, (settings.seed + before) % 2**32  # two drivers with one seed would propose the same
+
+
+def _sampler(space: Space, settings: Settings, name: str, seed: int) -> Sampler:
+    if settings.executor == "ray-tune":
+        from dse.search.optuna_sampler import MAKERS
+
+        return MAKERS[name](space, seed)
+    return make_sampler(name, space, seed)
+
+
+def _drive(space: Space, settings: Settings, watcher: Watcher, closing: ExitStack) -> Drive:
+    """Who drives the search: Ray Tune, or the study itself with an executor that is closed in the end."""
+    if settings.executor == "ray-tune":
+        from dse.run.tuned_study import drive_tuned
+
+        return lambda study, limits: drive_tuned(study, limits, settings)
+    executor = make_executor(evaluator_of(space, settings), where=settings.where)
+    closing.callback(executor.close)
+    watcher.watch(executor)
+    return lambda study, limits: study.run(limits, executor)
+
+
+def evaluator_of(space: Space, settings: Settings) -> Evaluate:
+    """What evaluates the space's designs, or the clusters that it is to choose from."""
+    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
+    if not space.jobs:
+        return evaluator
+    study = space.settings
+    tuner = Tuner(evaluator, tuned_for(space), study.tune_sampler, study.tune_trials, settings.seed)
+    return Buyer(space, tuner, study.aggregate)
+
+
+def _ledger(settings: Settings, log: TrialLog, known: Sequence[StoredTrial], storage: SharedStudy | None) -> Ledger:
+    """Where the trials live."""
+    if storage is not None:
+        from dse.study.shared import Shared
+
+        return Shared(storage, log, settings.trials, (stored.number for stored in known))
+    if settings.executor == "ray-tune":
+        from dse.study.unordered import Unordered
+
+        return Unordered(log, known)
+    return OneDriver(log, {stored.outcome.key: stored.outcome for stored in known})

@@ -18,28 +18,24 @@ objective (NaN where the evaluation failed), `state`, `key` (of the design) and 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+import pickle
+from pathlib import Path
 from typing import Any
 
-import optuna
 from ray import tune
 from ray.tune.search import Searcher
-from ray.tune.search.optuna import OptunaSearch
 
-from dse.evaluate.evaluate import Evaluator, Outcome, written
-from dse.search.base import Drawn
-from dse.search.optuna_sampler import MAKERS, OptunaDraw
-from dse.search.replay import finished
+from dse.evaluate.evaluate import Evaluator, read_outcome, written
+from dse.search.optuna_sampler import MAKERS, OptunaSampler
 from dse.space.draw import RecordedDraw
 from dse.space.space import Space
-from simcore.check.load import parse_design
+from dse.study.ledger import Trial
+from dse.study.memory import Memory
+from dse.study.study import Study
+from dse.study.unordered import Unordered
 from simcore.document.problem import InputError, Problem
 from simcore.engine.registry import engine_named
-
-MOST_REPEATS = 100
-"""Repeats in a row after which the search ends."""
 
 
 class DesignTrainable(tune.Trainable):
@@ -81,66 +77,57 @@ def trainable(space: Space, engine: str = "fast") -> Any:
     return tune.with_parameters(DesignTrainable, space=space, evaluator=evaluator)
 
 
-class SpaceSearch(OptunaSearch):
-    """Ray Tune's Optuna search over a space: constraints are reported, no design is tried twice."""
+class SpaceSearch(Searcher):
+    """Ray Tune's side of a study: Tune asks for trials and tells what became of them, no design is tried twice."""
 
-    def __init__(self, space: Space, sampler: str, seed: int) -> None:
-        maker = MAKERS[sampler](space, seed)
-        self._design_space, self._smooth = space, maker.smooth
-        self._seen: set[str] = set()
-        self._last_key = ""
+    def __init__(self, study: Study) -> None:
+        super().__init__()
+        self._study, self._asked = study, dict[str, Trial]()
+        self._evaluator = Evaluator(study.space.objectives, study.space.constraints)
         self.exhausted = False
-        super().__init__(
-            space=self._draw,
-            metric=[objective.name for objective in space.objectives],
-            mode=["min" if objective.direction == "minimize" else "max" for objective in space.objectives],
-            sampler=maker.sampler,
-        )
-
-    def _draw(self, trial: Any) -> None:
-        filled = self._design_space.fill(OptunaDraw(trial, self._smooth))
-        design, problems = parse_design(filled.document)
-        if design is None:
-            raise ValueError(f"the space gave a document of unsound form: {problems[0]}")
-        self._last_key = design.key
+        """Whether there seems to be no design that was not tried yet."""
 
     def suggest(self, trial_id: str) -> Any:
-        """The draws of a design that was not tried yet; `Searcher.FINISHED` where there seems to be none."""
-        for _ in range(MOST_REPEATS):
-            super().suggest(trial_id)
-            trial = self._ot_trials[trial_id]
-            if self._last_key not in self._seen:
-                self._seen.add(self._last_key)
-                return {"draws": dict(trial.params), "smooth": self._smooth}
-            self.study.tell(self._ot_trials.pop(trial_id), state=optuna.trial.TrialState.FAIL)
-        self.exhausted = True
-        return Searcher.FINISHED
+        """The draws of a new design; `Searcher.FINISHED` where there is none, or a limit of the study is reached."""
+        if self._study.reason() is not None:
+            return Searcher.FINISHED
+        trial = next(iter(self._study.ask(1)), None)
+        if trial is None or trial.drawn is None:  # the sampler only repeats itself
+            self.exhausted = True
+            return Searcher.FINISHED
+        self._asked[trial_id] = trial
+        return {"draws": dict(trial.drawn.values), "smooth": trial.drawn.smooth}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Tell Optuna values and constraints, or that the trial failed: none is left running."""
-        if trial_id not in self._ot_trials or trial_id in self._completed_trials:
+        """Keep the outcome of a trial, and tell the sampler; a trial that Tune gave up has none."""
+        trial = self._asked.pop(trial_id, None)
+        if trial is None:
             return
-        trial = self._ot_trials[trial_id]
-        values = [(result or {}).get(name) for name in self.metric]
-        if error or not result or not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
-            self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            self._completed_trials.add(trial_id)
-            return
-        for name, violation in json.loads(result["outcome"])["violations"].items():
-            trial.set_constraint(name, violation)
-        super().on_trial_complete(trial_id, result, error)
+        document = trial.proposal.filled.document
+        if result and "outcome" in result:
+            outcome = read_outcome(result["outcome"])
+            if not all(map(math.isfinite, outcome.values.values())):
+                outcome = self._evaluator.failed(document, f"ValueError: no finite values, got {outcome.values}")
+            self._study.finish(trial, outcome)
+        elif error:
+            text = "WorkerError: its worker process died (killed, crashed, or ended by the design); tried once"
+            self._study.finish(trial, self._evaluator.failed(document, text))
+        else:
+            self._study.sampler.reject(trial.proposal)
 
-    def add_known(self, draws: Mapping[str, Any] | None, outcome: Outcome) -> None:
-        """Learn a trial of an earlier run; a design that failed is only not tried again."""
-        self._seen.add(outcome.key)
-        if draws is not None and outcome.state != "failed":
-            values = [outcome.values[objective.name] for objective in self._design_space.objectives]
-            self.study.add_trial(finished(self._design_space, Drawn(draws, self._smooth), values, outcome.violations))
+    def save(self, checkpoint_path: str) -> None:
+        """Write the state from which Tune restores an experiment."""
+        Path(checkpoint_path).write_bytes(pickle.dumps(self.__dict__))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Take up the state that `save` wrote."""
+        self.__dict__.update(pickle.loads(Path(checkpoint_path).read_bytes()))
 
     @property
     def study(self) -> Any:
         """The Optuna study behind it."""
-        return self._ot_study
+        assert isinstance(self._study.sampler, OptunaSampler)
+        return self._study.sampler.study
 
 
 def search(space: Space, sampler: str = "auto", seed: int = 0) -> SpaceSearch:
@@ -148,7 +135,7 @@ def search(space: Space, sampler: str = "auto", seed: int = 0) -> SpaceSearch:
 
     Raises `InputError` for a sampler that is not one of Optuna's.
     """
-    return SpaceSearch(space, check_sampler(sampler), seed)
+    return SpaceSearch(Study(space, MAKERS[check_sampler(sampler)](space, seed), Unordered(Memory())))
 
 
 def check_sampler(sampler: str) -> str:

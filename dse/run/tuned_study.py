@@ -1,4 +1,4 @@
-"""A study through Ray Tune, into a run folder: what `dse optimize --executor ray-tune` runs.
+"""A study that Ray Tune drives: what `dse optimize --executor ray-tune` runs.
 
 Trials are numbered in the order in which they end, so the folder depends on timing, and `study.yaml` says `executor:
 ray-tune`. The journal holds what the sampler drew as well, and a study goes on from that: Tune's own files are pickles,
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from dse.evaluate.evaluate import Evaluator, Outcome, read_outcome
 from dse.execute.ray_cluster import check_address, check_installed, connect
-from dse.execute.where import Where
-from dse.space.draw import RecordedDraw
+from dse.run.settings import Settings
 from dse.space.space import Space
-from dse.study.journal import Journal, StoredTrial
+from dse.study.stop import Limits
+from dse.study.study import Study
 from simcore.document.problem import InputError, Problem
 
 QUIET = {
@@ -29,113 +26,75 @@ QUIET = {
 }
 
 
-def check_tune(sampler: str, where: Where) -> str:
-    """The sampler that a name stands for; raises `InputError` where a study cannot be run through Ray Tune."""
+def check_tuned(space: Space, settings: Settings) -> str:
+    """The sampler that is meant; raises `InputError` where a study cannot be run through Ray Tune."""
+    if settings.storage is not None:
+        raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
+    if space.jobs:
+        fix = "use --executor ray or local: Ray Tune's trials are designs, not clusters with a search in each"
+        raise InputError([Problem(("--executor",), "a space without workloads for ray-tune", "one", fix)], "study")
     check_installed()
     from dse.run.tune import check_sampler
 
-    name = check_sampler(sampler)
-    check_address(where.cluster)
-    if where.design_timeout is not None:
+    name = check_sampler(settings.sampler)
+    check_address(settings.where.cluster)
+    if settings.design_timeout is not None:
         fix = "use --executor ray or local: Ray Tune cannot end a trial that hangs"
         raise InputError([Problem(("--design-timeout",), "no time limit with ray-tune", "one", fix)], "command line")
     return name
 
 
-@dataclass
-class TunedStudy:
-    """A search that Ray Tune drives."""
+def drive_tuned(study: Study, limits: Limits, settings: Settings) -> str:
+    """Search until a limit is reached; the reason it ended, as of `Study.run`."""
+    os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+    import ray as untyped
 
-    space: Space
-    sampler: str
-    seed: int
-    engine: str
-    where: Where
-    journal: Journal
-    known: Iterable[StoredTrial]
-    on_trial: Callable[[int, Outcome], None]
-
-    def run(self, trials: int, seconds: float | None) -> str:
-        """Search until a limit is reached; the reason it ended: `trials`, `time` or `exhausted`."""
-        os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
-        import ray as untyped
-        from ray import tune
-
-        ray: Any = untyped
-        from dse.run.tune import search, trainable
-
-        algorithm = search(self.space, self.sampler, self.seed)
-        recorder = _recorder(self)
-        for stored in self.known:
-            algorithm.add_known(stored.draws, stored.outcome)
-            recorder.count(stored.outcome)
-        if recorder.done >= trials:
-            return "trials"
-        address = check_address(self.where.cluster)
-        module = self.engine.partition(":")[0] if ":" in self.engine else ""
-        connected = ray.is_initialized()
+    ray: Any = untyped
+    study.begin(limits)
+    study.learn_others()
+    if (reason := study.reason()) is not None:
+        return reason
+    where = settings.where
+    module = settings.engine.partition(":")[0] if ":" in settings.engine else ""
+    connected = ray.is_initialized()
+    if not connected:
+        connect(check_address(where.cluster), where.jobs, [module.partition(".")[0]] if module else [])
+    try:
+        exhausted = _fit(study, limits, settings, where.jobs or max(1, int(ray.cluster_resources().get("CPU", 1))))
+    finally:
         if not connected:
-            connect(address, self.where.jobs, [module.partition(".")[0]] if module else [])
-        begun = recorder.done
-        try:
-            with tempfile.TemporaryDirectory(prefix="dse-tune-", ignore_cleanup_errors=True) as folder:
-                tuner = tune.Tuner(
-                    trainable(self.space, self.engine),
-                    tune_config=tune.TuneConfig(
-                        search_alg=algorithm,
-                        num_samples=trials - begun,
-                        max_concurrent_trials=self.where.jobs or max(1, int(ray.cluster_resources().get("CPU", 1))),
-                        reuse_actors=True,
-                        time_budget_s=seconds,
-                        trial_dirname_creator=lambda trial: trial.trial_id,
-                    ),
-                    run_config=tune.RunConfig(name="study", storage_path=folder, verbose=0, callbacks=[recorder]),
-                )
-                tuner.fit()
-        finally:
-            self.journal.synchronise()
-            if not connected:
-                ray.shutdown()
-        if recorder.done >= trials:
-            return "trials"
-        return "exhausted" if algorithm.exhausted else "time"
+            ray.shutdown()
+    return study.reason() or ("exhausted" if exhausted else "time")
 
 
-def _recorder(study: TunedStudy) -> Any:
-    """A callback of Tune that journals every trial that ends."""
+def _fit(study: Study, limits: Limits, settings: Settings, at_once: int) -> bool:
+    """Have Tune run the study; whether there are no more designs."""
     from ray import tune
 
-    evaluator = Evaluator(study.space.objectives, study.space.constraints, study.engine)
+    from dse.run.tune import SpaceSearch, trainable
 
-    class Recorder(tune.Callback):  # defined here so that ray is imported when needed
-        """Keeps what Tune's trials come to."""
-
-        done = 0
+    class Unsaved(SpaceSearch):  # defined here so that ray is imported when needed
+        """Is not saved with Tune's files, which are dropped: the study has an open journal."""
 
         def __reduce__(self) -> Any:
-            """Tune pickles its callbacks, for a file that is dropped: without the open journal."""
-            return tune.Callback, ()
+            return tune.search.Searcher, ()
 
-        def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-            """A trial has its result."""
-            self.append(trial.config["draws"], trial.config["smooth"], read_outcome(trial.last_result["outcome"]))
+        def save(self, checkpoint_path: str) -> None:
+            """The journal has everything."""
 
-        def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-            """A trial's process died."""
-            draws, smooth = trial.config["draws"], trial.config["smooth"]
-            document = study.space.fill(RecordedDraw(draws, smooth)).document
-            text = "WorkerError: its worker process died (killed, crashed, or ended by the design); tried once"
-            self.append(draws, smooth, evaluator.failed(document, text))
-
-        def append(self, draws: dict[str, Any], smooth: bool, outcome: Outcome) -> None:
-            """Journal one more trial."""
-            params = study.space.fill(RecordedDraw(draws, smooth)).params
-            study.journal.append(self.done, params, outcome, draws)
-            self.count(outcome)
-
-        def count(self, outcome: Outcome) -> None:
-            """One more trial is done."""
-            study.on_trial(self.done, outcome)
-            self.done += 1
-
-    return Recorder()
+    search = Unsaved(study)
+    with tempfile.TemporaryDirectory(prefix="dse-tune-", ignore_cleanup_errors=True) as folder:
+        tuner = tune.Tuner(
+            trainable(study.space, settings.engine),
+            tune_config=tune.TuneConfig(
+                search_alg=search,
+                num_samples=limits.trials - study.trials,
+                max_concurrent_trials=at_once,
+                reuse_actors=True,
+                time_budget_s=limits.seconds,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(name="study", storage_path=folder, verbose=0),
+        )
+        tuner.fit()
+    return search.exhausted

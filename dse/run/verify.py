@@ -15,6 +15,7 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.execute.leash import shielded, tie
+from simcore.check.check import check
 from simcore.check.load import design_from
 from simcore.simulate import simulate
 
@@ -122,7 +123,7 @@ def _verify(task: tuple[int, str, Mapping[str, Any], float, int, bool]) -> Verif
     number, name, document, full, budget, links = task
     design = design_from(document)
     try:
-        design, notes = reduced(design, budget, links)
+        design, notes = reduced(design, check, budget, links)
     except EventBudgetError:
         return Verified(number, name, full, simulate(design).iteration_time_s, None, ("does not fit the budget",))
     engine = "reference_links" if links else "reference"

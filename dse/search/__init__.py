@@ -1,8 +1,8 @@
 """Which designs to try: one file per way."""
 
-from dse.search.auto import PROVABLE, choose
+from dse.search.auto import choose
 from dse.search.base import Proposal, Prover, Sampler
-from dse.space.settings import PROVERS
+from dse.space.samplers import AUTO, PROVERS, SAMPLERS
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
@@ -12,43 +12,45 @@ def resolve(name: str, space: Space, engine: str | None = None) -> str:
 
     One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
     """
-    return choose(space, engine) if name == "auto" else name
+    return choose(space, engine) if name == AUTO else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
-    """A sampler by name: one of `dse.space.settings.SAMPLERS` but `auto`, or an Optuna sampler, `package.module:Class`.
+    """A sampler by name: one of `dse.space.samplers` but `auto`, or an Optuna sampler, `package.module:Class`.
 
     Raises `InputError` where it cannot be had (see `dse.search.named`) or cannot search the space.
     """
     if name in PROVERS:
         _check_bounded(space)
-    if name == "exhaustive":
-        from dse.search.exhaustive import Exhaustive
-
-        return Exhaustive(space, seed)
-    if name == "exact":
-        from dse.search.exact import Exact
-
-        return Exact(space, seed)
-    if name == "guided-exact":
-        from dse.search.guided_exact import GuidedExact
-
-        return GuidedExact(space, seed)
-    if name == "random":
-        from dse.search.random import Random
-
-        return Random(space, seed)
-    if name == "guided":
-        from dse.search.guided.sampler import Guided
-
-        return Guided(space, seed)
-    if ":" in name:
+    if name not in SAMPLERS and ":" in name:
         from dse.search.named import named
 
         return named(name, space, seed)
-    from dse.search.optuna_sampler import MAKERS
+    origin = SAMPLERS.origin(name)
+    if origin is None:
+        made: Sampler = SAMPLERS[name](space, seed)
+        return made
+    return _foreign(name, origin, space, seed)
 
-    return MAKERS[name](space, seed)
+
+def _foreign(name: str, origin: str, space: Space, seed: int) -> Sampler:
+    """A sampler of an installed package.
+
+    Raises `InputError` where what the package brings is none, or cannot be imported.
+    """
+    try:
+        make = SAMPLERS[name]
+    except (ImportError, AttributeError, TypeError) as error:
+        raise _not_one(name, f"what cannot be loaded from {origin} ({error})") from None
+    made = make(space, seed)
+    if not isinstance(made, Sampler):
+        raise _not_one(name, f"a {type(made).__name__} of {origin}")
+    return made
+
+
+def _not_one(name: str, found: str) -> InputError:
+    expected = f"a dse.search.base.Sampler, or a function that makes one, for '{name}'"
+    return InputError([Problem(("sampler",), expected, found, "ask those who make the package")], "study")
 
 
 def _check_bounded(space: Space) -> None:
@@ -67,4 +69,4 @@ def _check_bounded(space: Space) -> None:
         raise InputError(problems, "study")
 
 
-__all__ = ["PROVABLE", "Proposal", "Prover", "Sampler", "make_sampler", "resolve"]
+__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.proof.parts import JOB, proven_kind, separable
+from dse.proof.parts import JOB, PROVABLE, proven_kind, separable
 from dse.space.fill import template_count
 from dse.space.space import Space
 
@@ -41,8 +41,6 @@ def _led(space: Space) -> bool:
 
 FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (("guided-exact", _led), ("exact", _exact))
 """Samplers that end with a proven answer, by name, each with the test of whether it can finish a space."""
-PROVABLE = ("fast", "reference")
-"""Engines that play the model which the bounds are proved of."""
 
 
 def choose(space: Space, engine: str | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.space.fill import Filled
+from dse.space.samplers import Maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,9 @@ class Sampler(ABC):
         self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]
     ) -> None:
         """Take in what became of another driver's proposal, where it is of a kind that this sampler can learn from."""
+
+
+Maker.register(Sampler)  # type: ignore[type-abstract]
 
 
 class Prover(Sampler):

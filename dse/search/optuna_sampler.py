@@ -51,7 +51,7 @@ class OptunaSampler(Sampler):
     def __init__(self, space: Space, sampler: Any, smooth: bool) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._space, self.sampler, self.smooth = space, sampler, smooth
-        self._study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
+        self.study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself.
@@ -59,7 +59,7 @@ class OptunaSampler(Sampler):
         Raises `InputError` where Optuna's sampler fails.
         """
         with self._told():
-            trial = self._study.ask()
+            trial = self.study.ask()
             return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
@@ -67,7 +67,7 @@ class OptunaSampler(Sampler):
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
         with self._told():
-            self._study.tell(proposal.handle, losses)
+            self.study.tell(proposal.handle, losses)
 
     def rehearse(self, trials: int) -> None:
         """Ask and tell outcomes drawn at random, of no design; raises `InputError` for a sampler that cannot."""
@@ -76,11 +76,11 @@ class OptunaSampler(Sampler):
         for _ in range(trials):
             with self._told(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # each is said when it is asked in earnest
-                trial = self._study.ask()
+                trial = self.study.ask()
                 fill_template(self._space.template, OptunaDraw(trial, self.smooth), keep)
                 for constraint in self._space.constraints:
                     trial.set_constraint(constraint.name, float(generator.uniform(-1, 0.5)))
-                self._study.tell(trial, generator.uniform(size=len(self._space.objectives)).tolist())
+                self.study.tell(trial, generator.uniform(size=len(self._space.objectives)).tolist())
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -105,11 +105,11 @@ class OptunaSampler(Sampler):
     def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.learn`."""
         if drawn.smooth == self.smooth:
-            self._study.add_trial(finished(self._space, drawn, losses, violations))
+            self.study.add_trial(finished(self._space, drawn, losses, violations))
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
-        self._study.tell(proposal.handle, state=optuna.trial.TrialState.FAIL)
+        self.study.tell(proposal.handle, state=optuna.trial.TrialState.FAIL)
 
 
 def population(space: Space) -> int:

@@ -6,7 +6,7 @@ quantities as SI numbers. A constraint that needs no simulation (inputs, memory,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,23 +14,7 @@ from typing import Any
 from dse.space.expression import Expression
 from dse.space.naming import unknown_names, values_of
 from simcore.document.problem import Path, Problem, Refusal, dotted
-from simcore.result import METRICS
-
-KNOWN_BEFORE = frozenset(
-    (
-        "memory.peak",
-        "memory.reserved",
-        "memory.capacity",
-        "fits",
-        "cost.total",
-        "cost.network",
-        "cost.npu",
-        "cost.memory",
-        "npus",
-        "racks",
-    )
-)
-"""Metrics that are exact without simulation."""
+from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
 
 NO_VALUE = 1.0
 """Violation of a condition that cannot be calculated: as that of a plain one that is false."""
@@ -53,7 +37,16 @@ class Constraint:
     @cached_property
     def early(self) -> bool:
         """Whether it can be checked before simulation."""
-        return all(name in KNOWN_BEFORE for name in self.metrics)
+        return all(is_of(name, BEFORE) for name in self.metrics)
+
+    @cached_property
+    def of_job(self) -> bool:
+        """Whether it looks at nothing but the job, its memory and its NPUs."""
+        return self.within(JOB, ("workload", "parallelism"))
+
+    def within(self, scopes: Sequence[Scope], sections: Sequence[str]) -> bool:
+        """Whether it speaks of nothing but metrics of these scopes and values of these sections of the design."""
+        return all(is_of(name, scopes) if name in METRICS else name.split(".")[0] in sections for name in self.names)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from dse.space.expression import Lookup, lookup_in, path_of
 from dse.space.hole import magnitude
 from dse.space.objective import Objective
 from simcore.document.problem import Path, dotted
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 Interval = tuple[float, float]
 Between = Callable[[Path], Interval]
@@ -80,7 +80,7 @@ def of_bounds(proven: Mapping[str, float | None], look: Lookup | None = None) ->
         name = dotted(path)
         if name in METRICS:
             bound = proven.get(name)
-            if METRICS[name].better == "lower":
+            if METRICS[name].better == "less":
                 return bound or 0.0, math.inf
             return 0.0, math.inf if bound is None else bound
         found = None if look is None else look(path)

@@ -11,7 +11,7 @@ from simcore.design.cluster import Cluster
 from simcore.design.parallelism import Parallelism
 from simcore.design.system import System
 from simcore.document.problem import Path, Problem, Refusal, dotted, nearest
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
 

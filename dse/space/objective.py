@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.space.expression import Expression
 from dse.space.naming import values_of
 from simcore.document.problem import Refusal, dotted
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 Direction = Literal["minimize", "maximize"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from simcore.document.problem import Refusal, nearest
 from simcore.document.quantity import KINDS, Kind, parse
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 _UNITS = {unit: kind for kind in reversed(KINDS.values()) for unit in kind.units}
 """Unit -> its kind; the first one where several have it (a time before a duration)."""

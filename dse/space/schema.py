@@ -6,10 +6,12 @@ from typing import Any
 
 from dse.space.hole import KINDS_OF_HOLE
 from dse.space.jobs import JOB_KEYS
-from dse.space.settings import SAMPLERS, StudySettings
+from dse.space.samplers import sampler_names
+from dse.space.settings import StudySettings
 from simcore import catalog
 from simcore.design.design import Design
-from simcore.result import METRICS
+from simcore.design.workload import KINDS
+from simcore.metrics import METRICS
 
 _HOLE = {"$ref": "#/$defs/Hole"}
 
@@ -33,7 +35,7 @@ def space_schema() -> dict[str, Any]:
     metric = {"anyOf": [{"enum": list(METRICS)}, {"type": "string", "description": "an expression over metrics"}]}
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
-    study["properties"]["sampler"]["enum"] = list(SAMPLERS)
+    study["properties"]["sampler"]["enum"] = list(sampler_names())
     root: dict[str, Any] = _open("Design", design)["anyOf"][0]
     root["properties"] |= {
         "objectives": {
@@ -73,11 +75,11 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     if name == "Cluster":
         spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
         spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
-    if name == "LayerWorkload":
-        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "string"})
-        spec["properties"]["layers"]["anyOf"].insert(0, {"type": "array", "items": {"$ref": "#/$defs/Layer"}})
-        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section("networks"))}, _HOLE]}
-        spec["required"] = [key for key in spec["required"] if key != "layers"]
+    for key, row in _rows(name).items():
+        rows = {"type": "array", "items": {"$ref": f"#/$defs/{row}"}}
+        spec["properties"][key]["anyOf"][:0] = [rows, {"type": "string"}]
+        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section(_models(name)))}, _HOLE]}
+        spec["required"] = [other for other in spec["required"] if other != key]
     if name == "ComputeModel":
         spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
     if name == "Parallelism":
@@ -87,13 +89,24 @@ def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"model": "models", "npu": "npus", "cost": "prices"}
+_NAMED = {"npu": "npus", "cost": "prices"}
+
+
+def _models(name: str) -> str | None:
+    """The section of the catalogue that has the models of a workload's section of that name."""
+    return next((form.catalogue for form in KINDS.values() if form.section.__name__ == name), None)
+
+
+def _rows(name: str) -> dict[str, str]:
+    """The keys of a workload's section of that name that may name a model or a file, and what their rows are called."""
+    rows = next((form.rows for form in KINDS.values() if form.section.__name__ == name), {})
+    return {key: row.__name__ for key, row in rows.items()}
 
 
 def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     options = [_items(value), _HOLE]
-    if key in _NAMED:
-        section = "recommenders" if name == "RecommenderWorkload" else _NAMED[key]
+    section = _models(name) if key == "model" else _NAMED.get(key)
+    if section is not None:
         names = {"enum": list(catalog.section(section))}
         varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
         options = [names, varied, *options]

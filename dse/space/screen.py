@@ -12,13 +12,10 @@ from typing import Any
 
 from dse.space.constraint import Constraint
 from simcore.check.check import check
-from simcore.cost.price import cluster_cost
-from simcore.cost.running import racks
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Problem
-from simcore.memory.expanded import capacity, memory_metrics
 from simcore.memory.plan import memory_needed
-from simcore.result import Memory
+from simcore.metrics import metrics_before
 
 
 @dataclass(frozen=True)
@@ -75,26 +72,6 @@ def known_before(constraint: Constraint, design: Design) -> bool:
     return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
 
 
-def cluster_metrics(design: Design) -> dict[str, float | None]:
-    """The metrics that a cluster has whatever runs on it."""
-    cost = cluster_cost(design)
-    return {
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "npus": float(design.cluster.npus),
-        "memory.capacity": capacity(design),
-        "racks": float(racks(design)),
-    }
-
-
 def bounds_before(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
-    memory: Memory | None = None
-    if not isinstance(design.workload, CollectiveWorkload):
-        memory = memory_needed(design)
-    return {
-        **cluster_metrics(design),
-        **memory_metrics(design, memory),
-    }
+    return metrics_before(design, memory_needed(design))

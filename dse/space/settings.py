@@ -7,14 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dse.space.samplers import AUTO, SAMPLERS, sampler_names
 from simcore.document.form import worded
 from simcore.document.problem import Problem, nearest
-from simcore.result import METRICS
-
-PROVERS = ("exact", "guided-exact")
-"""Samplers that end with a proof of their answer."""
-SAMPLERS = ("auto", *PROVERS, "guided", "random", "exhaustive", "qmc", "nsga2", "nsga3", "tpe", "gp")
-
+from simcore.metrics import METRICS
 
 MOST_TRIALS = 10**9
 """Largest number of trials; a search that is given as many goes on until it ends by itself."""
@@ -99,9 +95,10 @@ def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) ->
 
     One of an import path is known only where `by_path` says so: a file must not choose code to run.
     """
-    if name in SAMPLERS or (by_path and ":" in name):
+    if name == AUTO or name in SAMPLERS or (by_path and ":" in name):
         return []
     if ":" in name:
         fix = f"if you trust it, add --sampler {name}"
         return [Problem(path, "a built-in sampler in a file", f"'{name}'", fix)]
-    return [Problem(path, f"one of {', '.join(SAMPLERS)}", f"'{name}'", nearest(name, SAMPLERS))]
+    names = sampler_names()
+    return [Problem(path, f"one of {', '.join(names)}", f"'{name}'", nearest(name, names))]

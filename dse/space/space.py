@@ -31,23 +31,14 @@ from dse.space.template import parse_template
 from simcore.catalog.entries import with_unknown_entries
 from simcore.design.include import with_files
 from simcore.document.problem import InputError, Path, Problem, Refusal, nearest
-from simcore.document.text import Document, read_document
-from simcore.result import METRICS
+from simcore.document.text import Document, plain_document, read_document
+from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
 _FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
-_ONLY_WITH = {
-    "output_length": (
-        ("time_to_first_token", "time_per_output_token"),
-        "give the workload prompt_length and output_length, or drop it",
-    ),
-    "training_tokens": (
-        ("time_to_train", "cost_to_train"),
-        "give the workload training_tokens, e.g. 300e9, or drop it",
-    ),
-}
-"""Metrics that only designs with a key of the workload have, and what to do where it is missing."""
+_GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
+"""Keys of a workload that metrics need, and how to give them."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +106,19 @@ class Space:
         return template_count(hardware(self.template) if self.jobs else self.template)
 
 
-def load_space(path: str | FilePath) -> Space:
-    """Read and check a space.
+def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
+    """Read and check a space: that of a YAML file, or the same keys in a mapping, which then names no files of rows.
 
-    Raises `InputError` with every problem in the file.
+    Raises `InputError` with every problem in it.
     """
-    document = read_document(path)
-    return space_from(document, FilePath(path).stem)
+    if isinstance(source, Mapping):
+        return space_from(plain_document(source), "space")
+    return space_from(read_document(source), FilePath(source).stem)
 
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data, problems = with_files(document.data, document.source)
+    data, problems = with_files(document.data, document.source or None)
     objectives = _objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
@@ -167,9 +159,9 @@ def _set_goals(
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
         problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
     names = {name for objective in objectives for name in objective.names}
-    priced = bool(names & {"perf_per_cost", "cost.total", "cost.network"})
-    timed = bool(names - {"perf_per_cost", "cost.total", "cost.network"})
-    goals: tuple[Goal, ...] = (*(("time",) if timed or not priced else ()), *(("time_cost",) if priced else ()))
+    priced = {name for name in names if moves(name, "network") or moves(name, "total")}
+    timed = names - priced or not priced
+    goals: tuple[Goal, ...] = (*(("time",) if timed else ()), *(("time_cost",) if priced else ()))
     template["cluster"] = _with_goals(template["cluster"], goals)
 
 
@@ -285,10 +277,11 @@ def _unanswerable(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """Constraints and objectives that have no value for a design, whatever its metrics."""
-    lacking: dict[str, str] = {}
-    for key, (names, fix) in _ONLY_WITH.items():
-        if document["workload"].get(key) is None:
-            lacking |= dict.fromkeys(names, fix)
+    lacking = {
+        name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
+        for name, metric in METRICS.items()
+        if metric.needs and document["workload"].get(metric.needs) is None
+    }
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:
         place = ("objectives", objective.direction)

@@ -1,29 +1,36 @@
 """A study: ask a batch, evaluate it anywhere, tell it in order, until the trials are spent.
 
-    sampler ─ask─▶ batch of distinct designs ─▶ executor ─▶ outcomes in order ─▶ journal ─▶ sampler
+    sampler ─ask─▶ distinct designs ─claim─▶ executor ─▶ outcomes in order ─keep─▶ ledger, sampler
 
-A trial is a distinct design: a repeat is rejected and drawn again. Same space, seed and version give the same trials,
-byte for byte, whatever the number of workers. Resuming replays the proposals from the seed and takes from the journal
-what was already evaluated.
+A trial is a distinct design: a repeat is rejected and drawn again. Where the trials live, and who else works on them,
+is the ledger's (`dse.study.ledger`). With one driver, same space, seed and version give the same trials, byte for byte,
+whatever the number of workers: resuming replays the proposals from the seed, and takes from the journal what was
+already evaluated.
+
+`Study.run` is the loop. Who has a loop of its own (Ray Tune) takes its steps: `begin`, `learn_others`, `ask`, `finish`.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 from dse.search import Proposal, Prover, Sampler
+from dse.search.base import Drawn
 from dse.space.draw import RandomDraw
 from dse.space.fill import Filled
-from dse.space.objective import losses
+from dse.space.objective import Objective, losses
 from dse.space.space import Space
+from dse.study.ledger import Ledger, Trial
 from dse.study.stop import Limits, StopRules
+from dse.study.watch import WATCHER
 
 MOST_REPEATS = 100
 """Repeats in a row after which a sampler is no longer asked, but designs are taken that it has not proposed."""
@@ -31,25 +38,8 @@ SYNCHRONISED = 1000
 """Trials after which the journal is written through to the disk, if no batch was told before."""
 MOST_ENUMERATED = 20_000
 """Combinations of a space that are gone through for them; of a larger one that many are drawn at random."""
-
-
-class TrialLog(Protocol):
-    """Where finished trials go: `dse.study.journal.Journal`."""
-
-    def append(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
-        """Append a trial."""
-
-    def synchronise(self) -> None:
-        """Make sure that what was appended is kept."""
-
-
-@dataclass(eq=False, slots=True)
-class _Trial:
-    """A proposal, and what became of it."""
-
-    key: str
-    proposal: Proposal
-    outcome: Outcome | None
+WAIT_SECONDS = 0.5
+"""Between two looks at what other drivers are doing, while there is nothing else to do."""
 
 
 @dataclass
@@ -58,74 +48,105 @@ class Study:
 
     space: Space
     sampler: Sampler
-    executor: Executor
-    journal: TrialLog
-    known: Mapping[str, Outcome] = field(default_factory=dict)
-    """Outcomes of the run that is resumed, by key."""
-    on_trial: Callable[[int, Outcome], None] = lambda number, outcome: None
+    ledger: Ledger
+    on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
+    """Told of every trial (`dse.study.watch.Watcher.trial`)."""
     trials: int = 0
-    _seen: set[str] = field(default_factory=set)
-    _uncounted: deque[_Trial] = field(default_factory=deque)
+    _proposed: set[str] = field(default_factory=set)
+    _uncounted: deque[Trial] = field(default_factory=deque)
     """Trials asked for and not counted yet, in order."""
-    _untold: deque[list[_Trial]] = field(default_factory=deque)
+    _untold: deque[list[Trial]] = field(default_factory=deque)
     """Batches that the sampler has not been told of, in order."""
     _others: Iterator[Filled] | None = None
+    """Designs for when the sampler is no longer asked."""
+    _rules: StopRules | None = None
     _ended: str = "trials"
 
-    def run(self, limits: Limits) -> str:
+    def run(self, limits: Limits, executor: Executor) -> str:
         """Search until a limit is reached; the reason it ended: `exhausted`, or that of `dse.study.stop`."""
-        self._rules = StopRules(limits, self.space.objectives)
+        self.begin(limits)
         self._ended = "trials"
         try:
-            for outcome in self.executor.map(self._documents(limits)):
+            for outcome in executor.map(self._documents(limits, executor)):
                 self._count()  # what is known does not come
-                self._uncounted[0].outcome = outcome
-                self.journal.append(self.trials, self._uncounted[0].proposal.filled.params, outcome)
+                self._keep(self._uncounted[0], outcome)
                 self._count()
         except KeyboardInterrupt:
-            self._save_held()
+            self._keep_held(executor)
             raise
         self._count()
         while self._untold:
-            self._tell()
-        self.journal.synchronise()
+            self._tell_batch()
+        self.learn_others()
         return self._ended
 
-    def _save_held(self) -> None:
-        """Journal what is evaluated and waits for trials before it, under its number."""
-        held = {outcome.key: outcome for outcome in self.executor.held()}
-        for number, trial in enumerate(self._uncounted, self.trials):
-            if trial.outcome is None and trial.key in held:
-                self.journal.append(number, trial.proposal.filled.params, held[trial.key])
+    def begin(self, limits: Limits) -> None:
+        """Watch the limits from now on."""
+        self._rules = StopRules(limits, self.space.objectives)
 
-    def _documents(self, limits: Limits) -> Iterator[Mapping[str, Any] | None]:
+    def reason(self) -> str | None:
+        """Why the study stops now (see `dse.study.stop`); None where it goes on."""
+        return None if self._rules is None else self._rules.reason()
+
+    def ask(self, count: int) -> list[Trial]:
+        """Up to `count` designs that are this driver's to evaluate; none where the space is exhausted."""
+        batch = self._propose(count)
+        mine = self.ledger.claim(batch, self._drawn) if batch else []
+        for trial in batch if len(mine) < len(batch) and self._others is None else ():
+            if trial not in mine:
+                self.sampler.reject(trial.proposal)
+        return mine
+
+    def finish(self, trial: Trial, outcome: Outcome) -> None:
+        """Keep, count and tell one trial at once."""
+        self._keep(trial, outcome)
+        self._see_own(trial)
+        self._tell(trial)
+
+    def learn_others(self) -> None:
+        """Count what others have evaluated, and tell the sampler."""
+        for finished in self.ledger.others():
+            outcome = finished.outcome
+            self._see(finished.params, outcome)
+            if finished.drawn is not None and outcome.state != "failed":
+                self.sampler.learn(finished.drawn, _losses(self.space.objectives, outcome), outcome.violations)
+        self.ledger.synchronise()
+
+    def _documents(self, limits: Limits, executor: Executor) -> Iterator[Mapping[str, Any] | None]:
         """What is to be evaluated, batch after batch; None where the next one has to wait for outcomes.
 
         A batch is asked for when all but the last `Sampler.behind` trials are told, neither sooner nor later: what is
         proposed does not depend on how fast outcomes come.
         """
-        asked = self.trials
-        while asked < limits.trials:
+        while self.ledger.claimed < limits.trials or self.ledger.waits:
             while not self._caught_up(limits):
                 yield None
-            if (reason := self._rules.reason()) is not None:
+            if self.ledger.shared:
+                self.learn_others()
+            if (reason := self.reason()) is not None:
                 self._ended = reason
                 return
-            batch = self._ask(min(self.space.settings.batch, limits.trials - asked))
-            if not batch:
+            batch = self.ask(min(self.space.settings.batch, limits.trials - self.ledger.claimed))
+            if not batch and not self.ledger.waits:
                 self._ended = "exhausted"
                 return
-            asked += len(batch)
-            trials = [_Trial(key, proposal, self.known.get(key)) for key, proposal in batch]
-            self._uncounted += trials
+            if not batch:  # all are claimed: wait for the others, or for their claims to grow stale
+                executor.on_wait()
+                time.sleep(WAIT_SECONDS)
+                continue
+            self._uncounted += batch
             if self._behind(limits) is not None:
-                self._untold.append(trials)
-            yield from (trial.proposal.filled.document for trial in trials if trial.outcome is None)
+                self._untold.append(batch)
+            yield from (trial.proposal.filled.document for trial in batch if trial.outcome is None)
+
+    def _drawn(self, proposal: Proposal) -> Drawn | None:
+        """What the sampler drew; nothing for a design that it has not proposed."""
+        return None if proposal.handle is None else self.sampler.drawn(proposal)
 
     def _behind(self, limits: Limits) -> int | None:
         """Trials that may have no outcome when a batch is asked for; None: any number."""
         steered = limits.stagnation is not None or limits.gap is not None  # then whether to ask depends on outcomes
-        return 0 if steered else self.sampler.behind
+        return 0 if steered or self.ledger.shared else self.sampler.behind
 
     def _caught_up(self, limits: Limits) -> bool:
         """Tell of the oldest batches until few enough are untold; whether they are."""
@@ -133,68 +154,95 @@ class Study:
         while sum(map(len, self._untold)) > (self._behind(limits) or 0):
             if any(trial.outcome is None for trial in self._untold[0]):
                 return False
-            self._tell()
+            self._tell_batch()
         return True
 
-    def _ask(self, count: int) -> list[tuple[str, Proposal]]:
-        """Distinct proposals that no earlier batch held; fewer than `count` where the space is exhausted."""
-        batch: list[tuple[str, Proposal]] = []
+    def _propose(self, count: int) -> list[Trial]:
+        """Free designs, each once; fewer than `count` where the space is exhausted."""
+        batch: dict[str, Trial] = {}
         repeats = 0
         while len(batch) < count and self._others is None:
             proposal = self.sampler.ask() if repeats < MOST_REPEATS else None
             if proposal is None:
                 self._others = self._unproposed() if repeats else iter(())
                 break
-            if not self._new(proposal, batch):
-                self.sampler.reject(proposal)
-                repeats += 1
-            else:
+            own, added = self._add(proposal, batch)
+            if added:
                 repeats = 0
+            else:
+                self.sampler.reject(proposal)
+                repeats += own  # what another driver was first to propose is no sign that the space is at its end
         while len(batch) < count and self._others is not None:
             filled = next(self._others, None)
             if filled is None:
                 break
-            self._new(Proposal(filled), batch)
-        return batch
+            self._add(Proposal(filled), batch)
+        return list(batch.values())
 
-    def _new(self, proposal: Proposal, batch: list[tuple[str, Proposal]]) -> bool:
-        """Add a proposal to the batch if its design was not seen before."""
+    def _add(self, proposal: Proposal, batch: dict[str, Trial]) -> tuple[bool, bool]:
+        """Add a proposal to the batch if its design is free; whether it repeats an own one, and whether it was."""
         key = proposal.key or self.space.key(proposal.filled)
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        batch.append((key, proposal))
-        return True
+        own = key in self._proposed
+        self._proposed.add(key)
+        free = key not in batch and self.ledger.is_free(key, own)
+        if free:
+            batch[key] = Trial(key, proposal)
+        return own, free
 
     def _unproposed(self) -> Iterator[Filled]:
         """Designs for when the sampler only repeats itself: all of a small space, random ones of a large one."""
         if self.space.count() <= MOST_ENUMERATED:
             yield from self.space.enumerate()
         else:
-            generator = np.random.default_rng(len(self._seen))
+            generator = np.random.default_rng(len(self._proposed))
             for _ in range(MOST_ENUMERATED):
                 yield self.space.fill(RandomDraw(generator))
 
+    def _keep(self, trial: Trial, outcome: Outcome) -> None:
+        trial.outcome = outcome
+        trial.kept = self.ledger.keep(trial)
+
+    def _keep_held(self, executor: Executor) -> None:
+        """Keep what is evaluated and waits for trials before it, under its number."""
+        held = {outcome.key: outcome for outcome in executor.held()}
+        for trial in self._uncounted:
+            if trial.outcome is None and trial.key in held:
+                self._keep(trial, held[trial.key])
+
     def _count(self) -> None:
         """Count the trials that are done, in their order."""
-        while self._uncounted and (outcome := self._uncounted[0].outcome) is not None:
-            self._uncounted.popleft()
-            self.on_trial(self.trials, outcome)
-            self._rules.see(outcome)
-            self.trials += 1
-            if self.trials % SYNCHRONISED == 0:
-                self.journal.synchronise()
+        while self._uncounted and self._uncounted[0].outcome is not None:
+            self._see_own(self._uncounted.popleft())
 
-    def _tell(self) -> None:
+    def _see_own(self, trial: Trial) -> None:
+        if trial.kept and trial.outcome is not None:
+            self._see(trial.proposal.filled.params, trial.outcome)
+
+    def _see(self, params: Mapping[str, Any], outcome: Outcome) -> None:
+        """One more trial is done."""
+        self.on_trial(self.trials, params, outcome)
+        if self._rules is not None:
+            self._rules.see(outcome)
+        self.trials += 1
+        if self.trials % SYNCHRONISED == 0:
+            self.ledger.synchronise()
+
+    def _tell_batch(self) -> None:
         """Tell the sampler of the oldest batch that it does not know of."""
-        self.journal.synchronise()
+        self.ledger.synchronise()
         for trial in self._untold.popleft():
-            outcome = trial.outcome
-            assert outcome is not None
-            if self._others is not None and not isinstance(self.sampler, Prover):
-                continue  # the sampler is no longer asked, so it need not learn; but a proof counts every outcome
-            if outcome.state == "failed":
-                self.sampler.reject(trial.proposal)
-                continue
-            row = losses(self.space.objectives, [outcome.values])[0]
-            self.sampler.tell(trial.proposal, tuple(map(float, row)), outcome.violations)
+            self._tell(trial)
+
+    def _tell(self, trial: Trial) -> None:
+        outcome = trial.outcome
+        assert outcome is not None
+        if self._others is not None and not isinstance(self.sampler, Prover):
+            return  # the sampler is no longer asked, so it need not learn; but a proof counts every outcome
+        if outcome.state == "failed" or not trial.kept:
+            self.sampler.reject(trial.proposal)
+        else:
+            self.sampler.tell(trial.proposal, _losses(self.space.objectives, outcome), outcome.violations)
+
+
+def _losses(objectives: tuple[Objective, ...], outcome: Outcome) -> tuple[float, ...]:
+    return tuple(map(float, losses(objectives, [outcome.values])[0]))

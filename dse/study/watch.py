@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 
@@ -23,8 +26,8 @@ class Watcher:
     def note(self, text: str) -> None:
         """What the sampler is doing while there are no trials."""
 
-    def trial(self, number: int, outcome: Outcome) -> None:
-        """One more trial is done."""
+    def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
+        """One more trial is done, with these values of its holes; `number` were done before it."""
 
 
 WATCHER = Watcher()

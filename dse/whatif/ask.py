@@ -14,7 +14,7 @@ from typing import Any
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.run.run import open_space
+from dse.run.document import open_space
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.study.store import STUDY

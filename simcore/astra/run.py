@@ -59,6 +59,7 @@ def run(
     network: str | Path,
     system: str | Path,
     workload: str | Path,
+    *,
     comm_groups: str | Path | None = None,
     remote_memory: str | Path | None = None,
     backend: str = "unaware",
@@ -98,9 +99,19 @@ def run(
         If the files are malformed, or ASTRA-sim would hang, abort or never report an NPU.
     """
     case = load(
-        network, system, workload, comm_groups, remote_memory, backend, compute_scale, comm_scale,
-        num_passes, num_queues, injection_scale, rendezvous,
-    )  # fmt: skip
+        network,
+        system,
+        workload,
+        comm_groups=comm_groups,
+        remote_memory=remote_memory,
+        backend=backend,
+        compute_scale=compute_scale,
+        comm_scale=comm_scale,
+        num_passes=num_passes,
+        num_queues=num_queues,
+        injection_scale=injection_scale,
+        rendezvous=rendezvous,
+    )
     return simulate(case)
 
 
@@ -108,6 +119,7 @@ def load(
     network: str | Path,
     system: str | Path,
     workload: str | Path,
+    *,
     comm_groups: str | Path | None = None,
     remote_memory: str | Path | None = None,
     backend: str = "unaware",
@@ -159,12 +171,12 @@ def _check_scales(scales: Mapping[str, float]) -> None:
 def simulate(case: Case) -> AstraResult:
     """Run a loaded case; errors as for `run`."""
     start = time.perf_counter()
-    if isinstance(case.workload, TextWorkload):
+    if isinstance(case.workload, tuple):
+        result = _run_traces(case, case.workload)
+    else:
         from simcore.astra.engine.training import run_training
 
         result = run_training(case.network, case.system, case.workload, case.passes, case.queues, case.rendezvous)
-    else:
-        result = _run_traces(case, case.workload)
     elapsed = time.perf_counter() - start
     return replace(result, warnings=case.warnings, simulation_seconds=elapsed)
 
@@ -185,7 +197,9 @@ def _run_traces(case: Case, traces: tuple[Trace, ...]) -> AstraResult:
         engine = Everyone(Machine(network, system, queues, case.aware, case.rendezvous), planners)
     else:
         ordered = any(_has(trace, Action.SEND) for trace in traces)
-        engine = Meeting(network, system, planners, timer, queues, case.rendezvous, alike, ordered)
+        engine = Meeting(
+            network, system, planners, timer, queues, rendezvous=case.rendezvous, alike=alike, ordered=ordered
+        )
     memory = MemoryPorts(case.memory, engine.wait)
     graphs = [
         NpuGraph(npu, traces[npu if len(traces) > 1 else 0], engine, memory)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.schedule import ORDERS
-from simcore.workload.transformer.kind import layers_of, shapes_of
-from simcore.workload.transformer.stages import stage_runs
+from simcore.workload.base import LayersAlone, kind_of
 
 _SAFE = 1 - 1e-12
 
@@ -24,9 +23,7 @@ def compute_seconds(design: Design, program: Program) -> float:
     The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
     unless the schedule leaves the weight gradients for then.
     """
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
-    time = operator_times(design.cluster.npu, workload.precision).seconds
+    time = operator_times(design.cluster.npu, design.workload.precision).seconds
     passes = [
         [sum(_compute(segment, time) for segment in way) for way in (part.forward, part.backward, part.weights)]
         for part in program.parts
@@ -43,9 +40,7 @@ def compute_seconds(design: Design, program: Program) -> float:
 
 def busy_seconds(design: Design, program: Program) -> float:
     """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
-    least: float = least_busy(program, operator_times(design.cluster.npu, workload.precision).seconds)
+    least: float = least_busy(program, operator_times(design.cluster.npu, design.workload.precision).seconds)
     return least * _SAFE - 1e-9
 
 
@@ -71,43 +66,41 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     """Less than `compute_seconds`, from the time of one layer alone, before there is a program [s].
 
     The busiest stage has at least an even share of the layers; the last one waits for one part of each in front of it.
-    0 where the schedule splits the backward pass, or for a workload that is no transformer. `known` keeps what layers
-    take on the design's NPU.
+    0 where the schedule splits the backward pass, or for a workload without layers that are alike. `known` keeps what
+    layers take on the design's NPU.
     """
-    workload, p = design.workload, design.parallelism
-    if not isinstance(workload, TransformerWorkload) or ORDERS[p.schedule].splits:
+    p, layers = design.parallelism, kind_of(design.workload).layers(design)
+    if layers is None or ORDERS[p.schedule].splits:
         return 0.0
-    least, fewest = _least_layer(design, known, _operators)
-    even = design.microbatches * workload.model.layers / p.pipeline
-    last = fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
+    least = _least_layer(design, layers, known, _operators)
+    even = design.microbatches * layers.total / p.pipeline
+    last = layers.fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
     return max(even, last) * least * _SAFE - 1e-9
 
 
 def layers_busy(design: Design, known: dict[Hashable, float]) -> float:
     """Less than `busy_seconds`, likewise: no stage has fewer layers than `interleave` of its smallest parts [s]."""
-    if not isinstance(design.workload, TransformerWorkload):
+    layers = kind_of(design.workload).layers(design)
+    if layers is None:
         return 0.0
-    least, fewest = _least_layer(design, known, _busy)
-    return fewest * design.microbatches * design.parallelism.interleave * least * _SAFE - 1e-9
+    least = _least_layer(design, layers, known, _busy)
+    return layers.fewest * design.microbatches * design.parallelism.interleave * least * _SAFE - 1e-9
 
 
 def _least_layer(
-    design: Design, known: dict[Hashable, float], total: Callable[[Iterable[Operator], Time], float]
-) -> tuple[float, int]:
-    """What the quickest layer takes, forward and backward [s], and the fewest layers of a virtual stage."""
-    workload = design.workload
-    assert isinstance(workload, TransformerWorkload)
-    layers = layers_of(shapes_of(design))
-    time = operator_times(design.cluster.npu, workload.precision).seconds
-    runs = stage_runs(workload.model, design.parallelism)
+    design: Design,
+    layers: LayersAlone,
+    known: dict[Hashable, float],
+    total: Callable[[Iterable[Operator], Time], float],
+) -> float:
+    """What the quickest layer takes, forward and backward [s]."""
+    time = operator_times(design.cluster.npu, design.workload.precision).seconds
     each = []
-    for kind in dict.fromkeys(kind for run in runs for kind, _ in run):
-        key = layers, kind, total
-        if key not in known:
-            layer = layers[kind]
-            known[key] = total((*layer.forward, *layer.backward), time)
-        each.append(known[key])
-    return min(each), min(sum(count for _, count in run) for run in runs)
+    for kind in layers.kinds:
+        if (kind, total) not in known:
+            known[kind, total] = total(layers.operators(kind), time)
+        each.append(known[kind, total])
+    return min(each)
 
 
 def _busy(operators: Iterable[Operator], time: Time) -> Any:

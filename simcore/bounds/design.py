@@ -17,41 +17,31 @@ price of the NPUs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from simcore.bounds.compute import least_busy
 from simcore.bounds.iteration import IterationBound, collectives
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
-from simcore.cost.running import electricity, per_token, racks, with_electricity
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload, Workload
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
 from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.memory.expanded import memory_metrics, memory_of
+from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
+from simcore.metrics import Figures, bounds, metrics_before
 from simcore.program import Program
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.placement import collective_groups, place
-from simcore.workload.registry import KINDS, Totals
-from simcore.workload.transformer.counts import forward_flops, model_matrices
+from simcore.system.placement import place
+from simcore.workload.base import Totals, kind_of
 
 Bounds = dict[str, float | None]
-
-_TRIVIAL: Bounds = {
-    "mfu": 1.0,
-    "network_utilization": 1.0,
-    "fits": 1.0,
-    "bubble": 0.0,
-    "exposed_communication": 0.0,
-}
-"""What holds for every design."""
 
 
 def bound(design: Design | Mapping[str, Any]) -> Bounds:
@@ -66,8 +56,8 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
 
 
 def bound_of_any(design: Design) -> Bounds:
-    """What no design of its workload can beat on as many of its NPUs; nothing of a single collective."""
-    if isinstance(design.workload, CollectiveWorkload):
+    """What no design of its workload can beat on as many of its NPUs; empty where its kind knows nothing of that."""
+    if totals_of(design.workload) is None:
         return {}
     document = design.document()
     cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
@@ -75,20 +65,22 @@ def bound_of_any(design: Design) -> Bounds:
 
 
 def _bound_design(design: Design) -> Bounds:
-    if isinstance(design.workload, CollectiveWorkload):
-        groups = collective_groups(design)
-        lowering = Lowering(design, groups, operator_times(design.cluster.npu, "fp32"))
-        for group in groups:
-            lowering.collective(design.workload.collective, group, design.workload.size)
-        return bounds_at(design, max(collectives(lowering)[0]) / PICOSECONDS, 0.0, None)
     program = program_of(design)
+    if (alone := program.single) is not None:
+        groups = place(design)[0]
+        lowering = Lowering(design, groups, operator_times(design.cluster.npu, design.workload.precision))
+        for group in groups:
+            lowering.collective(alone.kind, group, alone.size)
+        return bounds_at(design, {"iteration_time": max(collectives(lowering)[0]) / PICOSECONDS}, 0.0, None)
     lowering, iteration = _iteration(design, program)
     busy = least_busy(program, lowering.duration) / PICOSECONDS
     if program.trained:
-        return bounds_at(design, max(iteration.sums()) / PICOSECONDS, busy, program)
-    times = _served(program, lowering, iteration, [1] * program.chunks)
-    found = bounds_at(design, times["iteration_time"], busy, program)
-    return found | {"time_per_output_token": None} | times
+        return bounds_at(design, {"iteration_time": max(iteration.sums()) / PICOSECONDS}, busy, program)
+    if not program.serves:
+        return bounds_at(
+            design, {"iteration_time": iteration.served([1] * program.chunks) / PICOSECONDS}, busy, program
+        )
+    return bounds_at(design, _served(program, lowering, iteration, [1] * program.chunks), busy, program)
 
 
 def bound_served(design: Design, tokens: int) -> dict[str, float]:
@@ -98,14 +90,14 @@ def bound_served(design: Design, tokens: int) -> dict[str, float]:
     less for more but a table of measurements, of which nothing is proven.
     """
     program = program_of(design)
-    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):  # type: ignore[union-attr]
+    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
     lowering, iteration = _iteration(design, program)
     return _served(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
 def _iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
-    compute = operator_times(design.cluster.npu, design.workload.precision)  # type: ignore[union-attr]
+    compute = operator_times(design.cluster.npu, design.workload.precision)
     lowering = Lowering(design, place(design)[0], compute)
     programs = lower_schedule(lowering, program)
     return lowering, IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
@@ -123,36 +115,22 @@ def _served(program: Program, lowering: Lowering, iteration: IterationBound, rep
     return times
 
 
-def bounds_at(design: Design, seconds: float, busy: float, program: Program | None) -> Bounds:
-    """The bounds of all metrics if an iteration takes `seconds` and every NPU computes for `busy` [s] of it."""
-    cost = cluster_cost(design)
-    share = min(1.0, busy / seconds)
-    idle = energy(design, 0.0, seconds)
+def bounds_at(design: Design, times: Mapping[str, float], busy: float, program: Program | None) -> Bounds:
+    """The bounds of all metrics with bounds of its `times`, if every NPU computes for `busy` [s] of an iteration."""
+    seconds, cost = times["iteration_time"], cluster_cost(design)
     memory = memory_of(design, program) if program else None
-    throughput = program.tokens / seconds if program else None
-    least = energy(design, share, seconds).energy
-    each = per_token(design.cost, design.workload, cost.total, least, seconds, program.tokens if program else None)
-    cost = with_electricity(design, cost, idle.power)
-    return {
-        "iteration_time": seconds,
-        "throughput": throughput,
-        **memory_metrics(design, memory),
-        "cost.total": cost.total,
-        "cost.network": cost.network,
-        "cost.npu": cost.npu,
-        "cost.memory": cost.memory,
-        "power": idle.power,
-        "energy": least,
-        "energy_per_token": each.energy,
-        "cost_per_token": each.cost,
-        "time_to_train": each.time_to_train,
-        "cost_to_train": each.cost_to_train,
-        "cost.electricity": electricity(design, idle.power),
-        "racks": float(racks(design)),
-        "perf_per_cost": throughput / cost.total if throughput and cost.total else None,
-        "npus": float(design.cluster.npus),
-        **_TRIVIAL,
-    }
+    figures = Figures.of(
+        design,
+        seconds=seconds,
+        power=energy(design, 0.0, seconds).power,
+        energy=energy(design, min(1.0, busy / seconds), seconds).energy,
+        capital=cost.total,
+        network=cost.network,
+        samples=program.tokens if program else None,
+        first_token=times.get("time_to_first_token"),
+        output_token=times.get("time_per_output_token"),
+    )
+    return bounds(figures, metrics_before(design, memory))
 
 
 def _bound_partial(document: Mapping[str, Any]) -> Bounds:
@@ -160,53 +138,28 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         holder: Any = document if len(path) == 1 else document["cluster"]
         if not isinstance(holder, Mapping) or path[-1] not in holder:
             raise Refusal("this key in a partial design", "nothing", where=".".join(path))
-    workload = _WORKLOAD.validate_python(document["workload"])
-    totals = _totals(workload)
+    workload = read_workload(document["workload"])
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _of(PriceList, "prices", prices)
+    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
+    figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
+    known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
+    totals, trained = totals_of(workload), kind_of(workload).trained
+    if totals is None:
+        return bounds(figures, known)
     seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
-    kept = BYTES[workload.gradient_precision] if totals.trained else 0
+    kept = BYTES[workload.gradient_precision] if trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
-    price = 0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0)
-    held = states.weights + (states.gradients + states.optimizer if totals.trained else 0.0)
-    throughput = totals.samples / seconds if seconds else None
-    idle = npus * npu.power.idle * price_list.pue
-    each = per_token(price_list, workload, npus * price, idle * seconds, seconds, totals.samples)
-    return {
-        "iteration_time": seconds,
-        "throughput": throughput,
-        "memory.peak": held,
-        "memory.reserved": held + npu.software.memory.context,
-        "cost.total": npus * price,
-        "cost.npu": npus * price,
-        "perf_per_cost": throughput / (npus * price) if throughput and price else None,
-        "power": idle,
-        "energy": idle * seconds,
-        "energy_per_token": each.energy,
-        "cost_per_token": each.cost,
-        "time_to_train": each.time_to_train,
-        "cost_to_train": each.cost_to_train,
-        "npus": float(npus),
-        **_TRIVIAL,
-    }
+    held = states.weights + (states.gradients + states.optimizer if trained else 0.0)
+    figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
+    known |= {"memory.peak": held, "memory.reserved": held + npu.software.memory.context}
+    return bounds(figures, known)
 
 
-_WORKLOAD: TypeAdapter[Any] = TypeAdapter(Workload)
-
-
-def samples_of(workload: Workload) -> float | None:
-    """Tokens or samples that an iteration of a workload makes; None of a single collective."""
-    return None if isinstance(workload, CollectiveWorkload) else _totals(workload).samples
-
-
-def _totals(workload: Any) -> Totals:
-    kind = KINDS.get(type(workload))
-    if kind is not None:
-        return kind.totals(workload)
-    assert isinstance(workload, TransformerWorkload)
-    tokens = workload.global_batch * workload.sequence
-    return Totals(3 * forward_flops(workload, flash=True), tokens, model_matrices(workload.model), trained=True)
+def totals_of(workload: Workload) -> Totals | None:
+    """What every design of a workload must do; None where its kind knows nothing of that."""
+    return kind_of(workload).totals(workload)
 
 
 def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:

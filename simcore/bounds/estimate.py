@@ -15,7 +15,7 @@ from simcore.bounds.compute import least_busy
 from simcore.bounds.design import Bounds, bound, bounds_at
 from simcore.bounds.iteration import IterationBound, busy_least, way_least
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
@@ -26,13 +26,15 @@ from simcore.system.placement import place
 
 def estimate(design: Design) -> Bounds:
     """The metrics of a checked design at the estimate of its iteration time; its bounds where it trains nothing."""
-    if isinstance(design.workload, CollectiveWorkload) or not program_of(design).trained:
-        return bound(design)
     program = program_of(design)
+    if not program.trained:
+        return bound(design)
     lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
-    found = bounds_at(design, seconds, least_busy(program, lowering.duration) / PICOSECONDS, program)
+    found = bounds_at(
+        design, {"iteration_time": seconds}, least_busy(program, lowering.duration) / PICOSECONDS, program
+    )
     joules = found["energy"]
     return found | {"power": None if joules is None else joules / seconds}
 

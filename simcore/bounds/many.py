@@ -19,14 +19,13 @@ from simcore.bounds.iteration import IterationBound, any_order_least, busy_least
 from simcore.collective import FLAT_RING
 from simcore.compute import operator_times
 from simcore.cost.price import energy
-from simcore.cost.running import electricity, per_token, racks
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.memory.expanded import memory_metrics
+from simcore.memory.plan import program_of
+from simcore.metrics import Figures
 from simcore.program import Program
-from simcore.result import Memory
-from simcore.system.chunks import PICOSECONDS, Chunker, Phase
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
+from simcore.system.placement import Placement, place
 
 Matrix = NDArray[np.float64]
 
@@ -73,9 +72,8 @@ def linear(design: Design) -> bool:
 
 def _measured(design: Design) -> Design:
     def unit(dimension: Any) -> Any:
-        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
         same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
-        return dimension.model_copy(update={"bandwidth": _RATE * slowed, **same})
+        return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
     return design.model_copy(update={"cluster": cluster})
@@ -97,13 +95,11 @@ class Iteration:
     @classmethod
     def of(cls, design: Design, program: Program) -> Iteration:
         """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
-        workload = design.workload
-        assert not isinstance(workload, CollectiveWorkload)
         assert program.trained
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
         simple = _measured(design).model_copy(update={"system": system})
         placement = place(simple)[0]
-        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, workload.precision))
+        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, design.workload.precision))
         programs = lower_schedule(lowering, program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
         dims = len(design.cluster.dimensions)
@@ -193,15 +189,20 @@ def _timed(phase: Phase, family: Family) -> Any:
     return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
 
 
+def _alone(design: Design) -> tuple[Placement, list[tuple[Any, ...]]]:
+    """Where the groups of a design lie whose Program is a single collective, and what identifies that of each."""
+    start, placement = program_of(design).single, place(design)[0]
+    assert start is not None
+    return placement, [(start.kind, group, start.size) for group in placement]
+
+
 def collective_seconds(design: Design, family: Family) -> Matrix:
     """Least time of a collective of all NPUs, or of the slowest of its groups, on each network `[networks]` [s].
 
     `design` has the workload, on one of the networks.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
-    each = [_collective(family, (workload.collective, group, workload.size), placement)[0] for group in placement]
+    placement, keys = _alone(design)
+    each = [_collective(family, key, placement)[0] for key in keys]
     slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
     return slowest
 
@@ -217,13 +218,10 @@ def sending_seconds(design: Design, family: Family) -> Matrix:
 
     Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
-    if len(placement) > 1:
+    placement, keys = _alone(design)
+    if len(keys) > 1:
         return np.full(len(family.rates), np.inf)
-    (group,) = placement
-    paths, counts = routes(Chunker(family.measured), placement, (workload.collective, group, workload.size))
+    paths, counts = routes(Chunker(family.measured), placement, keys[0])
     sums = [sum(phase.sent for phase in path) for path in paths]
     sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
     slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
@@ -231,71 +229,34 @@ def sending_seconds(design: Design, family: Family) -> Matrix:
     return whole
 
 
-def metric_bounds(
-    design: Design,
-    program: Program | None,
-    memory: Memory | None,
-    seconds: Matrix,
-    cost: Mapping[str, Matrix],
-    sending: Matrix | float = np.inf,
-) -> dict[str, Matrix | float | None]:
-    """The best value of each metric `[networks]`, or one for all, as `simcore.bounds.design.bound` gives it.
+def figures_of(
+    design: Design, program: Program | None, seconds: Matrix, cost: Mapping[str, Matrix], sending: Matrix | float
+) -> Figures:
+    """The figures of a design `[networks]`, or one for all, each at its best.
 
     `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
     price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
-    A metric without a proven bound is left out.
     """
-    npu, npus = design.cluster.npu, design.cluster.npus
     still = energy(design, 0.0, 1.0).power * _SAFE
-    running = electricity(design, still)
-    total = cost["cost.total"] + (running if design.cost.electricity_in_total else 0.0)
-    found: dict[str, Matrix | float | None] = {
-        "iteration_time": seconds,
-        "throughput": None,
-        "mfu": None,
-        "perf_per_cost": None,
-        **memory_metrics(design, memory),
-        "power": still,
-        "energy": still * seconds,
-        "npus": float(npus),
-        "racks": float(racks(design)),
-        "network_utilization": _utilization(sending, seconds),
-        "bubble": 0.0,
-        "exposed_communication": 0.0,
-        **cost,
-        "cost.total": total,
-        "cost.electricity": running,
-    }
-    if program is not None:
-        assert not isinstance(design.workload, CollectiveWorkload)
-        throughput = program.tokens / seconds
-        found["throughput"] = throughput
-        found["mfu"] = program.model_flops / (seconds * npus * npu.peak[design.workload.precision])
-        with np.errstate(divide="ignore"):
-            found["perf_per_cost"] = throughput / total
-        buying = cost["cost.total"]
-        each = [
-            per_token(design.cost, design.workload, price, still * time, time, program.tokens)
-            for price, time in zip(buying.tolist(), np.broadcast_to(seconds, buying.shape).tolist(), strict=True)
-        ]
-        for name, values in (
-            ("energy_per_token", [one.energy for one in each]),
-            ("cost_per_token", [one.cost for one in each]),
-            ("time_to_train", [one.time_to_train for one in each]),
-            ("cost_to_train", [one.cost_to_train for one in each]),
-        ):
-            if None not in values:
-                found[name] = np.array(values, float) * _SAFE
-    return found
+    return Figures.of(
+        design,
+        seconds=seconds,
+        power=still,
+        energy=still * seconds,
+        capital=cost["cost.total"],
+        network=cost["cost.network"],
+        samples=None if program is None else program.tokens,
+        flops=None if program is None else program.model_flops,
+        utilization=_utilization(sending, seconds),
+    )
 
 
 def collective_problem(design: Design, family: Family) -> Matrix:
     """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
-    workload, dims = design.workload, family.rates.shape[1]
-    assert isinstance(workload, CollectiveWorkload)
+    dims = family.rates.shape[1]
     unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
-    placement = collective_groups(design)
-    busy = [_collective(unit, (workload.collective, group, workload.size), placement)[1] for group in placement]
+    placement, keys = _alone(design)
+    busy = [_collective(unit, key, placement)[1] for key in keys]
     loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
     return loads
 
@@ -306,14 +267,12 @@ def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
     `slowed` `[dims]`: bandwidth over rate of each dimension. However a budget of bandwidth is split over the
     dimensions, the collective takes at least these bytes over it.
     """
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    placement = collective_groups(design)
+    placement, keys = _alone(design)
     # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
     even = Family(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
     chunker, found = Chunker(even.measured), []
-    for group in placement:
-        paths, counts = routes(chunker, placement, (workload.collective, group, workload.size))
+    for key in keys:
+        paths, counts = routes(chunker, placement, key)
         timed = [[_timed(phase, even) for phase in path] for path in paths]
         sums = [sum(phase.serialization[0] for phase in path) for path in timed]
         found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.compute import Table, operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Program
@@ -15,9 +15,9 @@ _WHERE: Path = ("cluster", "npu", "compute")
 
 
 def compute_problems(design: Design) -> list[Problem]:
-    """Every problem of a design that is sound otherwise; none where the NPU is a roofline."""
+    """Every problem of a design that is sound otherwise; none where the NPU is a roofline, or idle."""
     model = design.cluster.npu.compute
-    if model is None or isinstance(design.workload, CollectiveWorkload):
+    if model is None or not design.workload.computes:
         return []
     problems = list(_array(design))
     if model.table is not None:
@@ -28,7 +28,6 @@ def compute_problems(design: Design) -> list[Problem]:
 def _array(design: Design) -> Iterator[Problem]:
     npu, workload = design.cluster.npu, design.workload
     assert npu.compute is not None
-    assert not isinstance(workload, CollectiveWorkload)
     array, peak = npu.compute.systolic, npu.peak[workload.precision]
     if array is not None and array.peak > peak * (1 + 1e-9):
         expected = f"at least the {array.peak / 1e12:.6g} TFLOP/s of its arrays (2 x units x clock)"
@@ -47,7 +46,6 @@ def _grid(table: Table) -> Iterator[Problem]:
 
 def _products(design: Design, program: Program) -> Iterator[Problem]:
     """Products that have no time."""
-    assert not isinstance(design.workload, CollectiveWorkload)
     times = operator_times(design.cluster.npu, design.workload.precision)
     model = design.cluster.npu.compute
     assert model is not None

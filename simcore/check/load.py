@@ -17,16 +17,16 @@ from pydantic import BaseModel, ValidationError
 from simcore.catalog.entries import with_unknown_entries
 from simcore.check.check import check
 from simcore.design.cluster import Cluster
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, with_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.system import System
+from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import worded
 from simcore.document.problem import InputError, Path, Problem, nearest
 from simcore.document.text import Document, read_document
-from simcore.workload.documents import TAGS, InferenceWorkload, Layer
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
@@ -44,12 +44,14 @@ _SPACE_KEYS = ("objectives", "constraints", "study", "workloads")
 _HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
 
 
-def load_design(path: str | FilePath) -> Design:
-    """Read, validate and check a design document.
+def load_design(source: str | FilePath | Mapping[str, Any]) -> Design:
+    """Read, validate and check a design document: that of a YAML file, or the same keys in a mapping.
 
     Raises `InputError` with every problem: file, line, path, expected, found, and the likely fix.
     """
-    document = read_document(path)
+    if isinstance(source, Mapping):
+        return design_from(source)
+    document = read_document(source)
     return design_from(document.data, document)
 
 
@@ -120,7 +122,7 @@ def problems_of(error: ValidationError) -> list[Problem]:
 
 def _problem(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
-    if location[:1] == ("workload",) and location[1:2] and location[1] in TAGS:
+    if location[:1] == ("workload",) and location[1:2] and location[1] in KINDS:
         location = (location[0], *location[2:])
     if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
         location = (*location[:2], *location[3:])
@@ -140,8 +142,6 @@ def _problem(entry: Any) -> Problem:
 
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): Design,
-    ("workload",): TransformerWorkload,
-    ("workload", "layers"): Layer,
     ("parallelism",): Parallelism,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
@@ -151,16 +151,21 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 }
 
 
-_OTHER_KEYS = ["collective", "size", "layers", *InferenceWorkload.model_fields]
-"""Keys of the workloads that are no transformer's training."""
-
-
 def _known_keys(path: Path) -> list[str]:
     """Keys that a mapping of the design document may have."""
     names = tuple(part for part in path if isinstance(part, str))
-    known = list(_MODELS[names].model_fields) if names in _MODELS else []
-    extra = {(): list(_SPACE_KEYS), ("cluster",): ["fabric", "npus"], ("workload",): _OTHER_KEYS}
-    return known + extra.get(names, [])
+    if names[:1] == ("workload",):
+        specs = [spec for form in KINDS.values() for spec in _specs(form, names)]
+    else:
+        specs = [_MODELS[names]] if names in _MODELS else []
+    known = dict.fromkeys(key for spec in specs for key in spec.model_fields)
+    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", "npus")}
+    return [*known, *extra.get(names, ())]
+
+
+def _specs(form: WorkloadForm, names: tuple[str, ...]) -> list[type[BaseModel]]:
+    """What a kind of workload has at a place of the document: its section, or what a row of a table in it is."""
+    return [form.section] if len(names) == 1 else [row for key, row in form.rows.items() if names == ("workload", key)]
 
 
 def _repaired(data: Mapping[str, Any], problems: list[Problem]) -> Design | None:

@@ -10,55 +10,34 @@ from collections.abc import Iterator
 from simcore.collective import FLAT_RING, Custom
 from simcore.collective.data import misplaced
 from simcore.design.algorithm import CUSTOM
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import Path, Problem, nearest
 from simcore.network import Shape, Slice
 from simcore.system.chunks import block_of, custom_of
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.placement import place
 
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design), *_given_groups(design)]
+    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
         problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
         problems += _algorithm(design, index, ("system", "collective", index))
     for name in design.system.algorithms:
         problems += _own_algorithm(design, name)
-    if not problems and any(dimension.leaf for dimension in design.cluster.dimensions):
-        problems += _groups_on_leaves(design)
+    if not problems:
+        problems += _groups_that_fit(design)
     if not problems and design.system.algorithms:
         problems += _custom_members(design)
     return problems
 
 
-def _groups(design: Design) -> Placement:
-    return collective_groups(design) if isinstance(design.workload, CollectiveWorkload) else place(design)[0]
-
-
-def _given_groups(design: Design) -> Iterator[Problem]:
-    """Groups of a collective fill the innermost dimension, each with an algorithm that serves its size."""
-    workload, inner = design.workload, design.cluster.dimensions[0]
-    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
-        return
-    path: Path = ("workload", "groups")
-    if sum(workload.groups) != inner.size:
-        expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
-        yield Problem(path, expected, f"{sum(workload.groups)} members", "let them add up")
-    if inner.topology == "fat_tree":
-        yield Problem(path, "no groups on a fat_tree, whose leaves they might straddle", "some")
-    odd = [members for members in workload.groups if members & (members - 1)]
-    if design.algorithms[0] == "halving_doubling" and odd:
-        found = f"a group of {odd[0]}"
-        fix = "use ring, direct or double_binary_tree there"
-        yield Problem(path, "powers of two for 'halving_doubling'", found, fix, rule="powers of two")
-
-
 def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
-    name, topology = design.algorithms[index], design.cluster.dimensions[index].topology
-    if name.startswith("direct[") and topology in ("ring", "mesh"):
+    name, dimension = design.algorithms[index], design.cluster.dimensions[index]
+    shape = block_of(dimension).shape(Slice(dimension.size, dimension.size, 1))
+    if name.startswith("direct[") and shape.kind != "star":
         found = f"'{name}', a window over peers that are no neighbours"
-        yield Problem(path, f"an algorithm for a {topology}", found, "use ring or direct there")
+        yield Problem(path, f"an algorithm for a {dimension.topology}", found, "use ring or direct there")
     known = design.system.algorithms
     if name.startswith(CUSTOM) and name.removeprefix(CUSTOM) not in known:
         own = ", ".join(known) or "none"
@@ -89,7 +68,7 @@ def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
 
 def _custom_members(design: Design) -> Iterator[Problem]:
     """A user's own algorithm serves groups of one size."""
-    for group, slices in _groups(design).items():
+    for group, slices in place(design)[0].items():
         for where in slices:
             name = design.algorithms[where.dimension].removeprefix(CUSTOM)
             for kind, listed in design.system.algorithms.get(name, {}).items():
@@ -106,32 +85,32 @@ def _custom_members(design: Design) -> Iterator[Problem]:
 def _leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
     dimension = design.cluster.dimensions[index]
     leaf, size = dimension.leaf, dimension.size
-    if (leaf is None) == (dimension.topology == "fat_tree"):
+    if (leaf is None) == block_of(dimension).leaves:
         expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what is no fat_tree"
         yield Problem(path, expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
     elif leaf is not None and size % leaf:
         yield Problem(path, f"leaves that divide the dimension ({size} NPUs)", str(leaf))
 
 
-def _groups_on_leaves(design: Design) -> Iterator[Problem]:
-    """Members of a group must be spread over the leaves of a fat tree alike."""
-    for group, slices in _groups(design).items():
+def _groups_that_fit(design: Design) -> Iterator[Problem]:
+    """Groups, and dimensions as a whole, of sizes that the topology can serve."""
+    for index, dimension in enumerate(design.cluster.dimensions):
+        needed = block_of(dimension).needs(Slice(dimension.size, dimension.size, 1))
+        if needed:
+            path: Path = ("cluster", "dimensions", index, "size")
+            yield Problem(path, f"{needed} on a {dimension.topology}", str(dimension.size))
+    for group, slices in place(design)[0].items():
         for where in slices:
-            leaf = design.cluster.dimensions[where.dimension].leaf
-            stride, span = where.part.stride, where.part.stride * where.part.members
-            if leaf is None or (_aligned(stride, leaf) and _aligned(span, leaf)):
-                continue
-            yield Problem(
-                ("cluster", "dimensions", where.dimension, "leaf"),
-                f"leaves that {group} parallelism fills or divides ({where.part.members} NPUs, {stride} apart)",
-                str(leaf),
-                "choose sizes that divide each other",
-                rule="groups fill leaves",
-            )
-
-
-def _aligned(one: int, other: int) -> bool:
-    return one % other == 0 or other % one == 0
+            dimension = design.cluster.dimensions[where.dimension]
+            needed, leaf = block_of(dimension).needs(where.part), dimension.leaf
+            if needed:
+                yield Problem(
+                    ("cluster", "dimensions", where.dimension, "leaf" if leaf else "size"),
+                    f"{needed} ({group} parallelism: {where.part.members} NPUs, {where.part.stride} apart)",
+                    str(leaf or dimension.size),
+                    "choose sizes that divide each other",
+                    rule="groups fill leaves" if leaf else f"groups fit a {dimension.topology}",
+                )
 
 
 def _failed_links(design: Design) -> Iterator[Problem]:

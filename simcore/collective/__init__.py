@@ -2,24 +2,29 @@
 
 from functools import lru_cache
 
-from simcore.collective.base import ALL, Algorithm, Message, Piece, Plan, Step
+from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Message, Piece, Plan, Step
 from simcore.collective.custom import Custom, ListedKind, ListedMessage
 from simcore.collective.direct import Direct
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.collective.halving_doubling import HalvingDoubling
 from simcore.collective.ring import Ring
+from simcore.family import Family
 from simcore.network import Shape
 
 FLAT_RING = "flat_ring"
 """One ring over all dimensions (see `simcore.system.chunks`); within one dimension, and for other kinds, a ring."""
 
-ALGORITHMS: dict[str, Algorithm] = {
-    "ring": Ring(),
-    FLAT_RING: Ring(),
-    "direct": Direct(),
-    "halving_doubling": HalvingDoubling(),
-    "double_binary_tree": DoubleBinaryTree(),
-}
+ALGORITHMS: Family[Algorithm] = Family(
+    "simcore.collectives",
+    Algorithm,
+    {
+        "ring": Ring(),
+        "direct": Direct(),
+        "halving_doubling": HalvingDoubling(),
+        "double_binary_tree": DoubleBinaryTree(),
+        FLAT_RING: Ring(),
+    },
+)
 
 
 def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
@@ -72,8 +77,11 @@ def algorithm_for(name: str | Custom, kind: str, shape: Shape) -> Algorithm:
 
 __all__ = [
     "ALGORITHMS",
+    "ALL",
     "FLAT_RING",
+    "GATHERING",
     "KINDS",
+    "SCATTERING",
     "Algorithm",
     "Custom",
     "ListedKind",

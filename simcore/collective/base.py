@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from simcore.network import Listed, Pattern, Shape
 
@@ -86,6 +86,13 @@ class Plan:
 
 class Algorithm(ABC):
     """A way to move the data of a collective within one dimension."""
+
+    short: ClassVar[str] = ""
+    """Its name in tables; empty where that is the name in documents."""
+
+    def needs(self, members: int) -> str | None:
+        """What number of members it needs ("a power of two"); None where it serves so many."""
+        return None
 
     @abstractmethod
     def does(self, kind: str, shape: Shape) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simcore.collective.base import GATHERING, SCATTERING, Algorithm, Plan, Step, mirrored
-from simcore.collective.spread import peers, spread, spread_parts
+from simcore.collective.spread import spread, spread_parts
 from simcore.network import Shape, Spread
 
 
@@ -46,7 +46,7 @@ class Direct(Algorithm):
 
     def _broadcast(self, members: int, shape: Shape) -> Plan:
         plan = Plan(1)
-        order = list(peers(0, members, shape.leaf))
+        order = list(shape.peers(0, members))
         window = self.window or len(order)
         before: list[int] = []
         for begin in range(0, len(order), window):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from simcore.collective.base import Algorithm, Plan, Step
 from simcore.network import Shape, Tree
@@ -24,6 +25,7 @@ PIECES = 16
 class DoubleBinaryTree(Algorithm):
     """Logarithmic latency at full bandwidth for the whole buffer."""
 
+    short: ClassVar[str] = "DBT"
     pieces: int = PIECES
 
     def does(self, kind: str, shape: Shape) -> bool:

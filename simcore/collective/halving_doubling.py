@@ -15,6 +15,12 @@ from simcore.network import Exchange, Shape
 class HalvingDoubling(Algorithm):
     """Bandwidth-optimal with logarithmic latency."""
 
+    short = "HD"
+
+    def needs(self, members: int) -> str | None:
+        """See `Algorithm.needs`."""
+        return "a power of two" if members & (members - 1) else None
+
     def does(self, kind: str, shape: Shape) -> bool:
         """See `Algorithm.does`."""
         return kind != "all_to_all"

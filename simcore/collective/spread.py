@@ -8,8 +8,6 @@ equal size, 1/(n - 1) of what the middle link has to carry, in which what has fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from simcore.collective.base import Piece, Plan
 from simcore.network import Shape
 
@@ -34,7 +32,7 @@ def spread(
     """
     begin = ready or [[] for _ in range(members)]
     if shape.kind == "star":
-        return _directly(plan, members, shape.leaf, what, begin, window)
+        return _directly(plan, members, shape, what, begin, window)
     if shape.kind == "ring" and members > 2:  # two members are a line, with two links
         return _round(plan, members, what, begin)
     return _along(plan, members, what, begin)
@@ -45,17 +43,8 @@ def _piece(what: str, source: int, target: int, part: int) -> Piece:
     return Piece(target, source, part) if what == "gather" else Piece(source, target, part)
 
 
-def peers(member: int, members: int, leaf: int) -> Iterator[int]:
-    """The others in the order in which `member` sends: its leaf, then the leaves that follow."""
-    first, place = member - member % leaf, member % leaf
-    for leaves in range(members // leaf):
-        for places in range(leaf):
-            if leaves or places:
-                yield (first + leaves * leaf) % members + (place + places) % leaf
-
-
-def _directly(plan: Plan, n: int, leaf: int, what: str, ready: list[list[int]], window: int) -> list[list[int]]:
-    order = [list(peers(i, n, leaf)) for i in range(n)]
+def _directly(plan: Plan, n: int, shape: Shape, what: str, ready: list[list[int]], window: int) -> list[list[int]]:
+    order = [list(shape.peers(i, n)) for i in range(n)]
     got: list[list[int]] = [[] for _ in range(n)]
     window = window or n - 1
     for begin in range(0, n - 1, window):

@@ -15,23 +15,22 @@ from simcore.design.dimension import Dimension
 from simcore.design.once import once
 from simcore.design.prices import PriceList
 from simcore.document.problem import Problem
+from simcore.network import TOPOLOGIES
 from simcore.result import Cost
+from simcore.system.chunks import block_of
 
 
 def elements(topology: str) -> tuple[str, ...]:
     """Network elements that each NPU needs in a dimension."""
-    return ("link", "switch") if topology in ("switch", "fat_tree") else ("link",)
+    return ("link", "switch") if TOPOLOGIES[topology].switched else ("link",)
 
 
 def unit_price(prices: PriceList, dimension: Dimension) -> float:
     """Price of 1 B/s of one NPU's bandwidth in a dimension [$ per B/s]."""
     tier = prices.network[dimension.tier]
     total = sum(getattr(tier, element) for element in elements(dimension.topology))
-    if dimension.topology not in ("switch", "fat_tree"):
-        return float(total)
-    # A fat tree has a second level of links and ports, thinned by its oversubscription.
-    levels = 1.0 + (1.0 / dimension.oversubscription if dimension.topology == "fat_tree" else 0.0)
-    return float(total) * levels + (tier.nic or 0.0)
+    its = block_of(dimension)
+    return float(total) * its.levels + ((tier.nic or 0.0) if its.switched else 0.0)
 
 
 @once
@@ -53,6 +52,11 @@ def memory_price(design: Design) -> float:
     own = design.cluster.npu.memory.capacity
     beyond = (memory.capacity or own) - own
     return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
+
+
+def racks(design: Design) -> int:
+    """Racks that the NPUs fill."""
+    return -(-design.cluster.npus // design.cost.npus_per_rack)
 
 
 def npu_price(design: Design) -> float:

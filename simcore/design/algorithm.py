@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
+from simcore.collective import ALGORITHMS
 from simcore.document.field import Count, Flag, Frozen, Natural
 from simcore.document.problem import Refusal, nearest
 
 CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
-ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree", "flat_ring")
 CUSTOM = "custom:"
 """Prefix of a user's own algorithm."""
 

@@ -11,64 +11,22 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from itertools import zip_longest
-from typing import Annotated, Any, Literal, overload
+from typing import Any, overload
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import ConfigDict, Field
 
 from simcore.catalog.preset import preset
-from simcore.design.algorithm import Algorithm, CollectiveKind
+from simcore.design.algorithm import Algorithm
 from simcore.design.cluster import Cluster
-from simcore.design.dimension import Topology
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
-from simcore.design.spec import NamedTransformer
 from simcore.design.system import System
-from simcore.document.field import Count, Frozen, Precision
-from simcore.document.quantity import Size
-from simcore.workload.documents import InferenceWorkload, LayerWorkload, RecommenderWorkload, workload_kind
-
-
-class TransformerWorkload(Frozen):
-    """One training iteration of a transformer."""
-
-    model: NamedTransformer
-    global_batch: Count
-    """Sequences per iteration."""
-    sequence_length: Count | None = None
-    precision: Precision = "fp16"
-    gradient_precision: Literal["fp16", "fp32"] = "fp16"
-    training_tokens: Annotated[float, Field(gt=0)] | None = None
-    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
-
-    @property
-    def sequence(self) -> int:
-        """Tokens per sequence, the model's longest unless given."""
-        return self.sequence_length or self.model.sequence_length
-
-
-class CollectiveWorkload(Frozen):
-    """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share).
-
-    broadcast goes from the first NPU to all, send_recv from the first to the last one.
-    """
-
-    collective: CollectiveKind
-    size: Annotated[Size, Field(gt=0)]
-    groups: Annotated[tuple[Annotated[Count, Field(ge=2)], ...], Field(min_length=1)] | None = None
-    """Members of the groups, equal or not, that follow one another on the innermost dimension, each with a collective
-    of its own, all at once; unless given all NPUs are one group."""
-
-
-Workload = Annotated[
-    Annotated[TransformerWorkload, Tag("transformer")]
-    | Annotated[CollectiveWorkload, Tag("collective")]
-    | Annotated[LayerWorkload, Tag("layers")]
-    | Annotated[RecommenderWorkload, Tag("recommender")]
-    | Annotated[InferenceWorkload, Tag("inference")],
-    Discriminator(workload_kind),
-]
-
+from simcore.design.workload import AnyWorkload
+from simcore.document.field import Frozen
+from simcore.document.text import dump_document
+from simcore.network import TOPOLOGIES
 
 _USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
@@ -77,7 +35,9 @@ _USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficie
 class Design(Frozen):
     """One training job on one cluster."""
 
-    workload: Workload
+    model_config = ConfigDict(defer_build=True)  # kinds of workload are loaded when the first document is read
+
+    workload: AnyWorkload
     parallelism: Parallelism = Parallelism()
     cluster: Cluster
     system: System = System()
@@ -104,23 +64,20 @@ class Design(Frozen):
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
         return tuple(
-            dimension.collective or given or default_algorithm(dimension.topology, dimension.size)
+            dimension.collective or given or TOPOLOGIES[dimension.topology].default_algorithm(dimension.size)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 
     @property
     def microbatches(self) -> int:
         """Microbatches per pipeline and iteration."""
-        assert not isinstance(self.workload, CollectiveWorkload)
         return self.workload.global_batch // (self.data * self.microbatch)
 
     @cached_property
     def microbatch(self) -> int:
-        """Sequences or samples of a microbatch: given, else 1 of a transformer, of other kinds all an NPU has."""
+        """Sequences or samples of a microbatch: given, else what the kind of workload takes."""
         p = self.parallelism
-        if "microbatch" in p.model_fields_set or isinstance(self.workload, TransformerWorkload | CollectiveWorkload):
-            return p.microbatch
-        return max(1, self.workload.global_batch // max(1, self.data))
+        return p.microbatch if "microbatch" in p.model_fields_set else self.workload.usual_microbatch(self.data)
 
     @overload
     def with_(self, path: str, value: Any, /) -> Design: ...
@@ -162,13 +119,13 @@ class Design(Frozen):
             del system["algorithms"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
-        if isinstance(self.workload, CollectiveWorkload):
-            del document["parallelism"]
-        else:
-            document["parallelism"] = self._parallelism(document["parallelism"])
-        if isinstance(self.workload, TransformerWorkload):
-            document["workload"]["sequence_length"] = self.workload.sequence
+        document["parallelism"] = self._parallelism(document["parallelism"])
+        self.workload.complete(document)
         return document
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the document, as YAML."""
+        return f"<pre>{escape(dump_document(self.document()))}</pre>"
 
     def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
         """The canonical section: what follows from other keys spelled out, what says nothing left out."""
@@ -189,10 +146,3 @@ class Design(Frozen):
         """Identity of the design: designs with equal keys are simulated once."""
         text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def default_algorithm(topology: Topology, size: int) -> Algorithm:
-    """Ring on ring and mesh, direct on fully connected, halving_doubling on switches (ring where no power of two)."""
-    if topology == "fully_connected":
-        return "direct"
-    return "halving_doubling" if topology in ("switch", "fat_tree") and size & (size - 1) == 0 else "ring"

@@ -9,9 +9,11 @@ from pydantic import Field
 from simcore.design.algorithm import Algorithm
 from simcore.design.efficiency import Efficiency
 from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
+from simcore.network import TOPOLOGIES
 
-Topology = Literal["ring", "mesh", "fully_connected", "switch", "fat_tree"]
+Topology = Annotated[str, MemberOf(TOPOLOGIES)]
 Tier = Literal["chiplet", "package", "node", "pod"]
 
 

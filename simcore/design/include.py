@@ -21,18 +21,26 @@ from pydantic import BaseModel, ValidationError
 
 from simcore.design.compute import Measured
 from simcore.design.npu import npu_from
+from simcore.design.workload import KINDS
 from simcore.document.form import worded
 from simcore.document.problem import InputError, Path, Problem, dotted, nearest
 from simcore.document.text import Document, parse_document, read_document
-from simcore.workload.layer_table.document import Layer
 
 SUFFIXES = (".csv", ".yaml", ".yml")
 MOST_BYTES = 1 << 20
 UNREAD = "file"
 """Rule of the problems of a file that could not be taken."""
 
-_ROWS: dict[tuple[str, str], type[BaseModel]] = {("workload", "layers"): Layer, ("cluster", "table"): Measured}
-"""What rows a file holds, by the part of the document and the key that names it."""
+_PARTS = ("cluster", "workload")
+"""Parts of a document that may name files."""
+
+
+def _row_of(path: Path) -> type[BaseModel] | None:
+    """What the rows of a file are that is named at a path; None where none may be."""
+    known: dict[str, type[BaseModel]] = {"table": Measured}
+    if path[0] == "workload":
+        known = {key: row for form in KINDS.values() for key, row in form.rows.items()}
+    return next((row for key, row in known.items() if _names(path, key)), None)
 
 
 def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
@@ -41,7 +49,7 @@ def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     if not isinstance(data, Mapping):
         return data, problems
     out = dict(data)
-    for part in sorted({part for part, _ in _ROWS}):
+    for part in _PARTS:
         if part in out:
             out[part] = _filled(copy.deepcopy(out[part]), (part,), source, problems)
     listed = out.get("workloads")
@@ -59,8 +67,8 @@ def _filled(value: Any, path: Path, source: str | None, problems: list[Problem])
     if not isinstance(value, dict):
         if path[0] == "cluster" and _names(path, "npu") and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
             return _npu(value, path, source, problems)
-        row = next((spec for (part, key), spec in _ROWS.items() if path[0] == part and _names(path, key)), None)
-        if row is None or not isinstance(value, str) or not value.endswith(SUFFIXES):
+        row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
+        if row is None:
             return value
         return _rows(value, path, source, row, problems)
     return {key: _filled(inner, (*path, key), source, problems) for key, inner in value.items()}
@@ -69,6 +77,11 @@ def _filled(value: Any, path: Path, source: str | None, problems: list[Problem])
 def _names(path: Path, key: str) -> bool:
     """Whether a path is that of `key`, or of an alternative of a choice there."""
     return path[-1] == key or (len(path) > 2 and path[-3:-1] == (key, "choice"))
+
+
+def _key(path: Path) -> str:
+    """The key that a path is of, or that the choice of alternatives there is of."""
+    return str(path[-3] if path[-2] == "choice" else path[-1])
 
 
 def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
@@ -101,7 +114,7 @@ def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], probl
         return name
     try:
         text = found.read_text(encoding="utf-8-sig")
-        listed = _csv(text) if found.suffix == ".csv" else _yaml(text, name, "layers" if row is Layer else "table")
+        listed = _csv(text) if found.suffix == ".csv" else _yaml(text, name, _key(path))
     except UnicodeDecodeError as error:
         problems.append(Problem(path, f"a UTF-8 text file '{name}'", f"bytes that are not text ({error.reason})"))
         return name

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from simcore.document.field import Count, Flag, Frozen
+from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
+from simcore.schedule import SCHEDULES
 
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 
@@ -31,7 +33,7 @@ class Parallelism(Frozen):
     shard_group: Annotated[Count, Field(ge=2)] | None = None
     """Neighbouring NPUs of data x context over which ZeRO shards, and between which groups it reduces; all of them."""
     microbatch: Count = 1
-    schedule: Literal["gpipe", "1f1b", "zero_bubble"] = "1f1b"
+    schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
     interleave: Count = 1
     first_stage_layers: Count | None = None
     """Layers of the first pipeline stage, and of the last one; an even share unless given."""

@@ -10,7 +10,10 @@ from simcore.design.algorithm import Algorithm, CollectiveKind, CustomKind
 from simcore.design.parallelism import Group
 from simcore.document.field import Count, Frozen
 from simcore.document.form import shown
+from simcore.document.member import MemberOf
 from simcore.document.problem import Refusal
+from simcore.system.inter_dimension import INTER_DIMENSION
+from simcore.system.intra_dimension import INTRA_DIMENSION
 
 
 def _active_chunks(value: Any) -> Any:
@@ -25,8 +28,8 @@ class System(Frozen):
     collective: tuple[Algorithm, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
-    intra_dimension: Literal["fifo", "lifo", "scf", "priority"] = "priority"
-    inter_dimension: Literal["baseline", "themis", "bandwidth_aware"] = "baseline"
+    intra_dimension: Annotated[str, MemberOf(INTRA_DIMENSION)] = "priority"
+    inter_dimension: Annotated[str, MemberOf(INTER_DIMENSION)] = "baseline"
     active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""

@@ -8,6 +8,7 @@ the line it stands on, so that every later problem can name it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -137,6 +138,18 @@ def parse_document(text: str, source: str = "document") -> Document:
         found = "an empty file" if data is None else f"a {type(data).__name__}"
         raise InputError([Problem((), "a mapping of keys to values", found, line=1)], source)
     return Document(source, data, lines)
+
+
+def plain_document(data: Mapping[str, Any]) -> Document:
+    """A mapping as if it had been read from a file, without lines.
+
+    Raises `InputError` where it holds anything that no document can.
+    """
+    try:
+        return Document("", parse_document(dump_document(dict(data)), "").data, {})
+    except yaml.representer.RepresenterError as error:
+        problem = Problem((), "mappings, lists, text and numbers", f"a {type(error.args[-1]).__name__}")
+        raise InputError([problem]) from None
 
 
 def _refuse_depth(text: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simcore.compute import OperatorTimes, operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
@@ -23,8 +23,8 @@ from simcore.memory.footprint import footprint
 from simcore.memory.reserved import beside_tensors, with_reserved
 from simcore.program import Category, Compute, Operator, Part, Program, Segment
 from simcore.result import Memory
+from simcore.workload.base import kind_of
 from simcore.workload.data_parallel import MASTER_BYTES
-from simcore.workload.documents import InferenceWorkload
 
 
 def own_capacity(design: Design) -> float:
@@ -63,16 +63,6 @@ def fits(design: Design, memory: Memory) -> bool:
     return memory.reserved - there <= own_capacity(design) and there <= room
 
 
-def memory_metrics(design: Design, memory: Memory | None) -> dict[str, float | None]:
-    """The metrics of memory, by name; `memory` is None where a workload has none."""
-    return {
-        "memory.peak": None if memory is None else memory.peak,
-        "memory.reserved": None if memory is None else memory.reserved,
-        "memory.capacity": capacity(design),
-        "fits": float(memory is None or fits(design, memory)),
-    }
-
-
 def _expanded(design: Design) -> ExpandedMemory | None:
     return design.cluster.memory.expanded if design.cluster.memory else None
 
@@ -90,7 +80,6 @@ def with_expanded(design: Design, program: Program) -> Program:
     if "optimizer" in expanded.place:
         program = _edited(program, _Optimizer(design, own, expanded))
     if "activations" in expanded.place:
-        assert not isinstance(design.workload, CollectiveWorkload)
         times = operator_times(design.cluster.npu, design.workload.precision)
         program = replace(program, parts=tuple(_streamed(part, times, own, expanded) for part in program.parts))
     return program
@@ -116,7 +105,6 @@ class _Optimizer:
 
     def __call__(self, operator: Compute) -> Compute:
         workload = self.design.workload
-        assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
         if operator.category != Category.OPTIMIZER:
             return operator
         here = BYTES[workload.gradient_precision] + BYTES[workload.precision]
@@ -191,11 +179,10 @@ def memory_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("cluster", "memory", "capacity"), expected, write(given, "size"))
     if expanded is None:
         return
-    workload = design.workload
-    if isinstance(workload, CollectiveWorkload):
+    if not design.workload.computes:
         yield Problem(path, "no expanded memory for a single collective", "one", "leave it out")
         return
-    if isinstance(workload, InferenceWorkload) and not expanded.spills:
+    if not kind_of(design.workload).trained and not expanded.spills:
         found = ", ".join(expanded.place)
         yield Problem((*path, "place"), "[spill] where a model is served", found, "it has no optimizer to offload")
     if len(set(expanded.place)) < len(expanded.place) or (expanded.spills and len(expanded.place) > 1):

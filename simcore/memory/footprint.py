@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.memory.serving import serving_memory
 from simcore.program import Part, Program
@@ -23,7 +23,6 @@ from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.data_parallel import MASTER_BYTES
-from simcore.workload.documents import InferenceWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,6 @@ def weight_bytes(precision: str) -> int:
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    assert not isinstance(workload, CollectiveWorkload | InferenceWorkload)
     parts: list[Part] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
@@ -98,7 +96,7 @@ def _kept(program: Program, stage: int, parts: list[Part]) -> float:
 def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
     if not program.trained:
-        return serving_memory(program, BYTES[design.workload.precision])  # type: ignore[union-attr]
+        return serving_memory(program, BYTES[design.workload.precision])
     return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
 
 

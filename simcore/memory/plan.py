@@ -7,16 +7,17 @@ from simcore.design.once import once
 from simcore.memory.expanded import memory_of, with_expanded
 from simcore.program import Program
 from simcore.result import Memory
-from simcore.workload.registry import workload_program
+from simcore.workload.base import workload_program
 
 
 @once
 def program_of(design: Design) -> Program:
-    """The Program of a checked design; a single collective has none."""
+    """The Program of a checked design."""
     return with_expanded(design, workload_program(design))
 
 
 @once
-def memory_needed(design: Design) -> Memory:
-    """Memory of the fullest stage of a design that has a Program."""
-    return memory_of(design, program_of(design))
+def memory_needed(design: Design) -> Memory | None:
+    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held."""
+    program = program_of(design)
+    return None if program.single else memory_of(design, program)

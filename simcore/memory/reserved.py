@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.result import Memory
-from simcore.workload.documents import RecommenderWorkload
+from simcore.workload.base import kind_of
 
 
 def with_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memory:
@@ -37,12 +37,9 @@ def beside_tensors(design: Design) -> float:
 
 def communicators(design: Design) -> int:
     """Parallel groups of more than one NPU that communicate, and so have buffers of their own."""
-    if isinstance(design.workload, CollectiveWorkload):
-        return 1
-    p = design.parallelism
-    groups = [p.tensor, p.context, p.pipeline, p.expert]
-    if isinstance(design.workload, RecommenderWorkload):
-        groups.append(design.data)
+    p, kind = design.parallelism, kind_of(design.workload)
+    degrees = kind.degrees(design)
+    groups = [p.tensor, p.context, p.pipeline, p.expert, *(degrees[group] for group in kind.same_group.values())]
     groups += [design.sharded_over, design.copies // design.sharded_over]
     if p.expert > 1:
         groups.append(design.copies // p.expert)

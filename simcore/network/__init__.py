@@ -2,43 +2,44 @@
 
 from functools import lru_cache
 
-from simcore.network.base import (
-    Block,
+from simcore.family import Family
+from simcore.network.base import Block
+from simcore.network.fat_tree import FatTree
+from simcore.network.fully_connected import FullyConnected
+from simcore.network.mesh import Mesh
+from simcore.network.pattern import (
     Chain,
     Exchange,
-    Link,
     Listed,
     Loads,
     Pattern,
-    Route,
     Send,
-    Shape,
     Shift,
-    Slice,
     Spread,
     StepCost,
     Tree,
 )
-from simcore.network.fat_tree import FatTree
-from simcore.network.fully_connected import FullyConnected
-from simcore.network.mesh import Mesh
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
+from simcore.network.wiring import Link, Route, Shape, Slice
+
+TOPOLOGIES: Family[type[Block]] = Family(
+    "simcore.topologies",
+    Block,
+    {
+        "ring": Ring,
+        "mesh": Mesh,
+        "fully_connected": FullyConnected,
+        "switch": Switch,
+        "fat_tree": FatTree,
+    },
+)
 
 
 @lru_cache(maxsize=256)
 def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0) -> Block:
-    """The block of a topology; `leaf` and `oversubscription` are those of a fat tree."""
-    if topology == "fat_tree":
-        assert leaf is not None  # checked at the door
-        return FatTree(leaf, oversubscription)
-    plain: dict[str, Block] = {
-        "ring": Ring(),
-        "mesh": Mesh(),
-        "fully_connected": FullyConnected(),
-        "switch": Switch(),
-    }
-    return plain[topology]
+    """The block of a topology; `leaf` is that of a fat tree."""
+    return TOPOLOGIES[topology](leaf or 0, oversubscription)
 
 
 __all__ = [

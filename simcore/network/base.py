@@ -1,139 +1,67 @@
 """A topology block: one network dimension as a parallel group sees it.
 
-A group takes a factor of a dimension: `members` NPUs, `stride` apart, out of `size`. A block says the same thing
-twice. `step` is the closed form: for a *step* in which every member of the group does the same (a `Pattern`), how long
-it occupies each member's ports, and how many neighbour-to-neighbour hops its slowest message travels; occupancy is a
-factor on bytes / bandwidth, so that it can be worked out once for a group and used for every message size. `wiring`
-and `routes` are the links themselves, over which the link-level engine sends the messages of `simcore.collective`.
+A group takes a factor of a dimension: `members` NPUs, `stride` apart, out of `size`. A block is its links (`wiring`,
+`routes`), over which the link-level engine sends the messages of `simcore.collective`, and a few facts. What a *step*
+costs in which every member of the group does the same (a `Pattern`) follows from the links: how long it occupies each
+member's ports, and how many neighbour-to-neighbour hops its slowest message travels. Occupancy is a factor on bytes /
+bandwidth, so that it can be worked out once for a group and used for every message size. Where a block knows a closed
+form it says so in `step`, and a test holds that to the links.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar
+
+from simcore.network.from_links import cost_from_links
+from simcore.network.pattern import Pattern, StepCost
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """Each member sends a message to the next one, `steps` < members times in a row, so that each passes all others.
+@dataclass(frozen=True)
+class Block(ABC):
+    """A kind of topology, with what a dimension of the design says of its own."""
 
-    Around a closed ring the two directions carry half of every message each; on a line it is a sweep from each end.
-    """
+    leaf: int = 0
+    """NPUs under each leaf switch; 0 where the dimension gives none."""
+    oversubscription: float = 1.0
 
-    steps: int
+    short: ClassVar[str] = ""
+    """Its name in tables; empty where that is the name in documents."""
+    switched: ClassVar[bool] = False
+    """Whether each NPU has one port for all its messages, at a switch, which costs money as links do."""
+    leaves: ClassVar[bool] = False
+    """Whether a dimension must give `leaf`."""
+    reduces: ClassVar[bool] = False
+    """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    takes_any_groups: ClassVar[bool] = False
+    """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
 
+    @classmethod
+    def default_algorithm(cls, size: int) -> str:
+        """The collective algorithm of a dimension of `size` NPUs that names none: at a switch halving_doubling.
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Each member exchanges its message with the member whose rank differs in the bit `distance`."""
-
-    distance: int
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Each member sends a message of its own to every other member, all at once.
-
-    With a `window`, to so many others at a time: the next ones only once those have arrived everywhere.
-    """
-
-    window: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A double binary tree, pipelined: every byte goes up one of two trees and down again (Sanders et al. 2009)."""
-
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The first member sends `pieces` messages, one after the other, down the chain of members."""
-
-    pieces: int
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Each member sends one message to the member `distance` further on, without wrap-around."""
-
-    distance: int
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Any messages at once: (source, target, how many times the step's share). See `simcore.network.listed`."""
-
-    messages: tuple[tuple[int, int, float], ...]
-
-
-Pattern = Shift | Exchange | Spread | Tree | Chain | Send
-
-
-Loads = tuple[tuple[float, float], ...]
-"""A link's load message by message size: (load, size of a message as it passes the link)."""
-
-
-class StepCost(NamedTuple):
-    """Cost of a step: `load` x (bytes of one message) / bandwidth [s], and `hops` x latency [s]."""
-
-    load: float
-    hops: int
-    messages: Loads = ((1.0, 1.0),)
-    """(Share of the load, size as it passes a link per byte of one message): not 1 where messages are split on their
-    way, or put together with others."""
+        Ring where that cannot be: between neighbours, and for numbers that are no power of two.
+        """
+        return "halving_doubling" if cls.switched and size & (size - 1) == 0 else "ring"
 
     @property
-    def loads(self) -> Loads:
-        """The load, message size by message size."""
-        return tuple((self.load * share, message) for share, message in self.messages)
+    def slowed(self) -> float:
+        """How many times longer every message takes than the dimension's bandwidth says."""
+        return self.oversubscription
 
+    @property
+    def levels(self) -> float:
+        """Levels of links and switches that each NPU's bandwidth is paid for."""
+        return 1.0
 
-class Slice(NamedTuple):
-    """The part of a dimension that a group takes."""
+    def needs(self, part: Slice) -> str | None:
+        """What there must be for a group on `part` to fit ("a power of two NPUs"); None where it does.
 
-    size: int
-    members: int
-    stride: int
-
-
-class Shape(NamedTuple):
-    """What an algorithm must know of the links between members to say who sends what to whom.
-
-    `ring`: neighbours only, closed; `line`: neighbours only, open; `star`: everyone reaches everyone in one step, and
-    the `leaf` members that follow one another from a multiple of `leaf` on are nearer to each other than to others.
-    """
-
-    kind: Literal["ring", "line", "star"]
-    leaf: int = 0
-
-
-class Link(NamedTuple):
-    """A one-way link from node to node: nodes 0 … members - 1 are the NPUs, those above are switches."""
-
-    source: int
-    target: int
-    rate: float
-    """Its bandwidth, as a factor on the injection bandwidth B of an NPU."""
-    hops: int
-    """Its latency, in steps between neighbours."""
-
-
-Route = tuple[int, ...]
-"""Links by number, from the sender to the receiver."""
-
-
-class Block(ABC):
-    """A kind of topology."""
-
-    @abstractmethod
-    def step(self, pattern: Pattern, part: Slice) -> StepCost:
-        """Cost of `pattern` for a group on `part`, per byte of one message.
-
-        The load counts from the injection bandwidth B of one NPU: 1 means that the message passes at B.
+        A group that is the whole dimension says which sizes there are.
         """
+        return None
 
     @abstractmethod
     def shape(self, part: Slice) -> Shape:
@@ -146,3 +74,10 @@ class Block(ABC):
     @abstractmethod
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """The ways from member `source` to member `target`; a message splits evenly among them."""
+
+    def step(self, pattern: Pattern, part: Slice) -> StepCost:
+        """Cost of `pattern` for a group on `part`, per byte of one message.
+
+        The load counts from the injection bandwidth B of one NPU: 1 means that the message passes at B.
+        """
+        return cost_from_links(pattern, self, part)

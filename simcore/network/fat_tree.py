@@ -10,33 +10,34 @@ form charges every step of it at the slow rate; messages that wait for nothing o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
 
-from simcore.network.base import (
-    Block,
-    Chain,
-    Exchange,
-    Link,
-    Pattern,
-    Route,
-    Send,
-    Shape,
-    Shift,
-    Slice,
-    Spread,
-    StepCost,
-    Tree,
-)
-from simcore.network.tree import tree_cost
+from simcore.network.base import Block
+from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 
-@dataclass(frozen=True)
 class FatTree(Block):
     """See the module."""
 
-    leaf: int
-    oversubscription: float = 1.0
+    switched = True
+    leaves = True
+
+    @property
+    def slowed(self) -> float:
+        """See `Block.slowed`: not at all, since `wiring` says which messages are."""
+        return 1.0
+
+    @property
+    def levels(self) -> float:
+        """See `Block.levels`: the second one is thinned by the oversubscription."""
+        return 1.0 + 1.0 / self.oversubscription
+
+    def needs(self, part: Slice) -> str | None:
+        """See `Block.needs`: members must be spread over the leaves alike."""
+        span = part.stride * part.members
+        alike = all(one % self.leaf == 0 or self.leaf % one == 0 for one in (part.stride, span))
+        return None if alike else "leaves that groups fill or divide"
 
     def near(self, part: Slice) -> int:
         """Members of a group that share a leaf."""
@@ -61,7 +62,7 @@ class FatTree(Block):
                 # Inner node of one tree, leaf of the other: 3/2 + 1/2 of the buffer leave each port.
                 return StepCost(2.0, 2 * depth)
             case Tree():
-                cost = tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
+                cost = super().step(pattern, part)
                 return StepCost(max(2.0, cost.load), cost.hops)
             case Chain(pieces):
                 crossings = leaves - 1

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from simcore.network.base import (
-    Block,
-    Chain,
-    Exchange,
-    Link,
-    Pattern,
-    Route,
-    Send,
-    Shape,
-    Shift,
-    Slice,
-    Spread,
-    StepCost,
-    Tree,
-)
+from simcore.network.base import Block
+from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 
 class FullyConnected(Block):
     """A dedicated link between each two NPUs."""
+
+    short = "FC"
+    takes_any_groups = True
+
+    @classmethod
+    def default_algorithm(cls, size: int) -> str:
+        """See `Block.default_algorithm`: every peer is a neighbour."""
+        return "direct"
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""

@@ -15,26 +15,16 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from simcore.network.base import (
-    Block,
-    Chain,
-    Exchange,
-    Link,
-    Pattern,
-    Route,
-    Send,
-    Shape,
-    Shift,
-    Slice,
-    Spread,
-    StepCost,
-    Tree,
-)
-from simcore.network.tree import tree_cost
+from simcore.network.base import Block
+from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 
 class Mesh(Block):
     """Neighbours only, in a row."""
+
+    short = "Mesh"
+    takes_any_groups = True
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`; the load is that of the busiest link."""
@@ -48,7 +38,7 @@ class Mesh(Block):
             case Spread():
                 return StepCost(n**2 // 4 * per_link, (n - 1) * stride, ((1.0, n**2 // 4 / (n - 1)),))
             case Tree():
-                return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
+                return super().step(pattern, part)
             case Chain(pieces):
                 return StepCost((pieces + n - 2) * per_link, (n - 1) * stride)
             case Send(distance):

@@ -10,24 +10,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from simcore.network.base import (
-    Block,
-    Chain,
-    Exchange,
-    Link,
-    Loads,
-    Pattern,
-    Route,
-    Send,
-    Shape,
-    Shift,
-    Slice,
-    Spread,
-    StepCost,
-    Tree,
-)
+from simcore.network.base import Block
 from simcore.network.mesh import Mesh
-from simcore.network.tree import tree_cost
+from simcore.network.pattern import Chain, Exchange, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 _LINE = Mesh()
 _HALVES: Loads = ((1.0, 0.5),)
@@ -36,6 +22,9 @@ _HALVES: Loads = ((1.0, 0.5),)
 
 class Ring(Block):
     """Neighbours only; messages to others pass through them."""
+
+    short = "Ring"
+    takes_any_groups = True
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`; the load is that of the busiest link."""
@@ -55,7 +44,7 @@ class Ring(Block):
                 crossing = n**2 // 8 if n % 2 else n**2 / 8
                 return StepCost(crossing * per_link, n // 2 * stride, _passed_on(n))
             case Tree():
-                return tree_cost(n, self.wiring(part), lambda source, target: self.routes(part, source, target))
+                return super().step(pattern, part)
             case Chain(pieces):
                 return StepCost((pieces + n - 2) * per_link / 2, (n - 1) * stride, _HALVES)
             case Send(distance):

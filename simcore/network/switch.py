@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from simcore.network.base import Block, Link, Pattern, Route, Shape, Slice, StepCost
+from simcore.network.base import Block
 from simcore.network.fat_tree import FatTree
+from simcore.network.pattern import Pattern, StepCost
+from simcore.network.wiring import Link, Route, Shape, Slice
 
 
 class Switch(Block):
@@ -11,6 +13,11 @@ class Switch(Block):
 
     It is a fat tree of one leaf.
     """
+
+    short = "SW"
+    switched = True
+    reduces = True
+    takes_any_groups = True
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from simcore.network.base import Link, Route, StepCost
+from simcore.network.pattern import StepCost
+from simcore.network.wiring import Link, Route
 
 
 @lru_cache(maxsize=64)

@@ -1,20 +1,23 @@
 """Pipeline schedules: one file each."""
 
-from simcore.schedule.base import PipelineSchedule, Steady
+from simcore.family import Family
+from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule, Steady
 from simcore.schedule.forward_only import ForwardOnly
 from simcore.schedule.gpipe import GPipe
 from simcore.schedule.one_forward_one_backward import OneForwardOneBackward
 from simcore.schedule.zero_bubble import ZeroBubble
 
-SCHEDULES: dict[str, PipelineSchedule] = {
+_GROUP = "simcore.schedules"
+_TRAINING: dict[str, PipelineSchedule] = {
     "gpipe": GPipe(),
     "1f1b": OneForwardOneBackward(),
     "zero_bubble": ZeroBubble(),
 }
 
+SCHEDULES = Family(_GROUP, PipelineSchedule, _TRAINING)
 """Schedules of training, by the names a design may give."""
 
-ORDERS: dict[str, PipelineSchedule] = {**SCHEDULES, "forward": ForwardOnly()}
+ORDERS = Family(_GROUP, PipelineSchedule, {**_TRAINING, "forward": ForwardOnly()})
 """Schedules by the names a Program may have."""
 
-__all__ = ["ORDERS", "SCHEDULES", "PipelineSchedule", "Steady"]
+__all__ = ["CHUNK_SHIFT", "ORDERS", "SCHEDULES", "PipelineSchedule", "Steady"]

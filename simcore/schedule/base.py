@@ -87,6 +87,8 @@ class PipelineSchedule(ABC):
 
     splits = False
     """Whether backward blocks compute input gradients alone, and weight gradients come in blocks of their own."""
+    interleaves = False
+    """Whether a stage may have several model chunks."""
 
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:

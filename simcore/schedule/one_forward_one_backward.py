@@ -61,6 +61,8 @@ def _order(stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
 class OneForwardOneBackward(PipelineSchedule):
     """Bubble (p-1)/m of the ideal time, divided by the number of chunks; in-flight microbatches bounded by p."""
 
+    interleaves = True
+
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
         """See `PipelineSchedule.order`."""
         return _order(stages, microbatches, chunks)

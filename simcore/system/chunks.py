@@ -153,8 +153,7 @@ class Chunker:
 
     def rate(self, dimension: Dimension) -> float:
         """Most bandwidth that messages get on a dimension [B/s]; a fat tree knows which its spines slow down."""
-        slowed = 1.0 if dimension.topology == "fat_tree" else dimension.oversubscription
-        return dimension.bandwidth * best(dimension.efficiency) / slowed
+        return dimension.bandwidth * best(dimension.efficiency) / block_of(dimension).slowed
 
     def reached(self, where: GroupSlice) -> float:
         """Most bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
@@ -221,7 +220,7 @@ class Chunker:
             dimension = self.design.cluster.dimensions[where.dimension]
             topology = block_of(dimension)
             cost = topology.step(Send(1), where.part)
-            shared = dimension.topology in ("switch", "fat_tree") and where is group[0] and where.part.members > 2
+            shared = topology.switched and where is group[0] and where.part.members > 2
             slowed = slowdown(dimension.efficiency, whole / members / 2 * cost.messages[0][1])
             seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.reached(where) * slowed)
             hops.append((left - left // where.part.members, cost.hops * dimension.latency))

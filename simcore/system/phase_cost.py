@@ -8,7 +8,7 @@ from typing import NamedTuple
 from simcore.collective import Custom, Step, algorithm_for
 from simcore.design.efficiency import Table, slowdown
 from simcore.network import Block, Listed, Loads, Send, Shift, Slice
-from simcore.network.listed import listed_cost, listed_loads
+from simcore.network.from_links import listed_cost, listed_loads
 
 
 class PhaseCost(NamedTuple):

@@ -1,8 +1,9 @@
 """Which part of which dimension each parallel group takes.
 
-Groups take dimensions innermost first, in the order of `cluster.placement`. A group that takes a factor of a
-dimension is contiguous; the next group on that dimension has stride of what lies inside. Sizes must divide: a degree
-that does not fit into what is left of a dimension, and does not fill it, is a problem that names both sizes.
+Groups take dimensions innermost first, in the order of `cluster.placement` (`WorkloadKind.degrees`). A group that
+takes a factor of a dimension is contiguous; the next group on that dimension has stride of what lies inside. Sizes must
+divide: a degree that does not fit into what is left of a dimension, and does not fill it, is a problem that names both
+sizes.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.document.problem import Problem
 from simcore.network import Slice
-from simcore.workload.documents import RecommenderWorkload
+from simcore.workload.base import kind_of
 
 
 class GroupSlice(NamedTuple):
@@ -34,14 +35,17 @@ Placement = dict[str, tuple[GroupSlice, ...]]
 @once
 def place(design: Design) -> tuple[Placement, list[Problem]]:
     """The slices of every group, and the problems that keep the degrees from filling the dimensions."""
-    p = design.parallelism
-    degrees = {"tensor": p.tensor, "context": p.context, "data": design.data, "pipeline": p.pipeline}
+    kind = kind_of(design.workload)
+    groups = kind.groups(design.workload)
+    if groups is not None:
+        return _side_by_side(groups, design.cluster.dimensions[0].size), []
+    degrees = kind.degrees(design)
     sizes = [dimension.size for dimension in design.cluster.dimensions]
     slices: Placement = {}
     problems: list[Problem] = []
     dimension, stride = 0, 1
-    for group in design.cluster.placement:
-        left, taken = degrees[group], []
+    for group, degree in degrees.items():
+        left, taken = degree, []
         while left > 1 and dimension < len(sizes):
             room = sizes[dimension] // stride
             if room == 1:
@@ -49,16 +53,15 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
                 continue
             members = min(left, room)
             if left % members or room % members:
-                problems.append(_uneven(group, degrees[group], left, dimension, sizes[dimension], room))
+                problems.append(_uneven(group, degree, left, dimension, sizes[dimension], room))
                 break
             taken.append(GroupSlice(dimension, Slice(sizes[dimension], members, stride)))
             left //= members
             stride *= members
         slices[group] = tuple(taken)
-    if not problems and design.data:
+    if not problems and degrees.get("data"):
         problems += _derived(design, slices)
-    if isinstance(design.workload, RecommenderWorkload):
-        slices["expert"] = slices["data"]  # embedding tables are spread over all NPUs
+    slices |= {name: slices[group] for name, group in kind.same_group.items()}
     return {group: _crossing(taken, sizes) for group, taken in slices.items()}, problems
 
 
@@ -160,16 +163,6 @@ def _uneven(group: str, degree: int, left: int, dimension: int, size: int, room:
     )
 
 
-def collective_groups(design: Design) -> Placement:
-    """The groups of a single collective: all NPUs, or the given ones, in a row on the innermost dimension."""
-    workload = design.workload
-    if not isinstance(workload, CollectiveWorkload) or workload.groups is None:
-        return {"all": whole(design)}
-    size = design.cluster.dimensions[0].size
-    return {f"group {i}": (GroupSlice(0, Slice(size, members, 1)),) for i, members in enumerate(workload.groups)}
-
-
-def whole(design: Design) -> tuple[GroupSlice, ...]:
-    """All NPUs as one group."""
-    sizes = [dimension.size for dimension in design.cluster.dimensions]
-    return tuple(GroupSlice(d, Slice(size, size, 1)) for d, size in enumerate(sizes) if size > 1)
+def _side_by_side(groups: Sequence[int], size: int) -> Placement:
+    """Groups that follow one another on the innermost dimension, of `size` NPUs, each for itself."""
+    return {f"group {i}": (GroupSlice(0, Slice(size, members, 1)),) for i, members in enumerate(groups)}

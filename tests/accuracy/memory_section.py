@@ -11,7 +11,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.memory.footprint import stage_memory
 from simcore.program import Program
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.program import transformer_program
 
 TABLE = Path(__file__).parents[1] / "simcore" / "data" / "megatron2022_memory_fig1.csv"
 GIB = 2.0**30

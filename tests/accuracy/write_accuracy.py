@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
@@ -25,6 +26,7 @@ from nccl_section import nccl_section  # noqa: E402
 from simcore import astra  # noqa: E402
 from simcore.check.load import design_from  # noqa: E402
 from simcore.simulate import simulate  # noqa: E402
+from simcore.system import chunks  # noqa: E402
 from simcore.system.inter_dimension import INTER_DIMENSION  # noqa: E402
 from simcore.system.inter_dimension.themis import Themis  # noqa: E402
 
@@ -144,12 +146,11 @@ def themis_section() -> Iterator[str]:
         policy: {name: _mean([utilization(name, policy, size) for size in SIZES]) for name in TOPOLOGIES}
         for policy in POLICIES
     }
-    INTER_DIMENSION["themis"] = Themis(lower_first=False)
-    other = {
-        policy: {name: _mean([utilization(name, policy, size) for size in SIZES]) for name in TOPOLOGIES}
-        for policy in ("Themis+FIFO", "Themis+SCF")
-    }
-    INTER_DIMENSION["themis"] = Themis()
+    with mock.patch.object(chunks, "INTER_DIMENSION", {**INTER_DIMENSION, "themis": Themis(lower_first=False)}):
+        other = {
+            policy: {name: _mean([utilization(name, policy, size) for size in SIZES]) for name in TOPOLOGIES}
+            for policy in ("Themis+FIFO", "Themis+SCF")
+        }
     yield "## Themis\n"
     yield "Average bandwidth utilisation, in percent, of an all-reduce of 100 MiB to 1,000 MiB in 64 chunks on 1,024"
     yield "NPUs. Published: Rashidi et al., ISCA 2022; three curves are read off its figures 8 and 11.\n"

@@ -22,8 +22,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dse"), str(HERE.parent / "ray")]
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
 
 from dse.evaluate.evaluate import Outcome  # noqa: E402
-from dse.run.drive import drive  # noqa: E402  # after the path
-from dse.run.run import Settings  # noqa: E402
+from dse.run.drive import optimize  # noqa: E402  # after the path
+from dse.run.settings import Settings  # noqa: E402
 from dse.space.space import Space, load_space  # noqa: E402
 from dse.study.watch import Watcher  # noqa: E402
 
@@ -36,13 +36,13 @@ def steady(space: Space, **settings: Any) -> tuple[float, float]:
     times: list[float] = []
 
     class Clock(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             assert outcome.state == "feasible", outcome.error
             times.append(time.perf_counter())
 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        drive(space, Settings(**settings), Path(folder) / "run", False, Clock())
+        optimize(space, Settings(**settings), Path(folder) / "run", False, Clock())
     warm = len(times) // 10  # the first calls grow to their size
     return (len(times) - 1 - warm) / (times[-1] - times[warm]), times[0] - begun
 
@@ -72,7 +72,7 @@ def long_run(trials: int, jobs: int, path: str) -> None:
     step = max(trials // 10, 1)
 
     class Memory(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             first.append(time.perf_counter()) if not first else None
             if (number + 1) % step == 0:
                 with open("/proc/self/statm", encoding="ascii") as file:
@@ -82,7 +82,7 @@ def long_run(trials: int, jobs: int, path: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings("random", trials, 0, jobs=jobs, executor="ray")
-        drive(space, settings, Path(folder) / "run", False, Memory())
+        optimize(space, settings, Path(folder) / "run", False, Memory())
         size = (Path(folder) / "run" / "journal.log").stat().st_size / 2**20
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = (used.ru_utime + used.ru_stime) / trials * 1e3

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 from dse.evaluate.pareto import hypervolume
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import load_space
 
 

@@ -354,8 +354,8 @@ def test_ctrl_c_ends_with_130_saves_what_was_evaluated_and_can_be_resumed(
     status, _, err = stopped(tmp_path, signal.SIGINT, 10, "--jobs", jobs, group=group)
     assert status == 130, err
     assert "Traceback" not in err
-    assert err.count("interrupted: saving what is done; once more ends at once") == 1
-    assert "all saved; continue with --resume, or draw what there is: dse report" in err
+    assert err.count("interrupted: saving the finished trials; interrupt again to stop at once") == 1
+    assert "all saved; continue with --resume, or write the reports: dse report" in err
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"journal.log", "study.yaml"}
     assert main(["report", str(tmp_path / "run")]) == 0
     assert 8 <= json.loads((tmp_path / "run" / "pareto.json").read_text())["evaluated"] < 24

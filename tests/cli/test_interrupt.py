@@ -13,8 +13,8 @@ import pytest
 from cli_runs import GATED_ENGINE, PATIENCE, running, start, until, write_space
 
 from dse.cli.interrupt import Interrupt
-from dse.run.drive import drive
-from dse.run.run import Settings
+from dse.run.drive import optimize
+from dse.run.settings import Settings
 from dse.space.space import load_space
 from dse.study.watch import Watcher
 
@@ -95,13 +95,13 @@ def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
     def broken(*args: Any) -> str:
         raise ValueError("error calling function: KeyboardInterrupt")
 
-    monkeypatch.setattr("dse.run.drive.optimize", broken)
+    monkeypatch.setattr("dse.run.drive.check_reachable", broken)
     asked = load_space(SPACE), Settings("random", 1, 0), tmp_path, False, Pressed()
     if pressed:
-        assert drive(*asked) == "interrupted"
+        assert optimize(*asked) == "interrupted"
     else:
         with pytest.raises(ValueError, match="error calling"):
-            drive(*asked)
+            optimize(*asked)
 
 
 DEAF = """
@@ -129,7 +129,7 @@ def test_a_run_ends_though_what_it_runs_never_comes_back(tmp_path: Path, number:
             process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status
-    assert "interrupted: saving what is done" in err
+    assert "interrupted: saving the finished trials" in err
     assert "interrupted before the first trial was done" in err
 
 
@@ -159,10 +159,10 @@ entry()
 def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, arguments: list[str]) -> None:
     mark = tmp_path / "mark"
     module = patch.rpartition(".")[0]
-    script = STUCK.format(imports=f"import dse.run.run, {module}", mark=str(mark), patch=patch)
+    script = STUCK.format(imports=f"import dse.run.record, {module}", mark=str(mark), patch=patch)
     if module == "dse.proof.certificate":
         script = script.replace(
-            "from dse.cli import entry", "dse.run.run.proven_limits = stuck\nfrom dse.cli import entry"
+            "from dse.cli import entry", "dse.run.record.proven_limits = stuck\nfrom dse.cli import entry"
         )
     (tmp_path / "stuck.py").write_text(script)
     names = {"SPACE": str(write_space(tmp_path)), "RUN": str(tmp_path / "run")}

@@ -69,9 +69,9 @@ def imports(module: str, at_import: bool) -> frozenset[str]:
 
 def test_the_walk_sees_the_imports_that_are_there() -> None:
     assert "dse.space.objective" in imports("dse.study.study", True)
-    assert "dse.search.exhaustive" not in imports("dse.search", True)
-    assert "dse.search.exhaustive" in imports("dse.search", False)
-    assert "simcore.catalog" in imports("dse.run.run", True)
+    assert "dse.search.named" not in imports("dse.search", True)
+    assert "dse.search.named" in imports("dse.search", False)
+    assert "simcore.catalog" in imports("dse.run.resolved", True)
     assert len(modules()) > 80
 
 
@@ -86,7 +86,8 @@ def test_a_report_never_imports_what_runs_a_study(module: str) -> None:
         "dse.study.study",
         "dse.search",
         "dse.execute",
-        "dse.run.run",
+        "dse.run.drive",
+        "dse.run.record",
         "dse.evaluate.evaluate",
         "dse.study.store",
         "dse.study.journal",
@@ -99,6 +100,19 @@ def test_a_sampler_never_imports_what_evaluates(module: str) -> None:
     never = ("dse.evaluate.evaluate", "dse.execute", "dse.study.study", "dse.study.store", "dse.study.journal")
     simulator = ("simcore.simulate", "simcore.engine")
     assert not [name for name in imports(module, False) if name.startswith((*never, *simulator))]
+
+
+ORDER = (
+    *("space", "evaluate", "proof", "search", "execute", "study"),
+    *("buy", "run", "measured", "whatif", "report", "cli"),
+)
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_none_that_is_read_after_it(package: str) -> None:
+    later = ORDER[ORDER.index(package) + 1 :]
+    found = {name for module in modules() if module.startswith(f"dse.{package}") for name in imports(module, False)}
+    assert not [name for name in found if name.startswith("dse.") and name.split(".")[1] in later]
 
 
 def cycles(at_import: bool) -> list[list[str]]:

@@ -18,6 +18,7 @@ from dse.execute import make_executor
 from dse.search import make_sampler
 from dse.space.space import Space, space_from
 from dse.study.journal import Journal
+from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits
 from dse.study.study import Study
 from simcore.cost.price import cluster_cost
@@ -138,16 +139,12 @@ def search(
     executor = make_executor(Evaluator(given.objectives, given.constraints, engine), jobs)
     outcomes: list[Outcome] = []
     journal = Journal(folder, given.name, given.objectives)
+    ledger = OneDriver(journal, known)
     study = Study(
-        given,
-        make_sampler(sampler, given, seed),
-        executor,
-        journal,
-        known or {},
-        lambda number, outcome: outcomes.append(outcome),
+        given, make_sampler(sampler, given, seed), ledger, lambda number, params, outcome: outcomes.append(outcome)
     )
     try:
-        return study.run(Limits(trials)), outcomes
+        return study.run(Limits(trials), executor), outcomes
     finally:
         executor.close()
         journal.close()

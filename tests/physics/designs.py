@@ -9,16 +9,17 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 from hypothesis import strategies as st
 
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
-from simcore.design.design import Design, TransformerWorkload
-from simcore.design.dimension import Topology
-from simcore.result import METRICS
+from simcore.design.design import Design
+from simcore.metrics import METRICS
+from simcore.network import TOPOLOGIES
 from simcore.system.placement import place
+from simcore.workload.transformer.document import TransformerWorkload
 
 Document = dict[str, Any]
 
@@ -144,7 +145,7 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
     """Dimensions of the given sizes, and an algorithm that each of them allows."""
     dimensions, algorithms = [], []
     for size in sizes:
-        topology = draw(st.sampled_from(get_args(Topology)))
+        topology = draw(st.sampled_from(list(TOPOLOGIES)))
         allowed = [a for a in ALGORITHMS if a != "halving_doubling" or size & (size - 1) == 0]
         algorithms.append(draw(st.sampled_from(allowed)))
         one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS[topology])
@@ -323,7 +324,7 @@ def assert_not_beaten(proven: Mapping[str, float | None], found: Mapping[str, fl
         value = found[name]
         if best is None or value is None:
             continue
-        if METRICS[name].better == "lower":
+        if METRICS[name].better == "less":
             assert value >= best * (1 - ROUNDING), name
         else:
             assert value <= best * (1 + ROUNDING), name

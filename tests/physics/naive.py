@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from simcore.compute import Roofline
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
 from simcore.system.placement import place
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.program import transformer_program
 
 
 @dataclass

@@ -7,9 +7,11 @@ from designs import collectives, designs, trainings
 from hypothesis import given, settings
 
 from simcore.cost.price import unit_price
-from simcore.design.design import Design, TransformerWorkload
-from simcore.result import METRICS, Result, metrics
+from simcore.design.design import Design
+from simcore.metrics import METRICS, metrics
+from simcore.result import Result
 from simcore.simulate import simulate
+from simcore.workload.transformer.document import TransformerWorkload
 
 
 def parts(result: Result) -> float:

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from simcore.bounds.compute import compute_seconds, layers_seconds
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.memory.plan import program_of
-from simcore.result import METRICS, metrics
+from simcore.metrics import METRICS, metrics
 from simcore.simulate import simulate
 from simcore.workload.transformer.counts import forward_flops
+from simcore.workload.transformer.document import TransformerWorkload
 
 
 def test_every_bound_is_of_a_metric() -> None:
@@ -83,7 +84,7 @@ def test_the_bound_of_a_partial_document_holds_for_every_completion(design: Desi
         value, closer = found[name], complete.get(name)
         if best is None or value is None:
             continue
-        sign = 1 if METRICS[name].better == "lower" else -1
+        sign = 1 if METRICS[name].better == "less" else -1
         assert sign * value >= sign * best * (1 - sign * ROUNDING), name
         if closer is not None:
             assert sign * closer >= sign * best * (1 - sign * ROUNDING), name

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Timing, time_program
 from simcore.schedule import base as code
 from simcore.system.placement import place
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.program import transformer_program
 
 
 def timing(design: Design, trace: bool = False) -> Timing:

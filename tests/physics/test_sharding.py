@@ -11,7 +11,7 @@ from hypothesis import given
 
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.memory.footprint import stage_memory, weight_bytes
 from simcore.memory.plan import program_of
@@ -20,8 +20,9 @@ from simcore.schedule import SCHEDULES
 from simcore.simulate import simulate
 from simcore.system.placement import place
 from simcore.workload.transformer.activations import layer_kept
-from simcore.workload.transformer.kind import shapes_of
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import layer_passes, usual_kind
+from simcore.workload.transformer.program import shapes_of
 
 COPIES = ("data", "data_context", "expert_data", "shard", "expert_shard")
 """Groups whose NPUs share states."""

@@ -13,8 +13,9 @@ from tiny_spaces import space
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 from dse.report.tables import csv_text, trials_table
-from dse.run.drive import drive
-from dse.run.run import Settings, load_record
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import Space
 from dse.study.watch import Watcher
 
@@ -92,12 +93,12 @@ def sweep(
         def watch(self, executor: Executor) -> None:
             self.executor = executor
 
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             seen.trials.append(outcome)
             seen.status.append(self.executor.status() if self.executor else None)
             if number == at:
                 fault()
 
     chosen = Settings(**{"sampler": "random", "trials": trials, "seed": 0, "engine": "tiny_spaces:cheap", **settings})
-    seen.ended = drive(given or wide(), chosen, folder, resume, Seeing())
+    seen.ended = optimize(given or wide(), chosen, folder, resume, Seeing())
     return seen

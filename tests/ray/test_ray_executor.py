@@ -15,7 +15,7 @@ from dse.execute.ray_cluster import ClusterError
 from dse.execute.ray_worker import Made, made
 from dse.execute.ray_workers import RayWorkers
 from dse.execute.workers import Ready, WorkersError
-from dse.run.run import load_record
+from dse.run.record import load_record
 
 TRIALS = 400
 UNTIL_THREE = "next(n for n in range(6000) if len(list(FOLDER.iterdir())) >= 3 or time.sleep(0.05))"

@@ -11,7 +11,7 @@ from sweeps import sweep, wide, write_engine
 from tiny_spaces import space
 
 from dse.execute.ray_cluster import connect
-from dse.run.run import load_record
+from dse.run.record import load_record
 from simcore.document.problem import InputError
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed")

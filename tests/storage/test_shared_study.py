@@ -18,7 +18,7 @@ from sweeps import TESTS, WIDE, sweep
 from tiny_spaces import space, tiny
 
 from dse.evaluate.evaluate import Outcome
-from dse.run.run import load_record
+from dse.run.record import load_record
 from dse.study.claims import SharedStudy, open_storage, shown
 from simcore.document.problem import InputError
 

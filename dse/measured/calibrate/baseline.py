@@ -9,7 +9,6 @@ import numpy as np
 from dse.measured.calibrate.fit import Floats, Sample, weighted
 from dse.measured.calibrate.folds import folds
 from dse.measured.measured import Measured
-from simcore.design.design import TransformerWorkload
 from simcore.document.problem import InputError, Problem
 
 
@@ -42,8 +41,7 @@ def regressed(chosen: Sequence[Sample], kind: str, others: Sequence[Measured] = 
 def _features(sample: Sample) -> list[float]:
     """Logarithms of all sizes of a row."""
     design = sample.design
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    workload, p = sample.row.workload, design.parallelism
     model, npu = workload.model, design.cluster.npu
     sizes = (
         model.hidden, model.layers, model.heads, model.ffn, workload.sequence, workload.global_batch,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dse.measured.measured import Measured
 from simcore.design.curve import Curve
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
 from simcore.simulate import simulate
 
@@ -68,9 +68,7 @@ class Sample:
     @property
     def hidden(self) -> int:
         """The model's hidden size."""
-        workload = self.design.workload
-        assert isinstance(workload, TransformerWorkload)
-        return workload.model.hidden
+        return self.row.workload.model.hidden
 
     def seconds(self, curve: Curve) -> float:
         """Predicted iteration time with `curve` in place of the NPU's own [s]."""

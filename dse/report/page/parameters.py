@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord
-from dse.report.aspects import SHORT
+from dse.report.aspects import short_names
 from dse.report.page.base import Chart, plot_text
 from dse.report.summary import Summary
 from dse.report.units import MISSING, label, scale, shorten
@@ -74,7 +74,7 @@ def _near(summary: Summary) -> list[Mapping[str, float]]:
 
 def _brief(text: str) -> str:
     """A network or an algorithm in its short notation: `switch(8)_ring(4)` is `SW8 Ring4`."""
-    for word, short in SHORT.items():
+    for word, short in short_names().items():
         text = text.replace(word, short)
     return text.replace("(", "").replace(")", "").replace("_", " ") if "(" in text else text
 

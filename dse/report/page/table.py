@@ -10,13 +10,12 @@ from dse.report.describe import Comparison
 from dse.report.page.base import esc
 from dse.report.reasons import bounds_by
 from dse.report.summary import Summary
-from dse.report.units import MISSING, label, number, scale, shorten
+from dse.report.units import MISSING, always_shown, label, number, scale, shorten
 from dse.report.values import trial_metrics
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 _MOST_TIES = 2
 """Ties that a cell lists; more are counted."""
-_ALWAYS = ("iteration_time", "cost.total", "perf_per_cost", "mfu", "memory.reserved")
 
 
 def front_table(record: StudyRecord, summary: Summary, compared: Comparison) -> str:
@@ -58,7 +57,7 @@ def _numbers(record: StudyRecord, front: Sequence[TrialRecord]) -> list[_Column]
     measured = [trial_metrics(trial) for trial in front]
     samples = counts_samples(front)
     columns = []
-    for name in [*units, *(name for name in _ALWAYS if name not in units)]:
+    for name in [*units, *(name for name in always_shown(page=True) if name not in units)]:
         values = [
             trial.values.get(name) if name in units else metrics[name]
             for trial, metrics in zip(front, measured, strict=True)

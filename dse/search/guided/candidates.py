@@ -30,13 +30,13 @@ from dse.search.guided.genome import (
 )
 from dse.search.guided.repair import Look, repaired
 from dse.search.guided.surrogate import Encoder
-from dse.space.constraint import KNOWN_BEFORE
 from dse.space.fill import Filled
 from dse.space.screen import Screened
 from dse.space.space import Space
 from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
 from simcore.design.design import Design
+from simcore.metrics import BEFORE, is_of
 
 MISSED = "largest violation"
 
@@ -102,7 +102,7 @@ class Candidates:
         self.products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.early]
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
-        self._bounded = bool(self._late) or any(o.name not in KNOWN_BEFORE for o in self.space.objectives)
+        self._bounded = bool(self._late) or any(not is_of(o.name, BEFORE) for o in self.space.objectives)
 
     def made(
         self,

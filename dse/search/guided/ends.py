@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import job_of, linked, moves, with_value
-from dse.space.constraint import KNOWN_BEFORE
 from dse.space.objective import Objective
+from simcore.metrics import BEFORE, is_of
 
 NETWORKS, CLIMB = 4, 32
 """Cheaper networks that are looked at at a time, and moves of the job on each."""
@@ -33,7 +33,7 @@ class Ends:
         """Candidates beyond the best of `parents`, by each such objective."""
         allowed = [parent for parent in parents if parent.known and parent.missed <= 0.0]
         for objective in self.candidates.space.objectives:
-            if allowed and objective.expression is None and objective.name in KNOWN_BEFORE:
+            if allowed and is_of(objective.name, BEFORE):
                 best = min(allowed, key=lambda parent: (_loss(objective, parent), parent.key))
                 yield from self._networks(best)
                 yield from self._climbed(objective, _loss(objective, best))

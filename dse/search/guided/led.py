@@ -19,7 +19,7 @@ from dse.search.guided.candidates import Candidate, Candidates
 from dse.space.draw import InfiniteError
 from dse.space.npus import following
 from dse.space.space import Space
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 
 MOST_JOBS = 160
 """Jobs of a shape that are looked at: those that compute least."""
@@ -74,8 +74,6 @@ class Led:
         return self._shapes[key].job(number, degrees)
 
     def _queue(self, design: Design) -> JobQueue | None:
-        if isinstance(design.workload, CollectiveWorkload):
-            return None
         try:
             return self._times.queue(design)
         except InfiniteError:

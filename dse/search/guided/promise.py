@@ -17,8 +17,8 @@ from dse.evaluate.pareto import front_mask
 from dse.search.guided.candidates import Candidate
 from dse.search.guided.gain import DIGITS, Box, greedy, promise
 from dse.search.guided.surrogate import Encoder, Surrogate, fit
-from dse.space.constraint import KNOWN_BEFORE
 from dse.space.space import Space
+from simcore.metrics import BEFORE, is_of
 
 Matrix = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class Judge:
         self._names = [objective.name for objective in space.objectives]
         self._signs = np.array([objective.sign for objective in space.objectives])
         self._late = [constraint.name for constraint in space.constraints if not constraint.early]
-        self._modelled = [i for i, name in enumerate(self._names) if name not in KNOWN_BEFORE]
+        self._modelled = [i for i, name in enumerate(self._names) if not is_of(name, BEFORE)]
         self._trends = list(dict.fromkeys([*TREND, *self._names]))
         self.simulated: list[Candidate] = []
         self._front: list[Candidate] = []

@@ -21,7 +21,7 @@ from dse.search.guided.repair import Look
 from dse.space.hole import composition, compositions, is_share, split_size
 from simcore.bounds.many import Family, Iteration, linear
 from simcore.cost.price import unit_price
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.memory.plan import program_of
 
 SLOWER = 1.25
@@ -54,7 +54,7 @@ class Shares:
 
 def _best(design: Design, name: str, gene: Gene, count: int) -> list[int]:
     """Indices of splits that no other beats in time and price, from the quickest to the cheapest."""
-    if isinstance(design.workload, CollectiveWorkload) or not linear(design) or not program_of(design).trained:
+    if not linear(design) or not program_of(design).trained:
         return []
     units, parts = split_size(name)
     open_ones = [int(path[2]) for path in gene.paths]

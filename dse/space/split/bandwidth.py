@@ -29,6 +29,8 @@ LEAST_SHARE = 1e-12
 LARGEST = 1e40
 """Beyond it, and below its inverse, products of what is given leave the range of floats; no cluster is near either."""
 
+_FINITE = float(np.finfo(float).max)
+
 
 def optimal_split(
     bytes_per_collective: ArrayLike,
@@ -104,6 +106,80 @@ class _Case:
     upper: Vector
 
 
+class _Arguments:
+    """What is given, read number by number, with everything that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def refuse(self, name: str, expected: str, found: object) -> None:
+        """Note what is wrong with an argument."""
+        self.problems.append(Problem((name,), expected, str(found)))
+
+    def raise_all(self) -> None:
+        """Raise `InputError` where anything is wrong."""
+        if self.problems:
+            raise InputError(self.problems, "bandwidth split")
+
+    def table(self, value: ArrayLike) -> Vector:
+        """The bytes, `[collectives, dims]`; without such a shape nothing else can be read."""
+        try:
+            sent = np.asarray(value, float)
+        except (ValueError, TypeError):
+            sent = np.zeros(0)
+        if sent.ndim != 2 or not sent.shape[1]:
+            self.refuse("bytes_per_collective", "a table of numbers [collectives, dims]", f"shape {list(sent.shape)}")
+            self.raise_all()
+        return self.numbers("bytes_per_collective", sent, sent.shape, 0.0)
+
+    def numbers(
+        self, name: str, value: ArrayLike, shape: tuple[int, ...], least: float, most: float = _FINITE
+    ) -> Vector:
+        """`value` in `shape`; its problem, and ones, where it is not finite numbers in [least, most]."""
+        what = f"numbers of shape {list(shape)}" if shape else "a number"
+        try:
+            array = np.asarray(value, float)
+        except (ValueError, TypeError):
+            self.refuse(name, f"{what} in SI units", repr(value)[:60])
+            return np.ones(shape)
+        try:
+            array = np.broadcast_to(array, shape)
+        except ValueError:
+            self.refuse(name, what, f"shape {list(np.shape(array))}")
+            return np.ones(shape)
+        inside = (array >= least) & (array <= most)
+        if not inside.all():
+            finite = "" if most == np.inf else ", finite"
+            self.refuse(name, f"numbers of at least {least:g}{finite}", f"{array[~inside][0]:g}")
+            return np.ones(shape)
+        beyond = np.isfinite(array) & (array != 0) & ((array < 1 / LARGEST) | (array > LARGEST))
+        if beyond.any():
+            self.refuse(name, f"numbers from {1 / LARGEST:g} to {LARGEST:g}, or 0", f"{array[beyond][0]:g}")
+            return np.ones(shape)
+        return array
+
+    def price(self, unit_cost: ArrayLike | None, dims: int, objective: str) -> Vector:
+        """The price of each dimension, which `time_cost` needs."""
+        if objective not in ("time", "time_cost"):
+            self.refuse("objective", "time or time_cost", f"'{objective}'")
+        if objective == "time_cost" and unit_cost is None:
+            self.refuse("unit_cost", "the price of each dimension for time_cost", "none")
+        price = self.numbers("unit_cost", 1.0 if unit_cost is None else unit_cost, (dims,), 0.0)
+        if objective == "time_cost" and not price.any():
+            self.refuse("unit_cost", "a price above 0", "0 in all dimensions")
+        return price
+
+    def meet(self, least: Vector, most: Vector, total: float) -> None:
+        """Note bounds that no split of the budget meets."""
+        if (least > most).any():
+            d = int(np.argmax(least > most))
+            self.refuse("upper", f"at least the lower bound of dimension {d} ({least[d]:g} B/s)", f"{most[d]:g} B/s")
+        elif least.sum() > total * (1 + 1e-9):
+            self.refuse("budget", f"at least the sum of the lower bounds ({least.sum():g} B/s)", f"{total:g} B/s")
+        elif most.sum() < total * (1 - 1e-9):
+            self.refuse("budget", f"at most the sum of the upper bounds ({most.sum():g} B/s)", f"{total:g} B/s")
+
+
 def _checked(
     table: ArrayLike,
     budget: float,
@@ -114,67 +190,19 @@ def _checked(
     upper: ArrayLike | None,
     weights: ArrayLike | None,
 ) -> _Case:
-    problems: list[Problem] = []
-
-    def problem(name: str, expected: str, found: object) -> None:
-        problems.append(Problem((name,), expected, str(found)))
-
-    def numbers(name: str, value: ArrayLike, shape: tuple[int, ...], least: float, most: float = np.inf) -> Vector:
-        """`value` in `shape`; its problem, and ones, where it is not finite numbers in [least, most)."""
-        what = f"numbers of shape {list(shape)}" if shape else "a number"
-        try:
-            array = np.asarray(value, float)
-        except (ValueError, TypeError):
-            problem(name, f"{what} in SI units", repr(value)[:60])
-            return np.ones(shape)
-        try:
-            array = np.broadcast_to(array, shape)
-        except ValueError:
-            problem(name, what, f"shape {list(np.shape(array))}")
-            return np.ones(shape)
-        if not ((array >= least) & (array <= most)).all():
-            wrong = array[~((array >= least) & (array <= most))][0]
-            problem(name, f"numbers of at least {least:g}" + ("" if most == np.inf else ", finite"), f"{wrong:g}")
-            return np.ones(shape)
-        beyond = np.isfinite(array) & (array != 0) & ((array < 1 / LARGEST) | (array > LARGEST))
-        if beyond.any():
-            problem(name, f"numbers from {1 / LARGEST:g} to {LARGEST:g}, or 0", f"{array[beyond][0]:g}")
-            return np.ones(shape)
-        return array
-
-    finite = np.finfo(float).max
-    try:
-        sent = np.asarray(table, float)
-    except (ValueError, TypeError):
-        sent = np.zeros(0)
-    if sent.ndim != 2 or not sent.shape[1]:
-        problem("bytes_per_collective", "a table of numbers [collectives, dims]", f"shape {list(sent.shape)}")
-        raise InputError(problems, "bandwidth split")
+    given = _Arguments()
+    sent = given.table(table)
     rows, dims = sent.shape
-    sent = numbers("bytes_per_collective", sent, (rows, dims), 0.0, finite)
-    total = float(numbers("budget", budget, (), np.finfo(float).tiny, finite))
-    fixed = float(numbers("compute_s", compute, (), 0.0, finite))
-    least = numbers("lower", 0.0 if lower is None else lower, (dims,), 0.0, finite)
-    most = numbers("upper", np.inf if upper is None else upper, (dims,), 0.0)
-    often = numbers("weights", 1.0 if weights is None else weights, (rows,), 0.0, finite)
-    if objective not in ("time", "time_cost"):
-        problem("objective", "time or time_cost", f"'{objective}'")
-    if objective == "time_cost" and unit_cost is None:
-        problem("unit_cost", "the price of each dimension for time_cost", "none")
-    price = numbers("unit_cost", 1.0 if unit_cost is None else unit_cost, (dims,), 0.0, finite)
-    if objective == "time_cost" and not price.any():
-        problem("unit_cost", "a price above 0", "0 in all dimensions")
-    if not problems:
+    total = float(given.numbers("budget", budget, (), np.finfo(float).tiny))
+    fixed = float(given.numbers("compute_s", compute, (), 0.0))
+    least = given.numbers("lower", 0.0 if lower is None else lower, (dims,), 0.0)
+    most = given.numbers("upper", np.inf if upper is None else upper, (dims,), 0.0, np.inf)
+    often = given.numbers("weights", 1.0 if weights is None else weights, (rows,), 0.0)
+    price = given.price(unit_cost, dims, objective)
+    if not given.problems:
         least = np.maximum(least, LEAST_SHARE * total)
-        if (least > most).any():
-            d = int(np.argmax(least > most))
-            problem("upper", f"at least the lower bound of dimension {d} ({least[d]:g} B/s)", f"{most[d]:g} B/s")
-        elif least.sum() > total * (1 + 1e-9):
-            problem("budget", f"at least the sum of the lower bounds ({least.sum():g} B/s)", f"{total:g} B/s")
-        elif most.sum() < total * (1 - 1e-9):
-            problem("budget", f"at most the sum of the upper bounds ({most.sum():g} B/s)", f"{total:g} B/s")
-    if problems:
-        raise InputError(problems, "bandwidth split")
+        given.meet(least, most, total)
+    given.raise_all()
     weighted = sent * often[:, None]
     most = np.minimum(most, total)
     implied = np.maximum(least, total - (most.sum() - most)), np.minimum(most, total - (least.sum() - least))

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.branch import of_job
 from dse.space.constraint import Constraint
 from dse.space.fill import Filled
 from dse.space.hole import SolvedSplit, Split
@@ -28,7 +27,7 @@ from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, dotted
 from simcore.document.quantity import parse, write
 from simcore.memory.plan import program_of
@@ -180,9 +179,10 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
     """Constants [s] and bytes `[collectives, dims]`: the largest sum of longest times bounds the design's iteration."""
     family = Family.of([design])
-    if isinstance(design.workload, CollectiveWorkload):
+    program = program_of(design)
+    if program.single is not None:
         return [(0.0, row[None, :]) for row in collective_problem(design, family)]
-    return Iteration.of(design, program_of(design)).problems(family)
+    return Iteration.of(design, program).problems(family)
 
 
 def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Sequence[float] | Vector) -> Design:
@@ -212,11 +212,11 @@ def unsolvable(design: Design) -> list[Problem]:
 
 def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
     """Whether a valid design breaks a constraint that looks at nothing that its shares change."""
-    own = [constraint for constraint in constraints if of_job(constraint) and known_before(constraint, design)]
+    own = [constraint for constraint in constraints if constraint.of_job and known_before(constraint, design)]
     return bool(own) and bool(Screened(design, own).broken)
 
 
 def _bounded(design: Design) -> bool:
     """Whether the bounds of many networks hold for the design: not where nothing is trained, nor for flat rings."""
-    trained = isinstance(design.workload, CollectiveWorkload) or program_of(design).trained
-    return trained and FLAT_RING not in design.algorithms
+    program = program_of(design)
+    return (program.trained or program.single is not None) and FLAT_RING not in design.algorithms

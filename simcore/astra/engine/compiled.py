@@ -1,5 +1,5 @@
 """The seam to numba is the native engine's: the kernels here are compiled as those there."""
 
-from simcore.compiled import HAVE_NUMBA, compiled
+from simcore.compiled import HAVE_NUMBA, borrowing
 
-__all__ = ["HAVE_NUMBA", "compiled"]
+__all__ = ["HAVE_NUMBA", "borrowing"]

@@ -137,6 +137,7 @@ class Meeting:
         planners: Planners,
         timer: PhaseTimer,
         queues: int,
+        *,
         rendezvous: bool = False,
         alike: bool = False,
         ordered: bool = False,

@@ -9,7 +9,8 @@ numba compiles it:
                     entering and leaving
     chunks  (C, 6)  row, end of its rows, priority, collective, end of the running phase, event that started it
     order   (Q, C)  chunks in each queue;  load (Q, 2)  how many, and how many of them run
-    left    (K,)    chunks each collective still has to finish;  clock (2,)  now, events so far
+    left    (K,)    chunks each collective still has to finish
+    shop    (4,)    now, events so far, slots of each queue, rule of the order in which chunks wait
 
 Phases that end at one instant are handled in the order in which their last events were registered; phases that
 one event started, and that are alike in that, in the order of their queues.
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.astra.algorithms.collective import Chunk, Phase
-from simcore.astra.engine.compiled import compiled
+from simcore.astra.engine.compiled import borrowing
 from simcore.astra.engine.packets import PhaseTime
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.system import Collective
@@ -34,7 +35,7 @@ Integers = npt.NDArray[np.int64]
 _QUEUE, _DURATION, _LAG, _OPERATION, _BYTES, _LARGER = 0, 1, 2, 5, 6, 7
 _ROW, _STOP, _PRIORITY, _COLLECTIVE, _END, _START = 0, 1, 2, 3, 4, 5
 _LENGTH, _RUNNING = 0, 1
-_NOW, _EVENTS = 0, 1
+_NOW, _EVENTS, _SLOTS, _RULE = 0, 1, 2, 3
 _GATHER, _SCATTER, _OTHER = 0, 1, 2
 _FIFO, _SMALLEST, _FEWEST, _PAIRED, _SMALLEST_RELEASE = 0, 1, 2, 3, 4
 RULES = {
@@ -48,10 +49,10 @@ RULES = {
 _OPERATIONS = {Collective.ALL_GATHER: _GATHER, Collective.REDUCE_SCATTER: _SCATTER}
 
 
-@compiled
-def _place(rows: Any, chunks: Any, order: Any, load: Any, chunk: int, rule: int) -> int:
+@borrowing
+def _place(rows: Integers, chunks: Integers, order: Integers, load: Integers, shop: Integers, chunk: int) -> int:
     """Return where in its queue a chunk has to stand."""
-    row = chunks[chunk, _ROW]
+    row, rule = chunks[chunk, _ROW], shop[_RULE]
     queue = rows[row, _QUEUE]
     length, place = load[queue, _LENGTH], load[queue, _RUNNING]
     operation = rows[row, _OPERATION]
@@ -76,8 +77,8 @@ def _place(rows: Any, chunks: Any, order: Any, load: Any, chunk: int, rule: int)
     return int(place)
 
 
-@compiled
-def _paired_place(rows: Any, chunks: Any, order: Any, load: Any, chunk: int) -> int:
+@borrowing
+def _paired_place(rows: Integers, chunks: Integers, order: Integers, load: Integers, chunk: int) -> int:
     """Return the place of a chunk by the rule that alternates gathers and scatters (RG)."""
     queue = rows[chunks[chunk, _ROW], _QUEUE]
     length, running = load[queue, _LENGTH], load[queue, _RUNNING]
@@ -98,29 +99,29 @@ def _paired_place(rows: Any, chunks: Any, order: Any, load: Any, chunk: int) -> 
     return place
 
 
-@compiled
-def _enter(rows: Any, chunks: Any, order: Any, load: Any, chunk: int, rule: int) -> None:
+@borrowing
+def _enter(rows: Integers, chunks: Integers, order: Integers, load: Integers, shop: Integers, chunk: int) -> None:
     """Put a chunk in the queue of its current row."""
     queue = rows[chunks[chunk, _ROW], _QUEUE]
-    place = _place(rows, chunks, order, load, chunk, rule)
+    place = _place(rows, chunks, order, load, shop, chunk)
     for spot in range(load[queue, _LENGTH], place, -1):
         order[queue, spot] = order[queue, spot - 1]
     order[queue, place] = chunk
     load[queue, _LENGTH] += 1
 
 
-@compiled
-def _refill(rows: Any, chunks: Any, order: Any, load: Any, clock: Any, queue: int, slots: int) -> None:
+@borrowing
+def _refill(rows: Integers, chunks: Integers, order: Integers, load: Integers, shop: Integers, queue: int) -> None:
     """Start waiting chunks while the queue has a free slot."""
-    while load[queue, _RUNNING] < load[queue, _LENGTH] and load[queue, _RUNNING] < slots:
+    while load[queue, _RUNNING] < load[queue, _LENGTH] and load[queue, _RUNNING] < shop[_SLOTS]:
         chunk = order[queue, load[queue, _RUNNING]]
-        chunks[chunk, _END] = clock[_NOW] + rows[chunks[chunk, _ROW], _DURATION]
-        chunks[chunk, _START] = clock[_EVENTS]
+        chunks[chunk, _END] = shop[_NOW] + rows[chunks[chunk, _ROW], _DURATION]
+        chunks[chunk, _START] = shop[_EVENTS]
         load[queue, _RUNNING] += 1
 
 
-@compiled
-def _is_sooner(rows: Any, chunks: Any, chunk: int, other: int) -> bool:
+@borrowing
+def _is_sooner(rows: Integers, chunks: Integers, chunk: int, other: int) -> bool:
     """Return whether the running phase of `chunk` is handled before that of `other`."""
     if chunks[chunk, _END] != chunks[other, _END]:
         return bool(chunks[chunk, _END] < chunks[other, _END])
@@ -133,8 +134,8 @@ def _is_sooner(rows: Any, chunks: Any, chunk: int, other: int) -> bool:
     return bool(rows[row, _QUEUE] < rows[other_row, _QUEUE])
 
 
-@compiled
-def _next(rows: Any, chunks: Any, order: Any, load: Any) -> int:
+@borrowing
+def _next(rows: Integers, chunks: Integers, order: Integers, load: Integers) -> int:
     """Return the running chunk whose phase ends next, or -1."""
     found = -1
     for queue in range(load.shape[0]):
@@ -145,8 +146,8 @@ def _next(rows: Any, chunks: Any, order: Any, load: Any) -> int:
     return found
 
 
-@compiled
-def _leave(rows: Any, chunks: Any, order: Any, load: Any, chunk: int) -> int:
+@borrowing
+def _leave(rows: Integers, chunks: Integers, order: Integers, load: Integers, chunk: int) -> int:
     """Take a running chunk out of its queue; return the queue."""
     queue = rows[chunks[chunk, _ROW], _QUEUE]
     place = 0
@@ -159,22 +160,28 @@ def _leave(rows: Any, chunks: Any, order: Any, load: Any, chunk: int) -> int:
     return int(queue)
 
 
-@compiled
+@borrowing
 def _issue(
-    rows: Any, chunks: Any, order: Any, load: Any, clock: Any, first: int, stop: int, slots: int, rule: int
+    rows: Integers, chunks: Integers, order: Integers, load: Integers, shop: Integers, first: int, stop: int
 ) -> None:
     """Let chunks first .. stop - 1 enter their first queues."""
-    clock[_EVENTS] += 1
+    shop[_EVENTS] += 1
     for chunk in range(first, stop):
-        _enter(rows, chunks, order, load, chunk, rule)
-        _refill(rows, chunks, order, load, clock, rows[chunks[chunk, _ROW], _QUEUE], slots)
+        _enter(rows, chunks, order, load, shop, chunk)
+        _refill(rows, chunks, order, load, shop, rows[chunks[chunk, _ROW], _QUEUE])
 
 
-@compiled
+@borrowing
 def _advance(
-    rows: Any, chunks: Any, order: Any, load: Any, left: Any, clock: Any,
-    slots: int, rule: int, until: int, until_lag: int,
-) -> int:  # fmt: skip
+    rows: Integers,
+    chunks: Integers,
+    order: Integers,
+    load: Integers,
+    left: Integers,
+    shop: Integers,
+    until: int,
+    until_lag: int,
+) -> int:
     """Play phase ends until a collective is complete; return it, or -1 at `until` or when idle.
 
     An event at `until` that was registered `until_lag` earlier comes before phases registered later.
@@ -186,19 +193,19 @@ def _advance(
         end = chunks[chunk, _END]
         if until >= 0 and (end > until or (end == until and rows[chunks[chunk, _ROW], _LAG] < until_lag)):
             return -1
-        clock[_NOW] = end
-        clock[_EVENTS] += 1
+        shop[_NOW] = end
+        shop[_EVENTS] += 1
         queue = _leave(rows, chunks, order, load, chunk)
         chunks[chunk, _ROW] += 1
         if chunks[chunk, _ROW] == chunks[chunk, _STOP]:
-            _refill(rows, chunks, order, load, clock, queue, slots)
+            _refill(rows, chunks, order, load, shop, queue)
             left[chunks[chunk, _COLLECTIVE]] -= 1
             if left[chunks[chunk, _COLLECTIVE]] == 0:
                 return int(chunks[chunk, _COLLECTIVE])
             continue
-        _enter(rows, chunks, order, load, chunk, rule)
-        _refill(rows, chunks, order, load, clock, queue, slots)
-        _refill(rows, chunks, order, load, clock, rows[chunks[chunk, _ROW], _QUEUE], slots)
+        _enter(rows, chunks, order, load, shop, chunk)
+        _refill(rows, chunks, order, load, shop, queue)
+        _refill(rows, chunks, order, load, shop, rows[chunks[chunk, _ROW], _QUEUE])
 
 
 MAX_PHASE_NS = 1 << 46
@@ -209,28 +216,26 @@ class FlowShop:
     """The queues of the NPU that stands for all. Times in [ns]."""
 
     def __init__(self, queues: int, slots: int, rule: str = "FIFO", capacity: int = 64) -> None:
-        self._slots = slots
-        self._rule = RULES[rule]
         self._rows = np.zeros((64, 8), np.int64)
         self._chunks = np.zeros((capacity, 6), np.int64)
         self._order = np.zeros((queues, capacity), np.int64)
         self._load = np.zeros((queues, 2), np.int64)
         self._left = np.zeros(8, np.int64)
-        self._clock = np.zeros(2, np.int64)
+        self._shop = np.array([0, 0, slots, RULES[rule]], np.int64)
         self._row_count = self._chunk_count = self._collectives = 0
         self._known: dict[Chunk, int] = {}
 
     @property
     def now(self) -> int:
         """Time of the last phase end [ns]."""
-        return int(self._clock[_NOW])
+        return int(self._shop[_NOW])
 
     def issue(self, now: int, chunks: Sequence[Chunk], time_of: Any, priority: int) -> int:
         """Enter all chunks of a collective at `now`; return the collective's number.
 
         `time_of` maps a `Phase` to its `PhaseTime`.
         """
-        self._clock[_NOW] = now
+        self._shop[_NOW] = now
         first, stop = self._chunk_count, self._chunk_count + len(chunks)
         self._chunks = _grown(self._chunks, stop, axis=0)
         self._order = _grown(self._order, stop, axis=1)
@@ -245,23 +250,13 @@ class FlowShop:
             place = end
         self._left[self._collectives] = len(chunks)
         self._collectives, self._chunk_count = self._collectives + 1, stop
-        _issue(
-            self._rows,
-            self._chunks,
-            self._order,
-            self._load,
-            self._clock,
-            first,
-            stop,
-            self._slots,
-            self._rule,
-        )
+        _issue(self._rows, self._chunks, self._order, self._load, self._shop, first, stop)
         return self._collectives - 1
 
     def advance(self, until: int = -1, lag: int = 0) -> int:
         """Run to the next complete collective and return its number, or -1 (see `_advance`)."""
-        state = self._rows, self._chunks, self._order, self._load, self._left, self._clock
-        return int(_advance(*state, self._slots, self._rule, until, lag))
+        state = self._rows, self._chunks, self._order, self._load, self._left, self._shop
+        return int(_advance(*state, until, lag))
 
     def _rows_of(self, chunk: Chunk, time_of: Any) -> int:
         """Return the first row of a chunk's phases, writing them when they are new."""

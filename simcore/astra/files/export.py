@@ -29,7 +29,7 @@ from simcore.astra.files.chakra import (
     write_trace,
 )
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.efficiency import best
 from simcore.document.problem import InputError, Problem
 from simcore.document.quantity import parse
@@ -38,7 +38,8 @@ from simcore.memory.plan import program_of
 from simcore.program import Compute, Part, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
-from simcore.system.placement import GroupSlice, crossing, place, whole
+from simcore.system.placement import GroupSlice, crossing, place
+from simcore.workload.base import kind_of
 
 MOST_NODES = 5_000_000
 """Nodes over all traces that are written at most."""
@@ -56,6 +57,11 @@ _KINDS = {
     "reduce_scatter": CommType.REDUCE_SCATTER,
     "all_to_all": CommType.ALL_TO_ALL,
 }
+_EXCHANGES = {
+    ("shift", "context"): ("context_communication", "all_to_all", "'ring'"),
+    ("shift", "tensor"): ("tensor_overlap", "false", "true"),
+}
+"""Exchanges between neighbours, each with the key that asks for it, what the key may say instead, and what it says."""
 
 
 def export(design: Design, folder: Path) -> tuple[Path, ...]:
@@ -87,13 +93,14 @@ def differences(design: Design) -> tuple[str, ...]:
         found.append("chunks do not overlap their latencies in ASTRA-sim (here active_chunks is not 1)")
     if design.system.inter_dimension != "baseline":
         found.append("ASTRA-sim 2.x has no themis: chunks take the baseline order")
-    spreads = isinstance(design.workload, CollectiveWorkload) and design.workload.collective == "all_to_all"
+    single = program_of(design).single
+    spreads = single is not None and single.kind == "all_to_all"
     dimensions = zip(design.cluster.dimensions, design.algorithms, strict=True)
     if any(d.topology != "fully_connected" and (spreads or algorithm == "direct") for d, algorithm in dimensions):
         found.append(
             "messages that an NPU sends at the same time do not share its port in ASTRA-sim (unaware back end)"
         )
-    if not isinstance(design.workload, CollectiveWorkload):
+    if single is None:
         if design.parallelism.pipeline > 1 and design.system.chunks > 1:
             found.append("a send between stages is one message in ASTRA-sim, and not split in chunks")
         placement, _ = place(design)
@@ -121,23 +128,24 @@ def _problems(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
         if isinstance(dimension.efficiency, tuple):
             yield Problem((*path, "efficiency"), "one number (ASTRA-sim knows no sizes of messages)", "a table")
-    if isinstance(design.workload, CollectiveWorkload) and design.workload.groups:
-        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(design.workload.groups)} groups")
-    if isinstance(design.workload, TransformerWorkload):
-        yield from _exchanges(design)
+    groups = kind_of(design.workload).groups(design.workload)
+    if groups is not None:
+        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(groups)} groups")
+    yield from _unknown(program_of(design))
 
 
-def _exchanges(design: Design) -> Iterator[Problem]:
-    """Exchanges between neighbours of a ring, for which ASTRA-sim has no collective; blocks of weight gradients."""
-    p = design.parallelism
-    if ORDERS[p.schedule].splits:
-        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{p.schedule}'")
-    if p.context > 1 and p.context_communication == "ring":
-        path = ("parallelism", "context_communication")
-        yield Problem(path, "all_to_all (ASTRA-sim has no exchange between neighbours)", "'ring'")
-    if p.tensor > 1 and p.tensor_overlap:
-        path = ("parallelism", "tensor_overlap")
-        yield Problem(path, "false (ASTRA-sim has no exchange between neighbours)", "true")
+def _unknown(program: Program) -> Iterator[Problem]:
+    """Collectives that ASTRA-sim has not, such as exchanges between neighbours; blocks of weight gradients."""
+    if ORDERS[program.schedule].splits:
+        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{program.schedule}'")
+    segments = [segment for part in program.parts for way in part.passes for segment in way]
+    starts = {(op.kind, op.group) for s in segments for op in s.operators if isinstance(op, Start)}
+    for kind, group in sorted(starts):
+        if (kind, group) in _EXCHANGES:
+            key, other, found = _EXCHANGES[kind, group]
+            yield Problem(("parallelism", key), f"{other} (ASTRA-sim has no exchange between neighbours)", found)
+        elif kind not in _KINDS:
+            yield Problem(("workload",), f"collectives of ASTRA-sim's: {', '.join(_KINDS)}", f"'{kind}'")
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> Path:
@@ -190,11 +198,6 @@ class _Traces:
 
     def __post_init__(self) -> None:
         design = self.design
-        if isinstance(design.workload, CollectiveWorkload):
-            self.program: Program | None = None
-            self.cluster = Cluster(design, {"all": whole(design)})
-            self.ranks: range = range(1)
-            return
         self.program = program_of(design)
         self.cluster = Cluster(design, place(design)[0])
         self.times = operator_times(design.cluster.npu, design.workload.precision)
@@ -210,14 +213,8 @@ class _Traces:
 
     def of(self, rank: int) -> list[Node]:
         """The trace of one NPU."""
-        workload = self.design.workload
-        writer = _Writer(self, rank)
-        if isinstance(workload, CollectiveWorkload):
-            writer.start(Start(workload.collective, "all", workload.size, Waits.NOW))
-            return writer.nodes
-        program = self.program
-        assert program is not None
-        stage = self.cluster.rank(rank, "pipeline")
+        writer, program = _Writer(self, rank), self.program
+        stage = self.cluster.rank(rank, "pipeline") if program.stages > 1 else 0
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
         for position, code in enumerate(order.tolist()):
             direction, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)

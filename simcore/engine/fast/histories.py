@@ -21,7 +21,7 @@ PARENT, BLOCK, PAUSE, CHILD, SIBLING, ENDS_IDLE, TOOK, SENT_AFTER, SPENT_BY = ra
 
 
 @inlined
-def found(tree: Ints, node: int, block: int, pause: int) -> int:
+def find(tree: Ints, node: int, block: int, pause: int) -> int:
     """The child of a node that stands for `block` after `pause`; -1 where there is none."""
     child = tree[node, CHILD]
     while child >= 0 and (tree[child, BLOCK] != block or tree[child, PAUSE] != pause):
@@ -30,15 +30,15 @@ def found(tree: Ints, node: int, block: int, pause: int) -> int:
 
 
 @compiled
-def planted(categories: int) -> Ints:
-    """A tree with room for a few nodes, of which there is the root."""
+def plant(categories: int) -> Ints:
+    """Make a tree with room for a few nodes, of which there is the root."""
     tree = np.empty((64, SPENT_BY + categories), np.int64)
     tree[ROOT, PARENT] = tree[ROOT, CHILD] = -1
     return tree
 
 
 @compiled
-def with_room(tree: Ints, nodes: int) -> Ints:
+def make_room(tree: Ints, nodes: int) -> Ints:
     """The tree of `nodes` nodes, with room for one more."""
     if nodes < tree.shape[0]:
         return tree
@@ -52,11 +52,12 @@ def add(tree: Ints, node: int, parent: int, block: int, pause: int) -> None:
     """Put `block` after `pause` as number `node` under its parent."""
     tree[node, PARENT], tree[node, BLOCK], tree[node, PAUSE] = parent, block, pause
     tree[node, CHILD], tree[node, SIBLING] = -1, tree[parent, CHILD]
+    tree[node, TOOK] = 0
     tree[parent, CHILD] = node
 
 
 @compiled
-def path(tree: Ints, above: int, node: int) -> Ints:
+def list_path(tree: Ints, above: int, node: int) -> Ints:
     """The nodes below `above` down to `node`."""
     length, at = 0, node
     while at != above:
@@ -68,3 +69,12 @@ def path(tree: Ints, above: int, node: int) -> Ints:
         nodes[i] = at
         at = tree[at, PARENT]
     return nodes
+
+
+@compiled
+def measure(tree: Ints, nodes: Ints) -> int:
+    """Time of these nodes and of the pauses before them [ps]."""
+    time = 0
+    for node in nodes:
+        time += tree[node, PAUSE] + tree[node, TOOK]
+    return time

@@ -12,16 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.engine.fast.solo import rehearse
-from simcore.engine.fast.state import ALONE, NOW, TYPE_SIZE, TYPES_AT, Ints, flattened, new_state
-from simcore.engine.fast.sums import block_sums, serial_time
-from simcore.program import Category, Program
+from simcore.engine.fast.state import ALONE, Ints, locate_type, new_state
+from simcore.engine.fast.sums import add_serially, sum_blocks
+from simcore.engine.fast.tables import (
+    BACKWARD,
+    BUBBLE,
+    CLOCK,
+    DURATION,
+    FORWARD,
+    LOG_ROWS_USED,
+    LOG_SIZE,
+    NPU_SPENT,
+    SPENT,
+    WEIGHT_GRADIENTS,
+    pack_program,
+)
+from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
-from simcore.system.placement import Placement, collective_groups
+from simcore.system.placement import Placement, place
 
 LOG_ROWS = 400_000
 
@@ -50,25 +63,23 @@ class Trace:
     """Names of the compute operators, by index."""
 
 
-def time_collective(design: Design) -> Timing:
+def time_collective(design: Design, single: Start) -> Timing:
     """Time of a single collective over all NPUs, or of the slowest of several groups, which share no queue."""
-    groups = {slices: name for name, slices in collective_groups(design).items()}  # equal groups take equally long
-    timings = [_time_group(design, {name: slices}) for slices, name in groups.items()]
+    groups = {slices: name for name, slices in place(design)[0].items()}  # equal groups take equally long
+    timings = [_time_group(design, single, {name: slices}) for slices, name in groups.items()]
     return max(timings, key=lambda timing: timing.total)
 
 
-def _time_group(design: Design, placement: Placement) -> Timing:
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, "fp32"))
-    kind = lowering.collective(workload.collective, next(iter(placement)), workload.size)
+def _time_group(design: Design, single: Start, placement: Placement) -> Timing:
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
+    kind = lowering.collective(single.kind, next(iter(placement)), single.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = new_state(net, 1, 1, 1, design.system.chunks)[0]
     rehearse(net, state)
-    total = int(net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE])
+    total = int(net[locate_type(net, kind) + ALONE])
     busy, sent = stage_use(lowering, {kind: 1}, dimensions)
     return Timing(total, {Category.DATA: total}, 0, 0, busy, sent)
 
@@ -79,13 +90,11 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
     is added, and else all are played. A traced run plays all.
     """
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, workload.precision))
-    programs = lower_schedule(lowering, program)
-    tables = _tables(lowering, programs)
-    sums = block_sums(tables.operators, tables.segments, tables.blocks, _serial_types(lowering))
-    if (serial := serial_time(programs, sums, program.microbatches)) >= LONGEST:
+    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
+    choices = lower_schedule(lowering, program)
+    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
+    sums = sum_blocks(packed, _serial_types(lowering))
+    if (serial := add_serially(choices, sums, program.microbatches)) >= LONGEST:
         raise too_long(serial / PICOSECONDS)
     net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
@@ -94,97 +103,52 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
         least = steady.warm + steady.reach + steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % steady.period)
     while True:
-        run = _play(net, tables, sums, program, design.system.chunks, played, LOG_ROWS if trace else 0)
+        room = _capacity(program, sums, played)
+        states = new_state(net, program.stages, *room, design.system.chunks)
+        run = _play(net, states, packed, program, played, LOG_ROWS if trace else 0)
         missing = program.microbatches - played
-        if not missing or _extended(run, steady, missing):
+        if not missing or _extended(run, choices + len(lowering.segments), steady, missing):
             break
         played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
-    last = int(np.argmax(run.finish))
-    dimensions = len(design.cluster.dimensions)
+    last = int(np.argmax(run.npus[:, CLOCK]))
     split = ORDERS[program.schedule].splits
-    issues = block_issues(lowering, programs[last].tolist(), program.microbatches, split)
-    busy, sent = stage_use(lowering, issues, dimensions)
-    used = {category: int(run.spent[last, category]) for category in Category}
-    timing = Timing(int(run.finish[last]), used, int(run.bubble[last]), last, busy, sent)
-    rows = run.log[1 : 1 + run.log[0, 0]] if trace else run.log
-    return timing, Trace(rows, lowering.operators, lowering.names() if trace else {})
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """What the compiled loop reads, the network aside."""
-
-    operators: Ints
-    segments: Ints
-    blocks: Ints
-    programs: Ints
-
-
-def _tables(lowering: Lowering, programs: Ints) -> _Tables:
-    return _Tables(
-        flattened(lowering.operators).reshape(-1, 3),
-        np.array(lowering.segments, np.int64),
-        np.array(lowering.blocks, np.int64),
-        programs,
+    issues = block_issues(lowering, choices[last].tolist(), program.microbatches, split)
+    busy, sent = stage_use(lowering, issues, len(design.cluster.dimensions))
+    total, bubble = run.npus[last, [CLOCK, BUBBLE]].tolist()
+    used = {category: int(run.npus[last, NPU_SPENT + category]) for category in Category}
+    rows = run.log[1 : 1 + run.log[0, LOG_ROWS_USED]] if trace else run.log
+    return Timing(total, used, bubble, last, busy, sent), Trace(
+        rows, lowering.operators, lowering.names() if trace else {}
     )
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What a run of the compiled loop leaves behind [ps]."""
+    """What a run of the compiled loop leaves behind [ps], see `simcore.engine.fast.tables`."""
 
-    finish: Ints
-    spent: Ints
-    bubble: Ints
+    npus: Ints
     done: Ints
-    programs: Ints
-    blocks: Ints
+    learnt: Ints
     log: Ints
 
 
-def _play(
-    net: Ints,
-    tables: _Tables,
-    sums: NDArray[np.float64],
-    program: Program,
-    chunks: int,
-    microbatches: int,
-    log_rows: int,
-) -> _Run:
-    stages = program.stages
-    issued, outstanding = _capacity(program, sums, microbatches)
-    states = new_state(net, stages, issued, outstanding, chunks)
-    width = pipeline.SPENT + len(Category)
-    known_blocks = np.zeros((len(tables.blocks), width), np.int64)
-    done = np.zeros((2, microbatches, stages * program.chunks + 2), np.int64)
-    spent = np.zeros((stages, len(Category)), np.int64)
-    bubble = np.zeros(stages, np.int64)
-    log = np.zeros((log_rows, 5), np.int64)
+def _play(net: Ints, states: Ints, packed: Ints, program: Program, microbatches: int, log_rows: int) -> _Run:
+    stages, chunks = program.stages, program.chunks
     schedule = ORDERS[program.schedule]
-    pipeline.run(
-        net,
-        states,
-        tables.operators,
-        tables.segments,
-        tables.blocks,
-        np.zeros((len(tables.segments), width), np.int64),
-        known_blocks,
-        schedule.order(stages, microbatches, program.chunks),
-        schedule.sequence(stages, microbatches, program.chunks),
-        tables.programs,
-        done,
-        spent,
-        bubble,
-        log,
-    )
-    return _Run(states[:, NOW].copy(), spent, bubble, done, tables.programs, known_blocks, log)
+    order, sequence = schedule.order(stages, microbatches, chunks), schedule.sequence(stages, microbatches, chunks)
+    done = np.zeros((2, microbatches, stages * chunks + 2), np.int64)
+    npus = np.zeros((stages, NPU_SPENT + len(Category)), np.int64)
+    log = np.zeros((log_rows, LOG_SIZE), np.int64)
+    learnt = pipeline.run(net, states, packed, order, sequence, done, npus, log)
+    return _Run(npus, done, learnt, log)
 
 
-def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
+def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bool:
     """Add `missing` microbatches to a run that has settled into a period; False where it has not.
 
     Times of blocks are a max-plus linear recurrence. Once all blocks of a window as long as its memory end one period
-    after those before them, every further period adds just that time, here and to all that follows.
+    after those before them, every further period adds just that time, here and to all that follows. `known` says where
+    lies what was learnt of the block of each stage, chunk and kind.
     """
     assert steady is not None
     end = run.done.shape[1] - steady.cool
@@ -194,12 +158,10 @@ def _extended(run: _Run, steady: Steady | None, missing: int) -> bool:
     if not (apart == period).all():
         return False
     later = missing // steady.period * period
-    ordinary = run.blocks[run.programs[:, :, [pipeline.FORWARD, pipeline.BACKWARD, pipeline.WEIGHT_GRADIENTS]]].sum(
-        axis=(1, 2)
-    )
-    run.finish[:] += later
-    run.spent[:] += missing * ordinary[:, pipeline.SPENT :]
-    run.bubble[:] += later - missing * ordinary[:, pipeline.DURATION]
+    ordinary = run.learnt[known[:, :, [FORWARD, BACKWARD, WEIGHT_GRADIENTS]]].sum(axis=(1, 2))
+    run.npus[:, CLOCK] += later
+    run.npus[:, NPU_SPENT:] += missing * ordinary[:, SPENT:]
+    run.npus[:, BUBBLE] += later - missing * ordinary[:, DURATION]
     return True
 
 

@@ -14,7 +14,7 @@ from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Part, Program, Segment, Start, Waits
 from simcore.system.chunks import Chunker, Chunks, picoseconds
-from simcore.system.intra_dimension import POLICIES
+from simcore.system.intra_dimension import INTRA_DIMENSION
 from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]
@@ -143,12 +143,12 @@ class Lowering:
     def network(self) -> Ints:
         """The phases of every type of collective, packed."""
         system = self.design.system
-        policy = POLICIES[system.intra_dimension]
+        policy, order = INTRA_DIMENSION[system.intra_dimension], system.priority
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
         packed = []
         for group, split in self.types:
             paths = [
-                [(p.dimension, p.serialization, p.latency, policy.key(system, group, int(p.size))) for p in path]
+                [(p.dimension, p.serialization, p.latency, policy.key(order, group, int(p.size))) for p in path]
                 for path in split.paths
             ]
             chosen = split.chosen

@@ -11,55 +11,47 @@ one entry, the earliest chunk's, which turns into the next one's when it is serv
 
 What nothing meets is not played (`simcore.engine.fast.solo`): of it, only the end is an event here.
 
-Its arrays are those of `simcore.engine.fast.state`.
+Steps have the names that they have in the reference engine (`reference.phase_level`), where a queue is an object and
+what happens later is an event: here a queue is a few rows of the state, and the loop looks for what happens next.
 """
 
 from __future__ import annotations
 
-from simcore.compiled import compiled, inlined
+from simcore.compiled import borrowing, inlined
+from simcore.engine.fast.flight import land, take_off
+from simcore.engine.fast.lanes import drop_first, find_lane, join_lane
 from simcore.engine.fast.state import (
-    ARRIVAL,
     BEGINS,
     BUSY_AT,
     CHUNK_MASK,
-    CHUNK_SIZE,
     CHUNKS,
-    CHUNKS_AT,
     CLASS,
     COMPONENT,
     DIMENSION,
     DIMENSIONS,
     END_AT,
     ENTRY_PHASE,
-    ENTRY_SIZE,
     ENTRY_TASK,
-    FIRST,
     FLIGHT_AT,
-    FLIGHT_SIZE,
+    FLIGHT_PHASE,
+    FLIGHT_TASK,
     FLYING,
     FOLLOWER,
-    FREE,
     HEAD,
     HEADS,
     HEADS_END,
     HELD,
     ISSUE_SHIFT,
-    ISSUE_SIZE,
     ISSUE_WEIGHT,
     ISSUED,
-    ISSUES_AT,
     KEY,
-    LANE_KEY,
-    LANE_ROOM,
-    LANE_SIZE,
+    LANDS,
     LANES,
-    LANES_AT,
     LATENCY,
     LEFT,
     LISTED,
     MORE,
     NEVER,
-    NEXT,
     NOW,
     OUTSTANDING,
     PENDING,
@@ -67,79 +59,29 @@ from simcore.engine.fast.state import (
     PHASE_BITS,
     PHASE_MASK,
     PHASE_SIZE,
-    POOL_AT,
-    PREVIOUS,
     READY,
     READY_AT,
     SERIALIZATION,
-    SERVING_AT,
-    SERVING_SIZE,
     SLOTS,
-    SOLO_AT,
     SOLO_CLASS,
     SOLO_END_AT,
-    SOLO_SIZE,
     SOLO_TYPE,
-    TAIL,
     TASK,
     TYPE,
-    TYPE_SIZE,
-    TYPES_AT,
-    USED,
     Ints,
+    locate_chunk,
+    locate_issue,
+    locate_lanes,
+    locate_serving,
+    locate_solo,
+    locate_type,
 )
 
 
 @inlined
-def _take_off(state: Ints, arrival: int, task: int, phase: int) -> None:
-    """Add a chunk to those in flight."""
-    base = state[FLIGHT_AT]
-    i = state[FLYING]
-    state[FLYING] = i + 1
-    while i > 0:
-        parent = (i - 1) >> 1
-        at = base + FLIGHT_SIZE * parent
-        if state[at] <= arrival:
-            break
-        here = base + FLIGHT_SIZE * i
-        for column in range(FLIGHT_SIZE):
-            state[here + column] = state[at + column]
-        i = parent
-    here = base + FLIGHT_SIZE * i
-    state[here], state[here + 1], state[here + 2] = arrival, task, phase
-
-
-@inlined
-def _land(state: Ints) -> None:
-    """Take the chunk that arrives first out of those in flight."""
-    base = state[FLIGHT_AT]
-    length = state[FLYING] - 1
-    state[FLYING] = length
-    last = base + FLIGHT_SIZE * length
-    arrival, task, phase = state[last], state[last + 1], state[last + 2]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= length:
-            break
-        at = base + FLIGHT_SIZE * child
-        if child + 1 < length and state[at + FLIGHT_SIZE] < state[at]:
-            child += 1
-            at += FLIGHT_SIZE
-        if arrival <= state[at]:
-            break
-        here = base + FLIGHT_SIZE * i
-        for column in range(FLIGHT_SIZE):
-            state[here + column] = state[at + column]
-        i = child
-    here = base + FLIGHT_SIZE * i
-    state[here], state[here + 1], state[here + 2] = arrival, task, phase
-
-
-@inlined
-def _list(state: Ints, d: int) -> None:
+def _pick_soon(state: Ints, d: int) -> None:
     """Note that dimension `d` may be able to pick a task."""
-    listed = state[SERVING_AT] + d * SERVING_SIZE + LISTED
+    listed = locate_serving(state, d) + LISTED
     if state[listed] == 0:
         state[listed] = 1
         state[state[READY_AT] + state[READY]] = d
@@ -147,59 +89,19 @@ def _list(state: Ints, d: int) -> None:
 
 
 @inlined
-def _lane(state: Ints, d: int, key: int) -> int:
-    """Where the lane of `key` in the queue of dimension `d` lies; a new one where there is none."""
-    lanes = state[SERVING_AT] + d * SERVING_SIZE + LANES
-    first = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-    end = first + state[lanes] * LANE_SIZE
-    lane = first
-    while lane < end and state[lane + LANE_KEY] < key:
-        lane += LANE_SIZE
-    if lane == end or state[lane + LANE_KEY] != key:
-        i = end - 1
-        while i >= lane:
-            state[i + LANE_SIZE] = state[i]
-            i -= 1
-        state[lane + LANE_KEY] = key
-        state[lane + TAIL] = -1
-        state[lanes] += 1
-    return int(lane)
-
-
-@inlined
-def _enqueue(net: Ints, state: Ints, phase: int, task: int) -> None:
-    """A task arrives at its dimension."""
+def _arrive(net: Ints, state: Ints, phase: int, task: int) -> None:
+    """A task joins the queue of its dimension."""
     d = net[phase + DIMENSION]
-    lane = _lane(state, d, net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT))
-    entry = state[FREE]
-    if entry >= 0:
-        state[FREE] = state[entry + NEXT]
-    else:
-        entry = state[POOL_AT] + state[USED] * ENTRY_SIZE
-        state[USED] += 1
-    now = state[NOW]
-    state[entry + ARRIVAL], state[entry + ENTRY_TASK], state[entry + ENTRY_PHASE] = now, task, phase
-    after, before = state[lane + TAIL], -1
-    while after >= 0 and state[after + ARRIVAL] == now and state[after + ENTRY_TASK] > task:
-        before = after
-        after = state[after + PREVIOUS]
-    state[entry + NEXT], state[entry + PREVIOUS] = before, after
-    if before >= 0:
-        state[before + PREVIOUS] = entry
-    else:
-        state[lane + TAIL] = entry
-    if after >= 0:
-        state[after + NEXT] = entry
-    else:
-        state[lane + HEAD] = entry
-    _list(state, d)
+    lane = find_lane(state, d, net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT))
+    join_lane(state, lane, task, phase)
+    _pick_soon(state, d)
 
 
 @inlined
 def count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
     """Count `more` outstanding collectives of type `kind` and class `group`."""
     state[OUTSTANDING] += more
-    state[state[BUSY_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]] += more
+    state[state[BUSY_AT] + net[locate_type(net, kind) + COMPONENT]] += more
     state[PENDING + group] += more
 
 
@@ -209,129 +111,139 @@ def issue(net: Ints, state: Ints, kind: int, group: int) -> None:
     if state[OUTSTANDING] == 0:
         state[ISSUED] = 0
     number = state[ISSUED]
-    its = net[TYPES_AT] + kind * TYPE_SIZE
-    chunks_at = net[CHUNKS_AT] + net[its + FIRST] * CHUNK_SIZE
     state[ISSUED] += 1
     count(net, state, kind, group, 1)
-    row = state[ISSUES_AT] + number * ISSUE_SIZE
-    state[row + TYPE] = kind
-    state[row + CLASS] = group
-    state[row + LEFT] = net[its + CHUNKS]
+    its = locate_type(net, kind)
+    part = locate_issue(state, number)
+    state[part + TYPE], state[part + CLASS], state[part + LEFT] = kind, group, net[its + CHUNKS]
     for head in range(net[its + HEADS], net[its + HEADS_END]):
         chunk = net[head]
-        begins = net[chunks_at + chunk * CHUNK_SIZE + BEGINS]
-        _enqueue(net, state, begins, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+        first_phase = net[locate_chunk(net, its, chunk) + BEGINS]
+        _arrive(net, state, first_phase, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+
+
+@inlined
+def _can_pick(net: Ints, state: Ints, d: int) -> bool:
+    serving = locate_serving(state, d)
+    free = net[SLOTS] == 0 or state[serving + HELD] < net[SLOTS]
+    return bool(state[state[END_AT] + d] == NEVER and state[serving + LANES] > 0 and free)
+
+
+@inlined
+def _turn_into_follower(net: Ints, state: Ints, entry: int) -> bool:
+    """Let the entry of a chunk that begins here stand for the next one that does; False where there is none."""
+    task = state[entry + ENTRY_TASK]
+    follower = -1
+    if task & PHASE_MASK == 0:
+        its = locate_type(net, state[locate_issue(state, task >> ISSUE_SHIFT) + TYPE])
+        chunk = (task >> PHASE_BITS) & CHUNK_MASK
+        follower = net[locate_chunk(net, its, chunk) + FOLLOWER]
+        if follower >= 0:
+            state[entry + ENTRY_TASK] = task + ((follower - chunk) << PHASE_BITS)
+            state[entry + ENTRY_PHASE] = net[locate_chunk(net, its, follower) + BEGINS]
+    return bool(follower >= 0)
 
 
 @inlined
 def _pick(net: Ints, state: Ints, d: int) -> None:
     """Dimension `d` begins to serve the next task of its queue."""
-    serving = state[SERVING_AT] + d * SERVING_SIZE
-    lane = state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE
-    entry = state[lane + HEAD]
+    entry = state[locate_lanes(state, d) + HEAD]
     task, phase = state[entry + ENTRY_TASK], state[entry + ENTRY_PHASE]
-    follower = -1
-    if task & PHASE_MASK == 0:
-        kind = state[state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE + TYPE]
-        chunks_at = net[CHUNKS_AT] + net[net[TYPES_AT] + kind * TYPE_SIZE + FIRST] * CHUNK_SIZE
-        chunk = (task >> PHASE_BITS) & CHUNK_MASK
-        follower = net[chunks_at + chunk * CHUNK_SIZE + FOLLOWER]
-        if follower >= 0:
-            state[entry + ENTRY_TASK] = task + ((follower - chunk) << PHASE_BITS)
-            state[entry + ENTRY_PHASE] = net[chunks_at + follower * CHUNK_SIZE + BEGINS]
-    if follower < 0:
-        following = state[entry + NEXT]
-        state[entry + NEXT] = state[FREE]
-        state[FREE] = entry
-        if following >= 0:
-            state[lane + HEAD] = following
-            state[following + PREVIOUS] = -1
-        else:
-            state[serving + LANES] -= 1
-            for i in range(lane, lane + state[serving + LANES] * LANE_SIZE):
-                state[i] = state[i + LANE_SIZE]
+    if not _turn_into_follower(net, state, entry):
+        drop_first(state, d)
     state[state[END_AT] + d] = state[NOW] + net[phase + SERIALIZATION]
-    state[serving + TASK] = task
-    state[serving + PHASE] = phase
+    serving = locate_serving(state, d)
+    state[serving + TASK], state[serving + PHASE] = task, phase
     state[serving + HELD] += 1
 
 
 @inlined
-def _serve(net: Ints, state: Ints) -> int:
+def _pick_all(net: Ints, state: Ints) -> int:
     """Let every idle dimension pick its next task; the time of the next event."""
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
-        serving = state[SERVING_AT] + d * SERVING_SIZE
-        state[serving + LISTED] = 0
-        free = net[SLOTS] == 0 or state[serving + HELD] < net[SLOTS]
-        if state[state[END_AT] + d] == NEVER and state[serving + LANES] > 0 and free:
+        state[locate_serving(state, d) + LISTED] = 0
+        if _can_pick(net, state, d):
             _pick(net, state, d)
     state[READY] = 0
-    time = state[state[FLIGHT_AT]] if state[FLYING] > 0 else NEVER
-    for at in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # ends of services, then of solos
-        time = min(time, state[at])
+    time = state[state[FLIGHT_AT] + LANDS] if state[FLYING] > 0 else NEVER
+    for end in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # of services, then of solos
+        time = min(time, state[end])
     return int(time)
 
 
 @inlined
-def _arrive(net: Ints, state: Ints, task: int, phase: int) -> None:
-    """A chunk has left a phase: on to the next one, or done."""
-    state[state[SERVING_AT] + net[phase + DIMENSION] * SERVING_SIZE + HELD] -= 1
+def _end(net: Ints, state: Ints, d: int) -> None:
+    """Dimension `d` has served its task now, which flies on."""
+    serving = locate_serving(state, d)
+    phase = state[serving + PHASE]
+    state[state[END_AT] + d] = NEVER
+    _pick_soon(state, d)
+    take_off(state, state[NOW] + net[phase + LATENCY], state[serving + TASK], phase)
+
+
+@inlined
+def _leave(net: Ints, state: Ints, d: int) -> None:
+    """A chunk gives back its slot."""
+    state[locate_serving(state, d) + HELD] -= 1
     if net[SLOTS] > 0:
-        _list(state, net[phase + DIMENSION])
+        _pick_soon(state, d)
+
+
+@inlined
+def _enter(net: Ints, state: Ints, task: int, phase: int) -> None:
+    """A chunk that has left a phase arrives at the next one, or, after its last one, where it belongs."""
     if net[phase + MORE]:
-        _enqueue(net, state, phase + PHASE_SIZE, task + 1)
+        _arrive(net, state, phase + PHASE_SIZE, task + 1)
         return
-    row = state[ISSUES_AT] + (task >> ISSUE_SHIFT) * ISSUE_SIZE
-    state[row + LEFT] -= 1
-    if state[row + LEFT] == 0:
-        count(net, state, state[row + TYPE], state[row + CLASS], -1)
+    part = locate_issue(state, task >> ISSUE_SHIFT)
+    state[part + LEFT] -= 1
+    if state[part + LEFT] == 0:
+        count(net, state, state[part + TYPE], state[part + CLASS], -1)
 
 
 @inlined
 def end_solo(net: Ints, state: Ints, component: int) -> None:
     """The solo of a component is over, or is one no longer."""
-    solo = state[SOLO_AT] + component * SOLO_SIZE
+    solo = locate_solo(state, component)
     state[state[SOLO_END_AT] + component] = NEVER
     count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
 
 
 @inlined
 def _happen(net: Ints, state: Ints, time: int) -> None:
-    """Everything that happens at `time`: services and solos that end, then chunks that arrive."""
+    """Everything that happens at `time`: services that end, then chunks that arrive, then solos that end."""
     state[NOW] = time
     for d in range(net[DIMENSIONS]):
         if state[state[END_AT] + d] == time:
-            serving = state[SERVING_AT] + d * SERVING_SIZE
-            phase = state[serving + PHASE]
-            state[state[END_AT] + d] = NEVER
-            _list(state, d)
-            _take_off(state, time + net[phase + LATENCY], state[serving + TASK], phase)
-    while state[FLYING] > 0 and state[state[FLIGHT_AT]] == time:
-        task, phase = state[state[FLIGHT_AT] + 1], state[state[FLIGHT_AT] + 2]
-        _land(state)
-        _arrive(net, state, task, phase)
+            _end(net, state, d)
+    while state[FLYING] > 0 and state[state[FLIGHT_AT] + LANDS] == time:
+        first = state[FLIGHT_AT]
+        task, phase = state[first + FLIGHT_TASK], state[first + FLIGHT_PHASE]
+        land(state)
+        _leave(net, state, net[phase + DIMENSION])
+        _enter(net, state, task, phase)
     for component in range(net[DIMENSIONS]):
         if state[state[SOLO_END_AT] + component] == time:
             end_solo(net, state, component)
 
 
-@compiled
+@borrowing
 def advance(net: Ints, state: Ints, until: int) -> None:
     """Let the network run up to and including what happens at `until`, but no queue picks at `until` yet."""
     while state[NOW] < until:
         if state[OUTSTANDING] == 0:
             state[NOW] = until
             return
-        time = _serve(net, state)
+        time = _pick_all(net, state)
         if time > until:
             state[NOW] = until
             return
         _happen(net, state, time)
 
 
-@compiled
+@borrowing
 def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
-        _happen(net, state, _serve(net, state))
+        _happen(net, state, _pick_all(net, state))

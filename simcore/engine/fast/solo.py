@@ -8,7 +8,7 @@ solo no longer.
 
 from __future__ import annotations
 
-from simcore.compiled import compiled
+from simcore.compiled import borrowing
 from simcore.engine.fast.queues import advance, count, end_solo, issue, wait
 from simcore.engine.fast.state import (
     ALONE,
@@ -21,21 +21,20 @@ from simcore.engine.fast.state import (
     NOW,
     READY,
     READY_AT,
-    SERVING_AT,
-    SERVING_SIZE,
-    SOLO_AT,
     SOLO_BEGIN,
     SOLO_CLASS,
     SOLO_END_AT,
-    SOLO_SIZE,
     SOLO_TYPE,
     TYPE_SIZE,
     TYPES_AT,
     Ints,
+    locate_serving,
+    locate_solo,
+    locate_type,
 )
 
 
-@compiled
+@borrowing
 def _join(net: Ints, state: Ints, component: int) -> None:
     """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
 
@@ -45,7 +44,7 @@ def _join(net: Ints, state: Ints, component: int) -> None:
     aside = 0
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
-        serving = state[SERVING_AT] + d * SERVING_SIZE
+        serving = locate_serving(state, d)
         if state[serving + LANES] > 0:
             state[state[READY_AT] + aside] = d
             aside += 1
@@ -54,7 +53,7 @@ def _join(net: Ints, state: Ints, component: int) -> None:
     state[READY_AT] += aside
     state[READY] = 0
     now = state[NOW]
-    solo = state[SOLO_AT] + component * SOLO_SIZE
+    solo = locate_solo(state, component)
     end_solo(net, state, component)
     state[NOW] = state[solo + SOLO_BEGIN]
     issue(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS])
@@ -63,19 +62,20 @@ def _join(net: Ints, state: Ints, component: int) -> None:
     state[READY] += aside
 
 
-@compiled
+@borrowing
 def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     """Issue a collective of type `kind` and class `group` now.
 
     While nothing else is outstanding in its component, how long it takes is known (`rehearse`): it is noted as the
     component's *solo* and not played, until another one starts there.
     """
-    component = net[net[TYPES_AT] + kind * TYPE_SIZE + COMPONENT]
+    its = locate_type(net, kind)
+    component = net[its + COMPONENT]
     end = state[SOLO_END_AT] + component
     if state[state[BUSY_AT] + component] == 0:
-        solo = state[SOLO_AT] + component * SOLO_SIZE
+        solo = locate_solo(state, component)
         state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
-        state[end] = state[NOW] + net[net[TYPES_AT] + kind * TYPE_SIZE + ALONE]
+        state[end] = state[NOW] + net[its + ALONE]
         count(net, state, kind, group, 1)
         return
     if state[end] != NEVER:
@@ -83,11 +83,11 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     issue(net, state, kind, group)
 
 
-@compiled
+@borrowing
 def rehearse(net: Ints, state: Ints) -> None:
     """Play each type of collective of which is not known how long it takes alone; `state` is idle at 0."""
     for kind in range((net[CHUNKS_AT] - net[TYPES_AT]) // TYPE_SIZE):
-        alone = net[TYPES_AT] + kind * TYPE_SIZE + ALONE
+        alone = locate_type(net, kind) + ALONE
         if net[alone] == 0:
             issue(net, state, kind, 0)
             wait(net, state, 0)

@@ -1,7 +1,9 @@
 """The arrays of the compiled event loop: what does not change of a network (`pack`), and what does (`new_state`).
 
-Each is one flat int64 array with a header that says where things lie: passing tuples of arrays around costs a compiled
-loop twenty times its own work in reference counts.
+Each is one flat int64 array with a header that says where its tables lie: passing tuples of arrays around costs a
+compiled loop twenty times its own work in reference counts. `locate_…` says where a row begins, and the names of its
+columns are added to that: `state[locate_serving(state, d) + HELD]`. The arrays of a program are read in the same way
+(`simcore.engine.fast.tables`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+
+from simcore.compiled import inlined
 
 Ints = NDArray[np.int64]
 
@@ -32,12 +36,12 @@ BEGINS, FOLLOWER, CHUNK_SIZE = range(3)
 # Phases: dimension, times, policy key, whether another phase follows.
 DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 
-# Header of a stage's state: time; collectives issued since it was last idle; outstanding ones; chunks between two
-# phases; dimensions that may be able to pick; entries of the pool ever used, and the first that is free again (-1:
-# none); room for lanes; where the tables start; outstanding collectives by class.
-NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(8)
-END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(8, 18)
-PENDING = 18
+# Header of a stage's state: number of the stage; time; collectives issued since it was last idle; outstanding ones;
+# chunks between two phases; dimensions that may be able to pick; entries of the pool ever used, and the first that is
+# free again (-1: none); room for lanes; where the tables start; outstanding collectives by class.
+STAGE, NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(9)
+END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(9, 19)
+PENDING = 19
 CLASSES = 6
 STATE_HEADER = PENDING + CLASSES
 # By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
@@ -53,8 +57,50 @@ TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
 # by arrival, then task: who comes later goes to the end, but for ties.
 LANE_KEY, HEAD, TAIL, LANE_SIZE = range(4)
 ARRIVAL, ENTRY_TASK, ENTRY_PHASE, NEXT, PREVIOUS, ENTRY_SIZE = range(6)
-# Flight is a heap of (arrival, task, where its phase lies), by arrival alone: together means together.
-FLIGHT_SIZE = 3
+# Flight is a heap of (when it lands, task, where its phase lies), by the first alone: together means together.
+LANDS, FLIGHT_TASK, FLIGHT_PHASE, FLIGHT_SIZE = range(4)
+
+
+@inlined
+def locate_type(net: Ints, kind: int) -> int:
+    """Where a type of collective lies."""
+    return int(net[TYPES_AT] + kind * TYPE_SIZE)
+
+
+@inlined
+def locate_chunk(net: Ints, its: int, chunk: int) -> int:
+    """Where a chunk lies of the type of collective that lies at `its`."""
+    return int(net[CHUNKS_AT] + (net[its + FIRST] + chunk) * CHUNK_SIZE)
+
+
+@inlined
+def locate_serving(state: Ints, d: int) -> int:
+    """Where it lies what dimension `d` serves."""
+    return int(state[SERVING_AT] + d * SERVING_SIZE)
+
+
+@inlined
+def locate_lanes(state: Ints, d: int) -> int:
+    """Where the first lane of the queue of dimension `d` lies."""
+    return int(state[LANES_AT] + d * state[LANE_ROOM] * LANE_SIZE)
+
+
+@inlined
+def locate_solo(state: Ints, component: int) -> int:
+    """Where the solo of a component lies."""
+    return int(state[SOLO_AT] + component * SOLO_SIZE)
+
+
+@inlined
+def locate_issue(state: Ints, number: int) -> int:
+    """Where the issued collective of this number lies."""
+    return int(state[ISSUES_AT] + number * ISSUE_SIZE)
+
+
+@inlined
+def locate_flight(state: Ints, place: int) -> int:
+    """Where the chunk at this place of the heap of flying chunks lies."""
+    return int(state[FLIGHT_AT] + place * FLIGHT_SIZE)
 
 
 Paths = list[list[tuple[int, int, int, int]]]
@@ -68,7 +114,7 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     phases: list[tuple[int, ...]] = []
     heads: list[int] = []
     rows: list[tuple[int, ...]] = []
-    shared = components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
+    shared = find_components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
     chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
     first = 0
     for component, (paths, chosen) in zip(shared, types, strict=True):
@@ -96,7 +142,7 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     chunks[:, BEGINS] += phases_at
     keys = len({phase[KEY] for phase in phases})
     header = np.array([dimensions, issue_weight, slots, keys, NET_HEADER, chunks_at], np.int64)
-    flat = flattened(phases)
+    flat = flatten(phases)
     return np.concatenate([header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat])
 
 
@@ -114,7 +160,7 @@ def _in_a_row(paths: Paths, chunks: int) -> int:
     return once + (chunks - 1) * max(phase[SERIALIZATION] for phase in path)
 
 
-def flattened(rows: Sequence[tuple[int, ...]]) -> Ints:
+def flatten(rows: Sequence[tuple[int, ...]]) -> Ints:
     """The numbers of equally long rows one after the other (in half the time that numpy takes to look at each row)."""
     return np.fromiter(chain.from_iterable(rows), np.int64)
 
@@ -145,7 +191,7 @@ def _entries(queues: tuple[tuple[int, int], ...], chosen: tuple[int, ...]) -> tu
     return follower, heads
 
 
-def components(uses: list[set[int]]) -> list[int]:
+def find_components(uses: list[set[int]]) -> list[int]:
     """For each set of dimensions the least dimension of its component: sets that share a dimension are in one."""
     merged: list[set[int]] = []
     for use in uses:
@@ -176,6 +222,7 @@ def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int
     state = np.empty((stages, lanes_at + dimensions * lanes * LANE_SIZE), np.int64)
     state[:, :issues_at] = 0
     state[:, end_at:ready_at] = NEVER
+    state[:, STAGE] = range(stages)
     state[:, FREE:PENDING] = (
         -1,
         lanes,

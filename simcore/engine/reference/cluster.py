@@ -81,7 +81,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Groups(Cluster):
-    """NPUs in the given groups of a single collective (`system.placement.collective_groups`), which may be unequal."""
+    """NPUs in groups side by side (`WorkloadKind.groups`), which may be unequal."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

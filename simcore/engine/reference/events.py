@@ -12,27 +12,23 @@ from typing import assert_never
 
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.memory.plan import program_of
 from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.program import Compute, Program, Segment, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
-from simcore.system.placement import Placement, collective_groups, place
+from simcore.system.placement import Placement, place
 
 
 def estimate_events(design: Design, links: bool = False) -> int:
     """Events that the reference engine takes for `design` (with `links`: at link level)."""
-    workload = design.workload
-    if isinstance(workload, CollectiveWorkload):
-        groups = collective_groups(design)
-        counter = _Counter(design, groups, links)
-        each = {name: counter.collective(workload.collective, name, workload.size) for name in groups}
-        if workload.groups is None:
-            return round(design.cluster.npus * each["all"])
-        rows = design.cluster.npus // sum(workload.groups)
-        return round(rows * sum(n * events for n, events in zip(workload.groups, each.values(), strict=True)))
-    program = program_of(design)
-    counter = _Counter(design, place(design)[0], links)
+    program, placement = program_of(design), place(design)[0]
+    counter = _Counter(design, placement, links)
+    single = program.single
+    if single is not None and single.group not in placement:  # groups side by side on the innermost dimension
+        sizes = {name: slices[0].part.members for name, slices in placement.items()}
+        rows = design.cluster.npus // sum(sizes.values())
+        return round(rows * sum(n * counter.collective(single.kind, name, single.size) for name, n in sizes.items()))
     each_stage = [counter.stage(program, stage) for stage in range(program.stages)]
     return round(design.cluster.npus // program.stages * sum(each_stage))
 
@@ -78,8 +74,8 @@ class _Counter:
     def _messages(self, dimension: int, kind: str, part: Slice) -> float:
         """Links that the messages of one member pass in a phase."""
         where = self.design.cluster.dimensions[dimension]
-        shape = block_of(where).shape(part)
-        links = 2.0 if where.topology in ("switch", "fat_tree") else float(part.stride)
+        its = block_of(where)
+        shape, links = its.shape(part), 2.0 if its.switched else float(part.stride)
         if kind == "send_recv":
             return links
         if kind.startswith(FLAT):

@@ -21,7 +21,7 @@ from simcore.engine.reference.links import LinkNetwork, Then
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
-from simcore.system.intra_dimension import POLICIES
+from simcore.system.intra_dimension import INTRA_DIMENSION
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LinkLevel(Transport):
 
     def __post_init__(self) -> None:
         self.design = self.cluster.design
-        self.chunker, self.policy = Chunker(self.design), POLICIES[self.design.system.intra_dimension]
+        self.chunker, self.policy = Chunker(self.design), INTRA_DIMENSION[self.design.system.intra_dimension]
         self._splits: dict[tuple[object, ...], Chunks] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
 
@@ -130,7 +130,7 @@ class LinkLevel(Transport):
 
     def _key(self, group: str, size: float, issue: int) -> int:
         """Order among messages that wait for a link."""
-        return self.policy.key(self.design.system, group, int(size)) + self.policy.issue_weight * issue
+        return self.policy.key(self.design.system.priority, group, int(size)) + self.policy.issue_weight * issue
 
     def _enter(self, part: Part, chunk: int, index: int, done: Then) -> None:
         """A member begins a phase of a chunk."""

@@ -20,7 +20,7 @@ from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.transport import Transport, Use
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
-from simcore.system.intra_dimension import POLICIES
+from simcore.system.intra_dimension import INTRA_DIMENSION
 
 Order = tuple[int, int, int, int, int]
 """Policy key, arrival [ps], issue, chunk, phase: the smallest is served first."""
@@ -101,7 +101,8 @@ class PhaseLevel(Transport):
 
     def __post_init__(self) -> None:
         design = self.cluster.design
-        self.system, self.chunker, self.policy = design.system, Chunker(design), POLICIES[design.system.intra_dimension]
+        self.chunker, self.policy = Chunker(design), INTRA_DIMENSION[design.system.intra_dimension]
+        self.priority = design.system.priority
         slots = 0 if design.system.active_chunks == "overlap" else design.system.active_chunks
         dimensions = range(len(design.cluster.dimensions))
         self.queues = [[Queue(self.env, slots) for _ in dimensions] for _ in range(design.cluster.npus)]
@@ -145,7 +146,7 @@ class PhaseLevel(Transport):
                 part.done.succeed()
             return
         phase = part.paths[chunk][index]
-        key = self.policy.key(self.system, part.group, int(phase.size)) + self.policy.issue_weight * part.issue
+        key = self.policy.key(self.priority, part.group, int(phase.size)) + self.policy.issue_weight * part.issue
         order = (key, now(self.env), part.issue, chunk, index)
         self.queues[part.npu][phase.dimension].arrive(order, phase, lambda: self._served(part, chunk, index))
 

@@ -5,32 +5,30 @@ from __future__ import annotations
 import simpy
 
 from simcore.compute import operator_times
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.cluster import Cluster, Groups, slowdowns
 from simcore.engine.reference.link_level import LinkLevel
 from simcore.engine.reference.npu import Job, Npu
 from simcore.engine.reference.phase_level import PhaseLevel
 from simcore.engine.reference.transport import Transport
-from simcore.program import Category, Program
+from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS
-from simcore.system.placement import Placement, collective_groups
+from simcore.system.placement import Placement, place
 
 
 def _transport(env: simpy.Environment, cluster: Cluster, links: bool) -> Transport:
     return LinkLevel(env, cluster) if links else PhaseLevel(env, cluster)
 
 
-def time_collective(design: Design, links: bool = False) -> Timing:
+def time_collective(design: Design, single: Start, links: bool = False) -> Timing:
     """Time of a single collective, of all its groups, at phase level or (`links`) at link level."""
-    workload = design.workload
-    assert isinstance(workload, CollectiveWorkload)
     env = simpy.Environment()
-    placement = collective_groups(design)
-    groups = Groups(design, placement) if workload.groups else None
+    placement = place(design)[0]
+    groups = None if single.group in placement else Groups(design, placement)
     transport = _transport(env, groups or Cluster(design, placement), links)
     issued = [
-        transport.collective(npu, workload.collective, groups.group(npu) if groups else "all", workload.size)
+        transport.collective(npu, single.kind, groups.group(npu) if groups else single.group, single.size)
         for npu in range(design.cluster.npus)
     ]
     finished: list[simpy.Event] = []
@@ -46,13 +44,10 @@ def time_program(design: Design, program: Program, placement: Placement, links: 
 
     Raises `RuntimeError` where the pipeline schedule waits for itself.
     """
-    workload = design.workload
-    assert not isinstance(workload, CollectiveWorkload)
     env = simpy.Environment()
     cluster = Cluster(design, placement)
-    job = Job(
-        env, cluster, program, operator_times(design.cluster.npu, workload.precision), _transport(env, cluster, links)
-    )
+    times = operator_times(design.cluster.npu, design.workload.precision)
+    job = Job(env, cluster, program, times, _transport(env, cluster, links))
     order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
     npus = [
         Npu(job, number, slowdown, order[cluster.rank(number, "pipeline")])

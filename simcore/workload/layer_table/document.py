@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
+from simcore.design.workload import Workload
 from simcore.document.field import Count, Flag, Frozen, Natural, Precision
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size
@@ -175,7 +176,7 @@ def _written(value: LayerTable) -> Any:
 NamedTable = Annotated[LayerTable, BeforeValidator(_read), PlainSerializer(_written)]
 
 
-class LayerWorkload(Frozen):
+class LayerWorkload(Workload):
     """One training iteration of a model that is a table of layers."""
 
     layers: NamedTable

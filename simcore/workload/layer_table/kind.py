@@ -1,253 +1,44 @@
-"""A table of layers as a Program: convolutions as matrix products, rows over pipeline stages, columns over NPUs.
-
-A convolution is the product [b H' W', k_h k_w C / g] x [k_h k_w C / g, F] that im2col makes of it (Chetlur et al. 2014,
-arXiv 1410.0759), moving its input, its kernel and its output once. Backward costs two such products. Tensor parallelism
-splits the columns of every product (output features, filters; Krizhevsky 2014, arXiv 1404.5997): the outputs are
-gathered forward, the gradients of the inputs reduced backward, and what is no product is done by every NPU. Pipeline
-stages are the runs of consecutive rows whose largest share of FLOPs is least.
-"""
+"""Training a table of layers: a kind of workload."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simcore.design.design import Design
-from simcore.document.field import BYTES
-from simcore.document.problem import Path, Problem
-from simcore.program import Compute, Operator, Program, blocking
+from simcore.document.problem import Problem
+from simcore.program import Program
 from simcore.workload.base import Totals, WorkloadKind
-from simcore.workload.documents import Layer, LayerWorkload
-from simcore.workload.training import Trainer, Unit
-from simcore.workload.transformer.layers import backwards
+from simcore.workload.layer_table.check import table_problems
+from simcore.workload.layer_table.document import Layer, LayerWorkload
+from simcore.workload.layer_table.program import rows_of, table_flops, table_program
 
 
-@dataclass(frozen=True)
-class Row:
-    """A layer of a table by what follows from its shape; all numbers per sample."""
-
-    layer: Layer
-    product: tuple[int, int, int, int] | None
-    """(batch, m, n, k) of its matrix product; `m` grows with the batch."""
-    moved: float
-    """Numbers read and written (of a convolution: its tensors, not im2col's copies), without the second matrix."""
-    constant: float
-    """Numbers of the second matrix, read once whatever the batch."""
-    moved_bytes: float
-    """Bytes read and written whatever the precision."""
-    parameters: float
-    kept: float
-    input: float
-    output: float
-
-    @property
-    def flops(self) -> float:
-        """FLOPs forward of one sample, over all applications."""
-        if self.product is None:
-            return 0.0
-        batch, m, n, k = self.product
-        return 2.0 * batch * m * n * k * self.layer.times
-
-
-def rows_of(layers: Iterator[Layer]) -> list[Row]:
-    """The rows of a table, each with what the row before hands to it."""
-    out: list[Row] = []
-    before = 0.0
-    known: dict[tuple[int, float], Row] = {}
-    for layer in layers:
-        key = (id(layer), before)
-        if key not in known:
-            known[key] = _row(layer, before)
-        out.append(known[key])
-        before = known[key].output
-    return out
-
-
-def _or(given: float | None, otherwise: float) -> float:
-    return otherwise if given is None else given
-
-
-def _row(layer: Layer, before: float) -> Row:
-    if layer.kind == "memory":
-        elements, size = _or(layer.elements, 0.0), _or(layer.bytes, 0.0)
-        output = _or(layer.output, before)
-        kept = _or(layer.activations, 0.0)
-        return Row(layer, None, elements, 0.0, size, _or(layer.parameters, 0.0), kept, before, output)
-    if layer.kind == "gemm":
-        assert layer.m is not None
-        assert layer.n is not None
-        assert layer.k is not None
-        batch = layer.batch or 1
-        product = (batch, layer.m, layer.n, layer.k)
-        taken, given, weights = batch * layer.m * layer.k, batch * layer.m * layer.n, batch * layer.n * layer.k
-        bias = layer.n if layer.bias else 0
-    else:
-        assert layer.height is not None
-        assert layer.width is not None
-        assert layer.channels is not None
-        assert layer.filters is not None
-        groups, out = layer.groups or 1, layer.output_height * layer.output_width
-        window = layer.kernel_height * layer.kernel_width
-        product = (groups, out, layer.filters // groups, window * layer.channels // groups)
-        taken = layer.height * layer.width * layer.channels
-        given, weights = out * layer.filters, window * layer.channels // groups * layer.filters
-        bias = layer.filters if layer.bias else 0
-    kept = _or(layer.activations, float(taken * layer.times))
-    parameters = _or(layer.parameters, float(weights + bias))
-    return Row(
-        layer,
-        product,
-        float(taken + given),
-        float(weights),
-        0.0,
-        parameters,
-        kept,
-        float(taken),
-        _or(layer.output, float(given)),
-    )
-
-
-def stage_rows(rows: Sequence[Row], stages: int) -> list[list[Row]]:
-    """The rows of each stage: consecutive ones, at least one each, the largest share of FLOPs as small as can be."""
-    sums = [0.0, *accumulate(row.flops for row in rows)]
-    n = len(rows)
-    best = [sums[i] for i in range(n + 1)]
-    cuts: list[list[int]] = []
-    for stage in range(1, stages):
-        cut, nearest = [0] * (n + 1), [float("inf")] * (n + 1)
-        for end in range(stage + 1, n + 1):
-            low, high = stage, end - 1  # largest of (before the cut, after it): the first rises, the second falls
-            while low < high:
-                middle = (low + high) // 2
-                if best[middle] >= sums[end] - sums[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
-            at = min({max(stage, low - 1), low}, key=lambda i: (max(best[i], sums[end] - sums[i]), i))
-            cut[end], nearest[end] = at, max(best[at], sums[end] - sums[at])
-        best = nearest
-        cuts.append(cut)
-    ends = [n]
-    for cut in reversed(cuts):
-        ends.append(cut[ends[-1]])
-    edges = [0, *reversed(ends)]
-    return [list(rows[edges[s] : edges[s + 1]]) for s in range(stages)]
-
-
-@dataclass(frozen=True)
-class _Builder:
-    """Operators of rows on one NPU."""
-
-    tensor: int
-    batch: int
-    """Samples of a microbatch."""
-    width: int
-    """Bytes of one number."""
-
-    def unit(self, row: Row, first: bool) -> Unit:
-        """A row; the `first` one of the model hands no gradient on."""
-        name = row.layer.name or row.layer.kind
-        parameters = row.parameters
-        if row.product is None:
-            size = self.batch * (row.moved * self.width + row.moved_bytes)
-            forward: tuple[Operator, ...] = (Compute(name, "memory", 0.0, size),) if size else ()
-            return Unit(name, forward, backwards(forward), parameters, row.layer.times)
-        batch, m, n, k = row.product
-        share, rows = n / self.tensor, self.batch * m
-        given = batch * m * n
-        moved = self.batch * (row.moved - given + given / self.tensor) + row.constant / self.tensor
-        product = Compute(
-            name, "gemm", 2.0 * batch * rows * share * k, moved * self.width, shape=(batch, rows, share, k)
-        )
-        forward, backward = (product,), backwards((product,))
-        if self.tensor > 1:
-            forward += blocking("all_gather", "tensor", self.batch * given * self.width / self.tensor)
-            taken = () if first else blocking("all_reduce", "tensor", self.batch * row.input * self.width)
-            backward += taken
-            parameters /= self.tensor
-        return Unit(name, forward, backward, parameters, row.layer.times)
-
-
-class LayerKind(WorkloadKind):
+class TableTraining(WorkloadKind):
     """Training of a table of layers."""
+
+    section = LayerWorkload
+    keys = ("layers",)
+    catalogue = "networks"
+    rows = {"layers": Layer}  # noqa: RUF012
+    jobs_by = "programs"
+
+    def describes(self, model: Mapping[str, Any]) -> bool:
+        """See `WorkloadForm.describes`."""
+        return isinstance(model.get("layers"), list | tuple)
 
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
-        workload, p = design.workload, design.parallelism
-        assert isinstance(workload, LayerWorkload)
-        yield from unused(design, ("context", "expert", "interleave", "recompute", "sequence_parallel"))
-        yield from precision(design)
-        rows = rows_of(workload.layers.rows())
-        if p.pipeline > len(rows):
-            expected = f"at most {len(rows)} stages, one a row"
-            yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
-        if p.schedule not in ("1f1b", "gpipe"):
-            yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
-        for number, row in enumerate(rows, 1):
-            if row.product is not None and row.product[2] % p.tensor:
-                what = f"row {number} of the table" + (f" ('{row.layer.name}')" if row.layer.name else "")
-                columns = "filters of a group" if row.layer.kind == "conv" else "n"
-                expected = f"a degree that divides the {row.product[2]} {columns} of {what}"
-                yield Problem(("parallelism", "tensor"), expected, str(p.tensor), rule="tensor divides the layers")
-                break
+        return table_problems(design)
 
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
-        workload, p = design.workload, design.parallelism
-        assert isinstance(workload, LayerWorkload)
-        builder = _Builder(p.tensor, design.microbatch, BYTES[workload.precision])
-        trainer = Trainer(design)
-        rows = rows_of(workload.layers.rows())
-        parts, finals, sends = [], [], []
-        for stage, own in enumerate(stage_rows(rows, p.pipeline)):
-            units = [builder.unit(row, first=stage == 0 and i == 0) for i, row in enumerate(own)]
-            scale = design.microbatch * builder.width
-            working = scale * max(row.input + row.output for row in own)
-            parts.append(trainer.part(units, scale * sum(row.kept for row in own), working))
-            finals.append(trainer.final(parts[-1].parameters))
-            sends.append(scale * own[-1].output)
-        return Program(
-            parts=tuple(parts),
-            part_of=tuple(range(p.pipeline)),
-            stages=p.pipeline,
-            chunks=1,
-            microbatches=design.microbatches,
-            schedule=p.schedule,
-            send_bytes=max(sends),
-            final=tuple(finals),
-            model_flops=3 * workload.global_batch * sum(row.flops for row in rows),
-            tokens=workload.global_batch,
-            counts="samples",
-            sends=tuple(sends),
-        )
+        return table_program(design)
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""
         rows = rows_of(workload.layers.rows())
-        flops = 3 * workload.global_batch * sum(row.flops for row in rows)
-        return Totals(flops, workload.global_batch, sum(row.parameters for row in rows), trained=True)
+        return Totals(table_flops(workload, rows), workload.global_batch, sum(row.parameters for row in rows))
 
 
-def unused(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:
-    """Keys of `parallelism` that say something that this kind of workload does not do."""
-    for name in names:
-        field = type(design.parallelism).model_fields.get(name)
-        if field is not None and (found := getattr(design.parallelism, name)) != field.default:
-            path: Path = ("parallelism", name)
-            yield Problem(
-                path,
-                f"{field.default} (this kind of workload has no other)",
-                str(found),
-                "leave it out",
-                rule="kind of workload",
-            )
-
-
-def precision(design: Design) -> Iterator[Problem]:
-    """Whether the NPU computes in the workload's precision."""
-    npu, asked = design.cluster.npu, design.workload.precision  # type: ignore[union-attr]  # of kinds with a Program
-    if asked not in npu.peak:
-        expected = f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}"
-        yield Problem(("workload", "precision"), expected, asked)
+KIND = TableTraining()

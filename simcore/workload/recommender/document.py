@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
+from simcore.design.workload import Workload
 from simcore.document.field import Count, Flag, Frozen, Precision
 from simcore.document.problem import Refusal
 
@@ -81,7 +82,7 @@ def _written(value: Recommender) -> Any:
     return preset_name(value, "recommenders") or value.model_dump(mode="json", exclude_defaults=True)
 
 
-class RecommenderWorkload(Frozen):
+class RecommenderWorkload(Workload):
     """One training iteration of a recommendation model: MLPs data parallel, tables spread over all NPUs."""
 
     model: Annotated[Recommender, BeforeValidator(_read), PlainSerializer(_written)]

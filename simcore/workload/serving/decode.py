@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.design.spec import Transformer
 from simcore.program import Compute, Operator
 from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.moe import dispatched_rows, local_experts
 
 Replacement = dict[str, tuple[Operator, ...]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from simcore.design.spec import NamedTransformer
-from simcore.document.field import Count, Frozen, Precision
+from simcore.design.workload import Workload
+from simcore.document.field import Count, Precision
+from simcore.workload.transformer.model import NamedTransformer
 
 
-class InferenceWorkload(Frozen):
+class InferenceWorkload(Workload):
     """Prefill of a batch of requests, then one token after the other of all of them (a continuous batch, held full)."""
 
     model: NamedTransformer

@@ -1,48 +1,121 @@
-"""What context and expert parallelism, uneven stages and the switches of a transformer's execution must satisfy."""
+"""What a transformer must satisfy: sizes that divide, stages, context and experts, the switches of its execution."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.design.design import Design, TransformerWorkload
-from simcore.design.spec import Transformer
+from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
-from simcore.workload.documents import InferenceWorkload
+from simcore.schedule import SCHEDULES
+from simcore.schedule.base import WEIGHTS
+from simcore.workload.rules import batch_problems, divides, precision_problems
+from simcore.workload.sharding import sharding_problems
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import end_layers
 
 
 def transformer_problems(design: Design) -> Iterator[Problem]:
-    """Every problem of these; `design` has a transformer as its workload."""
-    yield from expert_problems(design)
+    """Every problem of a design that trains a transformer."""
+    model = _workload(design).model
+    for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
+        yield from rule(design)
+    yield from expert_problems(design, model)
     for rule in (_context, _expert_tokens, _stages, _switches):
         yield from rule(design)
 
 
-def expert_problems(design: Design) -> Iterator[Problem]:
+def expert_problems(design: Design, model: Transformer) -> Iterator[Problem]:
     """Every problem of latents and of experts, of a transformer that is trained or served."""
-    yield from _shape(design)
-    yield from _experts(design)
-
-
-def divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
-    """A problem where `part` does not divide `whole`."""
-    if part and whole % part:
-        fix = f"choose a divisor of {whole}"
-        yield Problem(path, f"{part_name} that divides {whole_name} ({whole})", str(part), fix, rule=rule)
+    yield from _shape(design, model)
+    yield from _experts(design, model)
 
 
 def _workload(design: Design) -> TransformerWorkload:
-    assert isinstance(design.workload, TransformerWorkload)
-    return design.workload
+    return TransformerWorkload.of(design.workload)
 
 
-def _model(design: Design) -> Transformer:
-    assert isinstance(design.workload, TransformerWorkload | InferenceWorkload)
-    return design.workload.model
+def _heads(design: Design) -> Iterator[Problem]:
+    """The degree of tensor parallelism divides heads and widths."""
+    workload, p = _workload(design), design.parallelism
+    model = workload.model
+    tensor: Path = ("parallelism", "tensor")
+    rule = "tensor divides the heads"
+    if not model.head_dim and not model.latent_attention:
+        yield from divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
+    yield from divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
+    kv = model.key_heads
+    yield from divides(kv, model.heads, ("workload", "model"), "key-value heads", "the heads", "key-value heads")
+    if kv != model.heads and kv % p.tensor and p.tensor % kv:
+        yield Problem(
+            tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
+        )
+    yield from divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
+    if p.sequence_parallel and p.context == 1:
+        what = "tensor divides the sequence"
+        yield from divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)
 
 
-def _shape(design: Design) -> Iterator[Problem]:
-    model = _model(design)
+def _even_stages(design: Design) -> Iterator[Problem]:
+    """Every stage has layers, and chunks that are interleaved as many each."""
+    model, p = _workload(design).model, design.parallelism
+    stages = p.pipeline * p.interleave
+    given = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
+    if stages - (len(given) if p.interleave > 1 else 0) > model.layers:  # a chunk at either end may have no layer
+        yield Problem(
+            ("parallelism", "pipeline"),
+            f"at most {model.layers} stages, one a layer",
+            f"{p.pipeline}" + (f" x interleave {p.interleave} = {stages}" if p.interleave > 1 else ""),
+            "use fewer stages",
+            rule="stages have layers",
+            violation=stages / model.layers - 1,
+        )
+    elif p.interleave > 1 and not given and model.layers % stages:
+        yield Problem(
+            ("parallelism", "interleave"),
+            f"pipeline x interleave that divides the layers ({model.layers})",
+            str(stages),
+            f"choose a divisor of {model.layers}, or give first_stage_layers or last_stage_layers",
+            rule="interleaved stages divide the layers",
+        )
+
+
+def _positions(design: Design) -> Iterator[Problem]:
+    """Learned positions reach to the end of a sequence."""
+    workload = _workload(design)
+    model = workload.model
+    if model.position == "learned" and workload.sequence > model.sequence_length:
+        most = f"at most {model.sequence_length}"
+        yield Problem(("workload", "sequence_length"), most, str(workload.sequence), rule="positions")
+
+
+def _schedule(design: Design) -> Iterator[Problem]:
+    p = design.parallelism
+    path: Path = ("parallelism", "interleave")
+    if p.interleave == 1:
+        return
+    if p.interleave >= WEIGHTS:
+        yield Problem(path, f"less than {WEIGHTS}", str(p.interleave), rule="interleaving")
+        return
+    if p.pipeline == 1:
+        yield Problem(
+            path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
+        )
+    elif not SCHEDULES[p.schedule].interleaves:
+        yield Problem(
+            path, f"1 with schedule {p.schedule}", str(p.interleave), "use schedule 1f1b", rule="interleaving"
+        )
+    elif design.data and design.microbatches % p.pipeline:
+        yield Problem(
+            path,
+            f"microbatches ({design.microbatches}) in whole rounds of the {p.pipeline} stages",
+            f"interleave {p.interleave}",
+            "use interleave 1, or a batch that gives a multiple",
+            rule="interleaving",
+        )
+
+
+def _shape(design: Design, model: Transformer) -> Iterator[Problem]:
     path: Path = ("workload", "model")
     if model.latent_attention and (model.kv_heads or model.head_dim):
         given = "kv_heads" if model.kv_heads else "head_dim"
@@ -88,8 +161,8 @@ def _context(design: Design) -> Iterator[Problem]:
                 return
 
 
-def _experts(design: Design) -> Iterator[Problem]:
-    p, moe = design.parallelism, _model(design).mixture_of_experts
+def _experts(design: Design, model: Transformer) -> Iterator[Problem]:
+    p, moe = design.parallelism, model.mixture_of_experts
     path: Path = ("parallelism", "expert")
     if p.expert == 1:
         return

@@ -7,8 +7,8 @@ experts count the matrices that they have; of its routed experts a token takes `
 
 from __future__ import annotations
 
-from simcore.design.design import TransformerWorkload
-from simcore.design.spec import Transformer
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 
 
 def attention_matrices(model: Transformer) -> int:

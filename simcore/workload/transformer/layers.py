@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from simcore.design.design import TransformerWorkload
 from simcore.design.parallelism import Parallelism
-from simcore.design.spec import Transformer
 from simcore.document.field import BYTES
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import groupby
 
 from simcore.design.parallelism import Parallelism
-from simcore.design.spec import Transformer
 from simcore.workload.transformer.layer import LayerKind
+from simcore.workload.transformer.model import Transformer
 
 Runs = tuple[tuple[LayerKind, int], ...]
 """Layers of a virtual stage: so many of one kind, then so many of another."""

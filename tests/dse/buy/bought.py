@@ -12,7 +12,9 @@ import yaml
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.record import StudyRecord
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import Space, space_from
 from simcore.document.text import parse_document
 

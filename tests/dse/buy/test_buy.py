@@ -11,14 +11,16 @@ from typing import Any
 import bought
 import pytest
 
+import dse
 from dse.evaluate.aggregate import aggregate
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
 from dse.report.regret import regrets
 from dse.report.summary import summarize
 from dse.report.workloads import own_best
-from dse.run.drive import drive
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.run.verify import verify
 from dse.space.objective import Objective
 from simcore.check.load import design_from
@@ -273,7 +275,9 @@ def test_what_is_wrong_in_a_workload_is_said_with_its_place(key: str, value: Any
 
 def test_ray_tune_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a space without workloads for ray-tune"):
-        drive(bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False)
+        optimize(
+            bought.space(bought.two()), Settings("random", 3, 0, executor="ray-tune"), tmp_path / "run", resume=False
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -303,3 +307,12 @@ def test_headings_of_numbers_stand_over_them(folder: Path) -> None:
     assert (
         section.split("<thead>")[1].split("</thead>")[0].count("<th class='n'>") == first.count("<td class='n'>") == 4
     )
+
+
+def test_of_several_workloads_each_has_its_design() -> None:
+    several = dse.optimize(bought.space(bought.two()), trials=3, sampler="random")
+    names = [workload.name for workload in several.best("cost.total").workloads]
+    designs = [several.design(several.best("cost.total"), name) for name in names]
+    assert several.design(several.best("cost.total")) == designs[0] != designs[1]
+    with pytest.raises(dse.InputError, match=f"one of {', '.join(names)}, got 'other'"):
+        several.design(several.best("cost.total"), "other")

@@ -14,10 +14,10 @@ from dse.space.space import Space
 from simcore.bounds.design import bound
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 EVERY_OBJECTIVE = tuple(
-    Objective(name, "minimize" if metric.better == "lower" else "maximize", metric.unit)
+    Objective(name, "minimize" if metric.better == "less" else "maximize", metric.unit)
     for name, metric in METRICS.items()
     if name not in ("time_to_first_token", "time_per_output_token")  # of a model that is served
 )

@@ -12,9 +12,9 @@ from dse.cli import main
 from dse.measured.measured import read_measured, read_tables
 from dse.measured.validate import Prediction, accuracy, by_job, pairwise_order, predict, regret
 from simcore.catalog.preset import preset
-from simcore.design.design import TransformerWorkload
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
+from simcore.workload.transformer.document import TransformerWorkload
 
 DATA = Path(__file__).parent / "data"
 H100: Npu = preset(Npu, "npus", "h100-80gb")

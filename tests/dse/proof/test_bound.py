@@ -15,7 +15,7 @@ from dse.space.screen import Screened
 from dse.space.space import Space
 from simcore.catalog import entry
 from simcore.check.load import parse_design
-from simcore.result import METRICS, metrics
+from simcore.metrics import METRICS, metrics
 from simcore.simulate import simulate
 
 
@@ -82,6 +82,7 @@ DOCUMENTS |= {
         system={"chunks": 2},
         constraints=["fits", "npus <= 4", "cost.total <= 200000"],
     ),
+    "unpriced": tiny(cluster={**SHARED, "dimensions": [{**OPEN[0], "tier": "chiplet"}, OPEN[1]]}, system={"chunks": 4}),
     "collective": {
         "workload": {"collective": {"choice": ["all_reduce", "all_to_all"]}, "size": {"choice": ["64 MB", "1 GB"]}},
         "cluster": {**SHARED, "dimensions": OPEN},
@@ -182,3 +183,18 @@ def test_a_bound_names_the_job_that_it_comes_from() -> None:
     design, _ = parse_design(limit.design)
     assert design is not None
     assert simulate(design).iteration_time_s >= limit.value
+
+
+def test_a_shape_that_cannot_be_bought_is_left_out_of_the_bounds_and_its_designs_are_cut(tmp_path: Path) -> None:
+    given = space(DOCUMENTS["unpriced"])  # LIBRA has no price for a switch between chiplets
+    _, outcomes = search(given, tmp_path, "exhaustive", 200)
+    unpriced = [outcome for outcome in outcomes if topology(outcome.design) == "switch"]
+    assert unpriced
+    assert all(outcome.state == "cut" and "a price for a switch" in str(outcome.error) for outcome in unpriced)
+    least = min(outcome.values["cost.total"] for outcome in outcomes if outcome.state == "feasible")
+    assert space_bounds(given)["cost.total"] == least
+
+
+def topology(design: dict[str, Any]) -> str:
+    found: str = design["cluster"]["dimensions"][0]["topology"]
+    return found

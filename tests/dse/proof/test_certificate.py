@@ -6,7 +6,8 @@ import pytest
 from tiny_spaces import search, space
 
 from dse.proof.certificate import check_reachable
-from dse.run.run import Settings, optimize
+from dse.run.drive import optimize
+from dse.run.settings import Settings
 from simcore.document.problem import InputError
 
 

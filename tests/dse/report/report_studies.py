@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
-from simcore.result import METRICS, Cost, DimensionUse, ExposedCommunication, Memory, Result
+from simcore.metrics import METRICS, metrics
+from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
 
 HOSTILE = "</script><script>alert(1)</script> \"a\", 'b' & $x$ <img src=http://evil.example/x>\n\x1b[31m=1+1"
-_DIRECTIONS: dict[str, Literal["minimize", "maximize"]] = {"lower": "minimize", "higher": "maximize"}
 NAMES = ("iteration_time", "cost.total", "energy", "throughput")
 
 
 def objective(name: str) -> Objective:
     metric = METRICS[name]
-    return Objective(name, _DIRECTIONS[metric.better], metric.unit)
+    return Objective(name, metric.direction, metric.unit)
 
 
 def design(tensor: int = 8, outer: int = 25, zero: int = 0, **system: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def simulated(
 ) -> TrialRecord:
     missed = {"fits": -0.2, "cost.total <= 40e6": (cost - 40e6) / 40e6} if violations is None else violations
     result = outcome(time, cost)
-    values = {name: METRICS[name].read(result) for name in names}
+    values = {name: metrics(result)[name] for name in names}
     return TrialRecord(
         number=number,
         state="infeasible" if any(value > 0 for value in missed.values()) else "feasible",

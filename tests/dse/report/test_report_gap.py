@@ -53,7 +53,7 @@ def test_a_job_that_a_rule_forbids_is_told_with_the_rule() -> None:
 
 def test_a_bound_of_no_single_design_says_so() -> None:
     (text,) = said(far(4, 0.9, None))
-    assert "put together from the best of several designs" in text
+    assert "combines the best of several designs" in text
 
 
 @pytest.mark.parametrize("width", [60, 120])

@@ -13,7 +13,9 @@ from tiny_spaces import search, space, tiny
 from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
 from dse.report.write import report_files
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 
 NAMES = ["time_to_train", "cost_to_train", "cost.total", "energy_per_token"]
 

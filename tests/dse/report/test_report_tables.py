@@ -10,7 +10,7 @@ import report_studies as studies
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, frame, pareto_table, parquet_bytes, trials_table
-from simcore.result import METRICS
+from simcore.metrics import METRICS
 
 
 def rows(text: str) -> list[dict[str, str]]:

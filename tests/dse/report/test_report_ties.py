@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dse.evaluate.record import TrialRecord
 from dse.report.summary import summarize
-from dse.report.ties import OF_TIME, ties
+from dse.report.ties import ties
 from dse.space.objective import Objective
-from simcore.result import METRICS
+from simcore.metrics import moves
 
 NAMES = studies.NAMES[:2]
 
@@ -63,11 +63,6 @@ def test_without_an_interval_nothing_is_known_unless_all_objectives_are_exact() 
     assert found(first, second, names=("cost.total",)) == {0: (), 1: ()}
 
 
-def test_every_metric_with_a_power_of_the_time_is_one_that_improves_as_the_time_falls() -> None:
-    for name, power in OF_TIME.items():
-        assert (METRICS[name].better == "lower") == (power > 0), name
-
-
 @given(st.data())
 def test_tied_is_that_some_times_within_the_intervals_make_two_designs_equal(data: st.DataObject) -> None:
     names = data.draw(st.sampled_from([NAMES, studies.NAMES, ("throughput", "cost.total"), ("energy", "throughput")]))
@@ -76,13 +71,13 @@ def test_tied_is_that_some_times_within_the_intervals_make_two_designs_equal(dat
         predicted(n, data.draw(value), data.draw(value) * 1e7, names, data.draw(st.floats(0.5, 1.0))) for n in range(4)
     ]
     told = found(*front, names=names)
-    timed = [studies.objective(name) for name in names if name in OF_TIME]
+    timed = [studies.objective(name) for name in names if moves(name, "time")]
 
     def values(trial: TrialRecord, end: int) -> list[float]:
         """Of a design whose time is at one end of its interval: what may be lost."""
         assert trial.metrics is not None
         stretch = trial.metrics["iteration_time_interval_s"][end] / trial.metrics["iteration_time_s"]
-        return [o.sign * trial.values[o.name] * stretch ** OF_TIME[o.name] for o in timed]
+        return [o.sign * trial.values[o.name] * stretch ** moves(o.name, "time") for o in timed]
 
     for one in front:
         assert one.number not in told[one.number]

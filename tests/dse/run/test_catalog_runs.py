@@ -11,7 +11,11 @@ from dse.report.front import pareto_json
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, trials_table
 from dse.report.write import write_reports
-from dse.run.run import Settings, load_record, open_space, optimize, resolved
+from dse.run.document import open_space
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.resolved import resolved
+from dse.run.settings import Settings
 from dse.space.space import Space, space_from
 from dse.space.template import parse_template
 from dse.study.journal import JOURNAL

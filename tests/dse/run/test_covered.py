@@ -8,7 +8,9 @@ import pytest
 from tiny_spaces import simulated_with_a_pipeline, space, tiny
 
 from dse.proof.bound import space_bounds
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import Space
 
 

@@ -13,7 +13,10 @@ from tiny_spaces import TINY, space, tiny
 
 from dse.evaluate.evaluate import Outcome
 from dse.report.tables import csv_text, trials_table
-from dse.run.run import Settings, differences, load_record, open_space, optimize
+from dse.run.document import differences, open_space
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import Space, load_space
 from dse.study.journal import JOURNAL
 from dse.study.store import STUDY
@@ -24,7 +27,7 @@ from simcore.simulate import simulate
 
 def run(given: Space, folder: Path, resume: bool = False, stop_after: int | None = None, **settings: Any) -> str:
     class Stopping(Watcher):
-        def trial(self, number: int, outcome: Outcome) -> None:
+        def trial(self, number: int, params: Any, outcome: Outcome) -> None:
             if number + 1 == stop_after:
                 raise KeyboardInterrupt
 

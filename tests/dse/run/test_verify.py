@@ -8,7 +8,7 @@ import pytest
 from tiny_spaces import TINY
 
 from dse.cli import main
-from dse.run.run import load_record
+from dse.run.record import load_record
 from dse.run.verify import ranks, verify
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.run.run import open_space
+from dse.run.document import open_space
 from dse.search.guided.across import Across
 from dse.search.guided.candidates import MISSED, Candidate, Candidates
 from dse.search.guided.ends import Ends

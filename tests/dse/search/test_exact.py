@@ -18,7 +18,9 @@ from dse.proof.branch import Brancher
 from dse.proof.parts import Parts
 from dse.report.summary import summarize
 from dse.report.words import proof as proof_in_words
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.search import resolve
 from dse.search.base import Prover
 from dse.search.exact import Exact

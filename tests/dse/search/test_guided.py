@@ -27,7 +27,7 @@ from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
 from simcore.document.quantity import parse
-from simcore.result import metrics
+from simcore.metrics import metrics
 from simcore.simulate import simulate
 
 

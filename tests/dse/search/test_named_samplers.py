@@ -11,7 +11,8 @@ import optuna
 import pytest
 from tiny_spaces import search, space
 
-from dse.run.run import Settings, optimize
+from dse.run.drive import optimize
+from dse.run.settings import Settings
 from dse.search import make_sampler
 from dse.space.settings import sampler_problems
 from simcore.document.problem import InputError

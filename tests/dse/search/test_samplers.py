@@ -12,15 +12,14 @@ from tiny_spaces import always_broken, at_most, broken_for_tensor_2, cheap, sear
 from dse.evaluate.evaluate import Evaluator
 from dse.search import make_sampler, resolve
 from dse.space.objective import losses
-from dse.space.settings import PROVERS
-from dse.space.settings import SAMPLERS as NAMES
+from dse.space.samplers import PROVERS, sampler_names
 from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.result import Result
 
-SAMPLERS = tuple(name for name in NAMES if name not in ("auto", "gp"))  # gp needs torch
+SAMPLERS = tuple(name for name in sampler_names() if name not in ("auto", "gp"))  # gp needs torch
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS)
 SEARCHERS = tuple(name for name in SAMPLERS if name not in PROVERS)
 """Those that spend the trials they are given; what `exact` does with its own is in test_exact.py."""

@@ -15,6 +15,7 @@ from dse.execute.base import Documents
 from dse.execute.serial import Serial
 from dse.search import make_sampler
 from dse.study.journal import Journal, read_trials
+from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits
 from dse.study.study import Study
 
@@ -57,7 +58,7 @@ def study(folder: Path, executor: Executor, known: dict[str, Outcome]) -> None:
     journal = Journal(folder, SPACE.name, SPACE.objectives)
     try:
         sampler = make_sampler("random", SPACE, 0)
-        Study(SPACE, sampler, executor, journal, known).run(Limits(10))
+        Study(SPACE, sampler, OneDriver(journal, known)).run(Limits(10), executor)
     finally:
         journal.close()
 

@@ -11,7 +11,9 @@ import pytest
 from tiny_spaces import space
 
 from dse.report.tables import csv_text, trials_table
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.study.journal import JOURNAL, read_trials
 from simcore.document.problem import InputError, InputWarning
 

@@ -16,7 +16,10 @@ from dse.report.front import pareto_json
 from dse.report.page import report_html
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table
-from dse.run.run import Settings, load_record, open_space, optimize
+from dse.run.document import open_space
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.objective import Objective
 from dse.space.space import space_from
 from dse.whatif.ask import what_if

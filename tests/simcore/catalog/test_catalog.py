@@ -10,8 +10,8 @@ from simcore.check.load import design_from
 from simcore.design.fabric import fabric_dimensions
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
-from simcore.design.spec import Transformer
 from simcore.simulate import simulate
+from simcore.workload.transformer.model import Transformer
 
 ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simcore.collective import ALGORITHMS, KINDS, Piece, Plan, algorithm_for, plan_for
+from simcore.collective import ALGORITHMS, KINDS, Piece, Plan, algorithm_for, named, plan_for
 from simcore.collective.base import ALL
 from simcore.collective.data import misplaced
 from simcore.collective.double_binary_tree import DoubleBinaryTree
@@ -21,7 +21,7 @@ def shapes(members: int) -> list[Shape]:
 
 
 def serves(name: str, members: int) -> bool:
-    return name != "halving_doubling" or members & (members - 1) == 0
+    return not named(name).needs(members)
 
 
 @pytest.mark.parametrize("kind", KINDS)

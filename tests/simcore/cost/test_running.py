@@ -10,7 +10,7 @@ import pytest
 from simcore.catalog import entry
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
-from simcore.result import metrics
+from simcore.metrics import metrics
 from simcore.simulate import simulate
 
 DESIGN: dict[str, Any] = {

@@ -9,12 +9,13 @@ import pytest
 from designs import dimension, training
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.document.problem import InputError
 from simcore.document.quantity import SI
 from simcore.memory.plan import memory_needed, program_of
 from simcore.simulate import simulate
+from simcore.workload.transformer.document import TransformerWorkload
 
 SWITCHES = [dimension(size=4, bandwidth="100 GB/s"), dimension(size=2, bandwidth="25 GB/s", tier="pod")]
 

@@ -14,8 +14,10 @@ from pydantic import ValidationError
 
 from simcore import catalog
 from simcore.check.load import design_from, load_design
-from simcore.design.design import CollectiveWorkload, Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.document.problem import InputError
+from simcore.workload.collective.document import CollectiveWorkload
+from simcore.workload.transformer.document import TransformerWorkload
 
 CONTRACT = """
 workload: {model: transformer-1t, global_batch: 1024, sequence_length: 2048, precision: fp16, gradient_precision: fp16}

@@ -9,9 +9,10 @@ from designs import dimension, training
 
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
-from simcore.design.spec import Transformer
+from simcore.design.design import Design
 from simcore.document.problem import InputError
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 
 
 def varied(model: Any, npu: Any = None) -> Design:

@@ -1,10 +1,11 @@
 """The disk cache of compiled kernels follows what a kernel calls, not only its own file."""
 
+import numpy as np
 import pytest
 
 numba = pytest.importorskip("numba")
 
-from simcore.compiled import compiled, content, inlined  # noqa: E402
+from simcore.compiled import borrowing, compiled, content, inlined  # noqa: E402
 
 STEP = 1
 
@@ -31,4 +32,17 @@ def test_numba_takes_the_stamp() -> None:
     """The stamp stands where numba looks: an upgrade that moves it must be noticed here."""
     kernel = compiled(_outer)
     assert kernel(3) == 8
-    assert kernel._cache._cache_file._source_stamp == content(_outer)  # type: ignore[attr-defined]
+    assert kernel._cache._cache_file._source_stamp == content(kernel)  # type: ignore[attr-defined]
+
+
+def test_the_stamp_changes_with_how_a_kernel_is_compiled() -> None:
+    assert len({content(compiled(_outer)), content(borrowing(_outer)), content(inlined(_outer))}) == 3
+
+
+def test_a_kernel_that_makes_an_array_cannot_borrow() -> None:
+    @borrowing
+    def make(length: int) -> int:
+        return len(np.zeros(length))
+
+    with pytest.raises(numba.core.errors.NumbaError, match="zeros"):
+        make(3)

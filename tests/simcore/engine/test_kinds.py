@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.result import metrics
+from simcore.metrics import metrics
 from simcore.simulate import simulate
 
 EXAMPLES = int(os.environ.get("AGREEMENT_EXAMPLES", "150"))

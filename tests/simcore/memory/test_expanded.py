@@ -16,7 +16,8 @@ from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.memory.expanded import capacity, fits, memory_of
 from simcore.memory.plan import program_of
-from simcore.result import METRICS, Result, metrics
+from simcore.metrics import METRICS, metrics
+from simcore.result import Result
 from simcore.simulate import simulate
 
 MODEL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 128}
@@ -197,7 +198,7 @@ def test_engines_agree_and_bounds_hold(
     for name, best in bound(its).items():
         value = found[name]
         if best is not None and value is not None:
-            sign = 1 if METRICS[name].better == "lower" else -1
+            sign = 1 if METRICS[name].better == "less" else -1
             assert sign * value >= sign * best - 1e-9 * abs(best), name
 
 

@@ -18,7 +18,7 @@ from simcore.program import Program
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.simulate import simulate
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.program import transformer_program
 
 GIB = 2.0**30
 DATA = Path(__file__).parents[1] / "data"

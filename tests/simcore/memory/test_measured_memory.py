@@ -8,10 +8,10 @@ import pytest
 from measured_designs import Row, measured_design, rows
 
 from simcore.memory.footprint import footprint
-from simcore.workload.registry import transformer_program
 from simcore.workload.transformer.activations import layer_activations, layer_kept
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.program import transformer_program
 
 GIB = 2.0**30
 ROWS = rows(Path(__file__).parents[1] / "data" / "b200.csv")

@@ -13,7 +13,8 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.npu import npu_from
 from simcore.memory.reserved import communicators
-from simcore.result import Memory, metrics
+from simcore.metrics import metrics
+from simcore.result import Memory
 from simcore.simulate import simulate
 
 STACK = {"memory": {"slack": 1.25, "context": "500 MB", "communicator": "100 MB"}}

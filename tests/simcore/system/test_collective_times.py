@@ -15,9 +15,10 @@ from designs import ALGORITHMS, collective, collectives, dimension
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.design.design import CollectiveWorkload, Design
+from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
+from simcore.workload.collective.document import CollectiveWorkload
 
 B = 100e9
 LATENCY = 1e-6

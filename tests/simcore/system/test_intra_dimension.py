@@ -13,7 +13,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
-from simcore.system.intra_dimension import POLICIES
+from simcore.system.intra_dimension import INTRA_DIMENSION
 
 
 def contested(**system: Any) -> Result:
@@ -57,14 +57,14 @@ def test_the_smallest_chunk_goes_first() -> None:
     assert small_first.exposed_communication_s.tensor < contested(intra_dimension="fifo").exposed_communication_s.tensor
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", INTRA_DIMENSION)
 def test_every_policy_sends_the_same_bytes_and_serves_as_long(policy: str) -> None:
     found, fifo = contested(intra_dimension=policy), contested(intra_dimension="fifo")
     assert found.network[0].bytes_per_npu == fifo.network[0].bytes_per_npu
     assert found.network[0].busy_s == fifo.network[0].busy_s
 
 
-@given(trainings(plain=True), st.sampled_from(sorted(POLICIES)))
+@given(trainings(plain=True), st.sampled_from(sorted(INTRA_DIMENSION)))
 def test_every_policy_does_the_same_work(design: Design, policy: str) -> None:
     other = design.model_copy(update={"system": design.system.model_copy(update={"intra_dimension": policy})})
     first, second = simulate(design), simulate(other)

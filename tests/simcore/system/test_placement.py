@@ -11,7 +11,7 @@ from hypothesis import given
 
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.system.placement import place, whole
+from simcore.system.placement import place
 
 
 def design(sizes: list[int], placement: list[str] | None = None, **degrees: Any) -> Design:
@@ -100,8 +100,11 @@ def test_a_group_has_as_many_members_as_its_degree(found: Design) -> None:
         assert members == degree
 
 
-def test_all_npus_are_one_group_of_all_dimensions() -> None:
-    taken = whole(design([4, 8, 2]))
+def test_a_collective_of_all_npus_takes_all_dimensions() -> None:
+    cluster = {"npu": "a100-80gb", "dimensions": [dimension(size=n) for n in (4, 8, 2)]}
+    found, problems = parse_design({"workload": {"collective": "all_reduce", "size": "1 MB"}, "cluster": cluster})
+    assert found is not None, problems
+    taken = place(found)[0]["all"]
     assert [(slice_.dimension, slice_.part.members, slice_.part.stride) for slice_ in taken] == [
         (0, 4, 1),
         (1, 8, 1),

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import TransformerWorkload
 from simcore.workload.transformer.activations import layer_activations
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layers import Shapes
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.program import Compute, Operator, Start, Wait, Waits
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import layer_forward, layer_passes, usual_kind
 from simcore.workload.transformer.layers import Shapes, split_backward
 

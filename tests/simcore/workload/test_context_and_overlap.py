@@ -14,7 +14,7 @@ from simcore.design.design import Design
 from simcore.program import Compute, Segment, Start
 from simcore.result import Result
 from simcore.simulate import simulate
-from simcore.workload.registry import transformer_program
+from simcore.workload.transformer.program import transformer_program
 
 S, H = 128, 512
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
-from simcore.design.spec import Transformer
+from simcore.design.design import Design
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.workload.registry import transformer_program
 from simcore.workload.transformer.counts import active_matrices, forward_flops, layer_vectors, layers_by_kind
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
+from simcore.workload.transformer.program import transformer_program
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}
 

@@ -13,7 +13,7 @@ from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
 from simcore.program import Compute
 from simcore.simulate import simulate
-from simcore.workload.serving.kind import served_flops
+from simcore.workload.serving.program import served_flops
 
 SMALL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
 from simcore.program import Compute, Operator, Segment, Start
-from simcore.workload.registry import transformer_program
 from simcore.workload.transformer import layer
 from simcore.workload.transformer.counts import forward_flops
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.program import transformer_program
 from simcore.workload.transformer.stages import part_layers
 
 

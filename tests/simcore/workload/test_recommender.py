@@ -15,8 +15,8 @@ from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
 from simcore.program import Start
 from simcore.simulate import simulate
-from simcore.workload.documents import Recommender
-from simcore.workload.recommender.kind import forward_flops
+from simcore.workload.recommender.document import Recommender
+from simcore.workload.recommender.program import forward_flops
 
 DATA = Path(__file__).parent / "data"
 

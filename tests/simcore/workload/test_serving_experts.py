@@ -16,7 +16,7 @@ from simcore.memory.plan import program_of
 from simcore.program import Compute, Part, Program, Start
 from simcore.simulate import simulate
 from simcore.workload.serving.decode import touched_experts
-from simcore.workload.serving.kind import served_flops
+from simcore.workload.serving.program import served_flops
 
 PLAIN = {"hidden": 512, "layers": 4, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
 GATED = {**PLAIN, "gated": True, "bias": False, "position": "rotary"}

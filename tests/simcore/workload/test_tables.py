@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.design import Design, TransformerWorkload
+from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
-from simcore.design.spec import Transformer
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.simulate import simulate
-from simcore.workload.documents import Layer, LayerTable
-from simcore.workload.layer_table.kind import Row, rows_of, stage_rows
+from simcore.workload.layer_table.document import Layer, LayerTable
+from simcore.workload.layer_table.program import Row, rows_of, stage_rows
+from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import layer_parameters
 from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.model import Transformer
 
 DATA = Path(__file__).parent / "data"
 

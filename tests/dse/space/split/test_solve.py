@@ -16,7 +16,9 @@ from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.record import StudyRecord
 from dse.report import words
 from dse.report.summary import summarize
-from dse.run.run import Settings, load_record, optimize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.hole import SolvedSplit
 from dse.space.space import Space, space_from
 from dse.space.split.bandwidth import even_split

@@ -1,4 +1,4 @@
-"""A transformer by its shape."""
+"""A transformer by its shape, as the catalogue and documents have it."""
 
 from __future__ import annotations
 

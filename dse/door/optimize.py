@@ -1,0 +1,95 @@
+"""`dse.optimize`: a search from a program or a notebook, the same to the byte as that of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Unpack
+
+from dse.door.options import Options, check_options
+from dse.door.run import Run
+from dse.door.watch import Caller
+from dse.evaluate.record import TrialRecord
+from dse.report import write_reports
+from dse.run.document import open_space
+from dse.run.drive import run_study
+from dse.run.place import InMemory, RunFolder
+from dse.run.record import load_record, record_of
+from dse.run.settings import settle
+from dse.space.space import Space, load_space
+from dse.study.watch import WATCHER
+from dse.whatif.ask import what_if
+
+
+def optimize(
+    space: Space | str | Path | Mapping[str, Any],
+    *,
+    trials: int | None = None,
+    sampler: str | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    folder: str | Path | None = None,
+    callback: Callable[[TrialRecord], object] | None = None,
+    progress: bool = False,
+    **options: Unpack[Options],
+) -> Run:
+    """Searches a space for the designs worth building.
+
+    Parameters
+    ----------
+    space
+        As `dse.load_space` gives it, or what that takes: a path (the `study.yaml` of an earlier run repeats that run),
+        or a mapping.
+    trials, sampler, seed
+        Distinct designs to try, how to choose them, and from which seed; those of the space's `study` section unless
+        given. The same space, sampler and seed give the same trials, on any machine, and as the command line does.
+    jobs
+        Processes that evaluate; 1 unless given. A script that asks for more needs `if __name__ == "__main__":`.
+    folder
+        Run folder, with everything that `dse optimize` writes into it. Without one, nothing is written.
+    callback
+        Called with each trial when it is done, in order. It ends the search by raising `StopIteration`; whatever else
+        it raises comes out of `optimize`.
+    progress
+        Show a bar on stderr (plain lines where that is neither a terminal nor a notebook).
+    options
+        See `dse.door.options.Options`.
+
+    Ctrl-C, and interrupting a notebook, end the search and return what was done; `Run.ended` says so. Raises
+    `InputError` with everything that is wrong with the space and with what is asked for.
+    """
+    asked = check_options({"trials": trials, "sampler": sampler, "seed": seed, "jobs": jobs, **options})
+    loaded, earlier = _open(space)
+    settings = settle(loaded, earlier, asked)
+    place = InMemory() if folder is None else RunFolder(Path(folder), asked["resume"])
+    with _progress(loaded, settings.trials) if progress else nullcontext(WATCHER) as shown:
+        caller = Caller(shown, callback)
+        ended = run_study(loaded, settings, place, caller)
+    ended = "stopped" if caller.stopped else ended
+    if isinstance(place, InMemory):
+        done = sorted(place.log.trials, key=lambda trial: trial.number)
+        return Run(record_of(loaded, place.document, done, place.proof), ended)
+    return _reported(place.path, ended)
+
+
+def _open(space: Space | str | Path | Mapping[str, Any]) -> tuple[Space, Mapping[str, Any] | None]:
+    if isinstance(space, str | Path):
+        return open_space(str(space))
+    return space if isinstance(space, Space) else load_space(space), None
+
+
+def _progress(space: Space, trials: int) -> Any:
+    """What shows the command line's progress, without its handling of signals."""
+    from dse.cli.interrupt import Interrupt
+    from dse.cli.progress import Progress
+
+    return Progress(space, trials, Interrupt())
+
+
+def _reported(folder: Path, ended: str) -> Run:
+    """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
+    record = load_record(folder)
+    if ended not in ("interrupted", "stopped"):
+        write_reports(record, folder, what_if(record, folder))
+    return Run(record, ended)

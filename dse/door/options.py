@@ -1,0 +1,78 @@
+"""What `dse.optimize` may be asked for: the options of the command line by name, checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dse.execute.where import MOST_JOBS
+from dse.space.settings import Seconds, Trials
+from simcore.document.form import worded
+from simcore.document.problem import InputError, Problem, nearest
+
+
+class Options(TypedDict, total=False):
+    """The options of `dse.optimize` that few need; each as the option of `dse optimize` that it is named after."""
+
+    timeout: float | None
+    """Stop after so many seconds."""
+    stagnation: int | None
+    """Stop when the front has not grown over so many trials."""
+    gap: float | None
+    """Stop when within this share of every proven bound."""
+    engine: str
+    """A built-in engine, or `package.module:function`."""
+    resume: bool
+    """Go on with the study in `folder`."""
+    executor: Literal["local", "ray", "ray-tune"]
+    """Where to evaluate."""
+    address: str | None
+    """Of a Ray cluster."""
+    design_timeout: float | None
+    """Most seconds that one design may take."""
+    start_timeout: float
+    """Give up without a worker for so many seconds."""
+    storage: str | None
+    """Database of a study that several drivers share."""
+    study_name: str | None
+    """Of a shared study."""
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    trials: Trials | None = None
+    sampler: str | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    jobs: Annotated[int, Field(ge=1, le=MOST_JOBS)] | None = None
+    timeout: Seconds | None = None
+    stagnation: Trials | None = None
+    gap: Annotated[float, Field(ge=0)] | None = None
+    engine: str | None = None
+    resume: bool = False
+    executor: Literal["local", "ray", "ray-tune"] | None = None
+    address: str | None = None
+    design_timeout: Seconds | None = None
+    start_timeout: Seconds | None = None
+    storage: str | None = None
+    study_name: str | None = None
+
+
+def check_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, by name.
+
+    Raises `InputError` with everything that is wrong with it.
+    """
+    try:
+        return _Asked.model_validate(dict(given)).model_dump()
+    except ValidationError as error:
+        raise InputError([_problem(entry) for entry in error.errors(include_url=False)], "dse.optimize") from None
+
+
+def _problem(entry: Any) -> Problem:
+    name = str(entry["loc"][0])
+    if entry["type"] == "extra_forbidden":
+        return Problem((name,), "an option of dse.optimize", f"'{name}'", nearest(name, _Asked.model_fields))
+    return Problem((name,), *worded(entry))

@@ -1,0 +1,164 @@
+"""A run as a value: its trials and front as tables, its plot, and each of its designs to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.summary import Summary, summarize
+from dse.report.values import trial_metrics
+from dse.run.record import load_record
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError, Problem, nearest
+from simcore.metrics import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+KINDS = ("front",)
+"""Plots of a run."""
+_FEW = 20
+"""Members of the front that are shown in a notebook."""
+
+
+class Run:
+    """What a search came to. Shows itself in a notebook, as its plot and its front.
+
+    All values are in SI units. Rows of tables are trials, by number.
+    """
+
+    def __init__(self, record: StudyRecord, ended: str | None = None) -> None:
+        self._record = record
+        self.ended = ended
+        """Why the search ended: `trials`, `time`, `stagnation` or `gap` (what was asked for is reached), `exhausted`
+        (there are no other designs), `stopped` (by the callback), `interrupted`; None where it is not known, because
+        the run was read from its folder."""
+
+    @cached_property
+    def _summary(self) -> Summary:
+        return summarize(self._record)
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """Every trial, one row each: state, objectives, metrics, violations, the rule that cut it, its parameters.
+
+        The columns are those of `trials.csv`.
+        """
+        from dse.report.tables import frame, trials_table
+
+        return frame(trials_table(self._record)).set_index("number")
+
+    @cached_property
+    def front(self) -> pd.DataFrame:
+        """The rows of `trials` that no other dominates, by the first objective."""
+        return self.trials.loc[[trial.number for trial in self._record.front]]
+
+    @property
+    def knee(self) -> TrialRecord | None:
+        """The member of the front where either objective can gain only what costs the other much; None without one."""
+        return self._record.knee
+
+    @property
+    def bounds(self) -> Mapping[str, float | None]:
+        """Objective -> what no design of the space is better than; None where nothing is proven."""
+        return self._summary.bounds
+
+    @property
+    def gap(self) -> Mapping[str, float | None]:
+        """Objective -> by which share of it a design could still be better than the best found; None: not known."""
+        return self._summary.gaps
+
+    @property
+    def hypervolume(self) -> float:
+        """Volume between the front and the reference point; 0 where nothing is feasible."""
+        return self._record.hypervolume
+
+    def best(self, metric: str) -> TrialRecord:
+        """The feasible trial with the best value of an objective, or of another metric such as `cost.total`.
+
+        Raises `InputError` where there is no such metric, or no feasible trial that has it.
+        """
+        signs = {name: 1.0 if known.better == "less" else -1.0 for name, known in METRICS.items()}
+        signs |= {objective.name: objective.sign for objective in self._record.objectives}
+        if metric not in signs:
+            fix = nearest(metric, signs) or f"metrics: {', '.join(signs)}"
+            raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
+        losses = [
+            (signs[metric] * v, t.number, t) for t in self._record.feasible if (v := _value(t, metric)) is not None
+        ]
+        if not losses:
+            raise InputError([Problem(("metric",), f"a feasible trial with {metric}", "none")])
+        return min(losses, key=lambda entry: entry[:2])[2]
+
+    def design(self, trial: int | TrialRecord, workload: str | None = None) -> Design:
+        """The design of a trial, to simulate, to change with `with_`, or to write down.
+
+        Where a cluster is bought for several workloads, that of the first one, or of `workload`. Raises `InputError`
+        where there is no such trial or workload, or where the trial's design is not valid (the rule that cut it says
+        why).
+        """
+        parts = dict(self._trial(trial).parts)
+        name = next(iter(parts)) if workload is None else workload
+        if name not in parts:
+            problem = Problem(("workload",), f"one of {', '.join(filter(None, parts)) or 'no names'}", f"'{name}'")
+            raise InputError([problem])
+        return design_from(parts[name].design or {})
+
+    def _trial(self, trial: int | TrialRecord) -> TrialRecord:
+        number = trial.number if isinstance(trial, TrialRecord) else trial
+        found = next((known for known in self._record.trials if known.number == number), None)
+        if found is None:
+            raise InputError([Problem(("trial",), "the number of a trial of this run", str(number))])
+        return found
+
+    def plot(self, kind: str = "front") -> Figure:
+        """A figure of matplotlib: the front among everything that was tried.
+
+        Raises `InputError` for another kind.
+        """
+        if kind not in KINDS:
+            raise InputError([Problem(("kind",), f"one of {', '.join(KINDS)}", f"'{kind}'", nearest(kind, KINDS))])
+        from dse.report.plots import draw
+
+        return draw(self._record, self._summary)
+
+    def __repr__(self) -> str:
+        """One line: what it is of, how much of it is there."""
+        return f"<dse.Run of {self._record.space}: {self._counted()}>"
+
+    def _counted(self) -> str:
+        front, ended = len(self._record.front), "" if self.ended is None else f", ended: {self.ended}"
+        return f"{len(self._record.trials)} trials, {front} on the front{ended}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the plot, then objectives and parameters of the front."""
+        from html import escape
+
+        from dse.report.plots import plot_bytes
+
+        picture = plot_bytes(self._record, self._summary)["svg"].decode()
+        names = [objective.name for objective in self._record.objectives]
+        params = dict.fromkeys(name for trial in self._record.front for name in trial.params)
+        shown = self.front[[*names, *(name for name in params if name in self.front)]]
+        table = shown.dropna(axis="columns", how="all").head(_FEW).to_html()
+        return (
+            f"<p>{escape(self._record.space)}: {escape(self._counted())}</p>{picture[picture.index('<svg') :]}{table}"
+        )
+
+
+def _value(trial: TrialRecord, metric: str) -> float | None:
+    value = trial.values.get(metric)
+    return trial_metrics(trial)[metric] if value is None else value
+
+
+def load_run(folder: str | Path) -> Run:
+    """Open the folder of an earlier run.
+
+    Raises `InputError` where the folder holds none.
+    """
+    return Run(load_record(Path(folder)))

@@ -1,0 +1,45 @@
+"""A caller's function that looks on, and may end the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import TrialRecord
+from dse.execute import Executor
+from dse.study.journal import StoredTrial
+from dse.study.store import trial_record
+from dse.study.watch import Watcher
+
+
+class Caller(Watcher):
+    """Tells `callback` of each trial, after `shown`, which is told of everything."""
+
+    def __init__(self, shown: Watcher, callback: Callable[[TrialRecord], object] | None) -> None:
+        self._shown, self._callback = shown, callback
+        self.stopped = False
+        """Whether the callback has ended the search."""
+
+    def start(self, sampler: str, known: int) -> None:
+        """See `Watcher.start`."""
+        self._shown.start(sampler, known)
+
+    def watch(self, executor: Executor) -> None:
+        """See `Watcher.watch`."""
+        self._shown.watch(executor)
+
+    def note(self, text: str) -> None:
+        """See `Watcher.note`."""
+        self._shown.note(text)
+
+    def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
+        """See `Watcher.trial`; a search that is to stop ends as an interrupted one does: at once, with all it has."""
+        self._shown.trial(number, params, outcome)
+        if self._callback is None:
+            return
+        try:
+            self._callback(trial_record(StoredTrial(number, dict(params), outcome)))
+        except StopIteration:
+            self.stopped = True
+            raise KeyboardInterrupt from None

@@ -1,0 +1,73 @@
+"""The record of a run, for reports: from its folder, or from what a run without one has in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dse.buy.evaluate import tuned_for
+from dse.evaluate.record import Purchase, StudyRecord
+from dse.proof.bound import Limit
+from dse.proof.certificate import proven_limits
+from dse.run.covered import best_of_all
+from dse.run.document import open_space
+from dse.space.space import Space
+from dse.study.journal import StoredTrial, read_trials
+from dse.study.store import STUDY, read_proof, study_record
+from simcore.catalog.preset import preset
+from simcore.design.prices import PriceList
+from simcore.document.problem import InputError, Problem
+
+
+def load_record(folder: Path) -> StudyRecord:
+    """The record of a run folder, from its journal and `study.yaml` alone.
+
+    Raises `InputError` where the folder holds no study.
+    """
+    if not (folder / STUDY).is_file():
+        problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
+        raise InputError([problem], str(folder))
+    space, study = open_space(str(folder / STUDY))
+    if study is None:
+        raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
+    trials = read_trials(folder, space.objectives)
+    return record_of(space, study, trials, read_proof(folder, space.objectives))
+
+
+def record_of(
+    space: Space, study: Mapping[str, Any], trials: Iterable[StoredTrial], proof: Mapping[str, Any] | None
+) -> StudyRecord:
+    """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
+    purchase = purchase_of(space)
+    record = study_record(space.name, space.objectives, iter(trials), study, {}, price_sources(space), purchase, proof)
+    limits = {name: Limit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(space, proof)
+    leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
+    return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
+
+
+def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, Limit]:
+    """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
+    proved = {} if proof is None else {name: Limit(v) for name, v in proof["bounds"].items() if v is not None}
+    return proved if len(proved) == len(space.objectives) else {**proven_limits(space), **proved}
+
+
+def price_sources(space: Space) -> dict[str, str]:
+    """Where the prices of the space's price lists come from."""
+    cost = space.source.get("cost", "libra")
+    listed = cost["choice"] if isinstance(cost, dict) and "choice" in cost else [cost]
+    sources: dict[str, str] = {}
+    for entry in listed:
+        prices = preset(PriceList, "prices", entry).model_dump() if isinstance(entry, str) else entry
+        sources |= {f"{prices.get('name', 'prices')}: {key}": text for key, text in prices.get("sources", {}).items()}
+    return sources
+
+
+def purchase_of(space: Space) -> Purchase | None:
+    """What a space with jobs asks for; None for a plain one."""
+    if not space.jobs:
+        return None
+    names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
+    sections = tuple(dict.fromkeys((*space.template, "cost")))
+    return Purchase(names, weights, tuned_for(space), space.settings.aggregate, sections)

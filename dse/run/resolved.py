@@ -1,0 +1,54 @@
+"""A space's document with everything spelled out that it takes from the catalogue: it then means the same for ever."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dse.space.space import Space
+from simcore import catalog
+
+_PRESETS = {
+    ("workload", "model"): "models",
+    ("workload", "layers"): "networks",
+    ("cluster", "npu"): "npus",
+    ("cost",): "prices",
+    ("cluster", "fabric"): "fabrics",
+}
+
+
+def resolved(space: Space) -> dict[str, Any]:
+    """The space's document with the catalogue entries it names spelled out."""
+    out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
+    out.setdefault("cost", "libra")
+    workloads = out.get("workloads", [])
+    for holder in (out, *(workloads if isinstance(workloads, list) else [])):
+        for path, section in _PRESETS.items():
+            _spell(holder, path, section)
+    return out
+
+
+def _spell(holder: Any, path: tuple[str, ...], section: str) -> None:
+    if isinstance(holder, dict) and "choice" in holder and path[0] not in holder:
+        for index, alternative in enumerate(holder["choice"]):
+            if (len(path) == 1 and isinstance(alternative, dict)) or len(path) > 1:
+                _spell(alternative, path, section)
+            holder["choice"][index] = alternative
+        return
+    if not isinstance(holder, dict) or path[0] not in holder:
+        return
+    if len(path) > 1:
+        _spell(holder[path[0]], path[1:], section)
+        return
+    holder[path[0]] = _spelled(holder[path[0]], section)
+
+
+def _spelled(value: Any, section: str) -> Any:
+    if isinstance(value, str):
+        holding = (
+            name for name in ("networks", "recommenders") if section == "models" and value in catalog.section(name)
+        )
+        return dict(catalog.entry(next(holding, section), value))
+    if isinstance(value, dict) and "choice" in value:
+        return {**value, "choice": [_spelled(alternative, section) for alternative in value["choice"]]}
+    return value

@@ -1,0 +1,70 @@
+"""The samplers by name: those of the project, and those that installed packages bring (`simcore.family`).
+
+    [project.entry-points."dse.samplers"]
+    tabu = "my_package.tabu:Tabu"
+
+A member makes a sampler of a space and a seed: a subclass of `dse.search.base.Sampler`, or a function. Those of the
+project are listed as a package would list them, so that a space can be checked before anything that searches is
+imported.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from simcore.family import Family
+
+AUTO = "auto"
+"""Stands for the sampler that suits the space (`dse.search.auto`)."""
+PROVERS = ("exact", "guided-exact")
+"""Samplers that end with a proof of their answer."""
+
+
+class Maker(ABC):
+    """What a package may list: a subclass of `Sampler` (which joins in `dse.search.base`), or a function."""
+
+    @abstractmethod
+    def __call__(self, space: Any, seed: int) -> Any:
+        """A sampler that searches a space from a seed."""
+
+
+Maker.register(FunctionType)
+
+
+@dataclass(frozen=True, slots=True)
+class _Later(Maker):
+    """A member of the project, imported when it is to make a sampler."""
+
+    module: str
+    name: str
+
+    def __call__(self, space: Any, seed: int) -> Any:
+        """See `Maker`."""
+        return getattr(import_module(f"dse.search.{self.module}"), self.name)(space, seed)
+
+
+SAMPLERS: Family[Maker] = Family(
+    "dse.samplers",
+    Maker,
+    {
+        "exact": _Later("exact", "Exact"),
+        "guided-exact": _Later("guided_exact", "GuidedExact"),
+        "guided": _Later("guided.sampler", "Guided"),
+        "random": _Later("random", "Random"),
+        "exhaustive": _Later("exhaustive", "Exhaustive"),
+        "qmc": _Later("optuna_sampler", "qmc"),
+        "nsga2": _Later("optuna_sampler", "nsga2"),
+        "nsga3": _Later("optuna_sampler", "nsga3"),
+        "tpe": _Later("optuna_sampler", "tpe"),
+        "gp": _Later("optuna_sampler", "gp"),
+    },
+)
+
+
+def sampler_names() -> tuple[str, ...]:
+    """Every name that a study may give."""
+    return (AUTO, *SAMPLERS)

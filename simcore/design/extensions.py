@@ -1,0 +1,45 @@
+"""Which members of installed packages a design uses: what must be there to simulate it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simcore.collective import ALGORITHMS
+from simcore.family import Family
+from simcore.network import TOPOLOGIES
+from simcore.schedule import SCHEDULES
+from simcore.system.inter_dimension import INTER_DIMENSION
+from simcore.system.intra_dimension import INTRA_DIMENSION
+
+FAMILIES: Mapping[str, Family[Any]] = {
+    "topology": TOPOLOGIES,
+    "collective": ALGORITHMS,
+    "schedule": SCHEDULES,
+    "intra_dimension": INTRA_DIMENSION,
+    "inter_dimension": INTER_DIMENSION,
+}
+"""The families whose members documents name, by the key under which they do."""
+
+
+def used_packages(document: Any, families: Mapping[str, Family[Any]] = FAMILIES) -> dict[str, str]:
+    """The version of each installed package that a document of a design or a space needs, by its name.
+
+    A package counts where a word below the key of a family (in a hole, an expression, a key) is a member of its.
+    """
+    packages = (families[key].package(word) for key, word in _words(document, families) if word in families[key])
+    return dict(sorted({package for package in packages if package is not None}))
+
+
+def _words(value: Any, keys: Mapping[str, Any], below: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The words of a document, each with those of `keys` that it stands below."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _words(key, keys, below)
+            yield from _words(inner, keys, (*below, key) if key in keys else below)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _words(inner, keys, below)
+    elif isinstance(value, str):
+        yield from ((key, word) for key in below for word in re.findall(r"[\w.-]+", value))

@@ -1,0 +1,91 @@
+"""The arrays of a program that the compiled loop plays, one access layer with those of the network (`state`).
+
+A program is one flat int64 array (`pack_program`): its operators, segments and blocks, and which block each stage
+plays. What is learnt, the representative NPUs and the log are tables whose columns are named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simcore.compiled import inlined
+from simcore.engine.fast.state import Ints, flatten
+
+# Header of a program: numbers of segments, of blocks, and of chunks of a stage; where the tables start.
+SEGMENTS, BLOCKS, STAGE_CHUNKS, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, OPERATORS_AT = range(7)
+# Operators: COMPUTE (duration [ps], category), BLOCKING (type of collective, category), START (type, class), WAIT
+# (class, category), SENT.
+CODE, ARGUMENT, OTHER, OPERATOR_SIZE = range(4)
+COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
+# Segments: first operator, end, repeats. Blocks: first segment, end.
+FIRST_OPERATOR, END_OPERATOR, REPEATS, SEGMENT_SIZE = range(4)
+FIRST_SEGMENT, END_SEGMENT, BLOCK_SIZE = range(3)
+# Choices: the blocks of each stage and chunk, by kind. FINAL is that of the very last block, in chunk 0;
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass; FIRST_FORWARD is of the first
+# microbatch.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, KINDS = range(7)
+
+# Learnt, `[segments + blocks, SPENT + categories]`: is it known; duration from idle to idle; time until it has sent;
+# time by category [ps].
+KNOWN, DURATION, UNTIL_SENT, SPENT = range(4)
+UNKNOWN, CONSTANT, VARIES = range(3)
+
+# Representative NPUs, `[stages, NPU_SPENT + categories]`: time; blocks played; history (see `histories`), and that up
+# to which the state of its network has been played; time it waited for its inputs [ps]; time by category [ps].
+CLOCK, PLAYED, HISTORY, SHOWN, BUBBLE, NPU_SPENT = range(6)
+
+# Log, `[capacity, LOG_SIZE]`: level, stage, operator or block code, begin, end. Row 0 holds the number of rows used.
+LOG_LEVEL, LOG_STAGE, LOG_CODE, LOG_BEGIN, LOG_END, LOG_SIZE = range(6)
+LOG_ROWS_USED = 0
+BLOCK_LEVEL, OPERATOR_LEVEL = range(2)
+
+
+def pack_program(
+    operators: Sequence[tuple[int, int, int]],
+    segments: Sequence[tuple[int, int, int]],
+    blocks: Sequence[tuple[int, int]],
+    choices: Ints,
+) -> Ints:
+    """The program of all stages; `choices` `[stages, chunks, KINDS]` is the block of each kind."""
+    segments_at = OPERATORS_AT + len(operators) * OPERATOR_SIZE
+    blocks_at = segments_at + len(segments) * SEGMENT_SIZE
+    choices_at = blocks_at + len(blocks) * BLOCK_SIZE
+    header = np.array([len(segments), len(blocks), choices.shape[1], segments_at, blocks_at, choices_at], np.int64)
+    return np.concatenate([header, flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1)])
+
+
+@inlined
+def locate_operator(operator: int) -> int:
+    """Where an operator lies."""
+    return OPERATORS_AT + operator * OPERATOR_SIZE
+
+
+@inlined
+def locate_segment(program: Ints, segment: int) -> int:
+    """Where a segment lies."""
+    return int(program[SEGMENTS_AT] + segment * SEGMENT_SIZE)
+
+
+@inlined
+def locate_block(program: Ints, block: int) -> int:
+    """Where a block lies."""
+    return int(program[BLOCKS_AT] + block * BLOCK_SIZE)
+
+
+@inlined
+def locate_choice(program: Ints, stage: int, chunk: int) -> int:
+    """Where the blocks of a stage's chunk lie."""
+    return int(program[CHOICES_AT] + (stage * program[STAGE_CHUNKS] + chunk) * KINDS)
+
+
+@inlined
+def note(log: Ints, level: int, stage: int, code: int, begin: int, end: int) -> None:
+    """Write a row into the log while there is room."""
+    if log.shape[0] > 0 and end > begin:
+        n = log[0, LOG_ROWS_USED] + 1
+        if n < log.shape[0]:
+            log[n, LOG_LEVEL], log[n, LOG_STAGE], log[n, LOG_CODE] = level, stage, code
+            log[n, LOG_BEGIN], log[n, LOG_END] = begin, end
+            log[0, LOG_ROWS_USED] = n

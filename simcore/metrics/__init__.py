@@ -1,0 +1,237 @@
+"""The metrics: one table of the numbers that objectives, constraints, columns and reports speak of.
+
+`METRICS` has a row for each, by name; the names and their units (SI) are those of `docs/model.md`. A package adds its
+own by an entry point in the group `simcore.metrics` (see `simcore.family`) whose name is that of the metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from simcore.cost.price import cluster_cost, racks
+from simcore.design.design import Design
+from simcore.family import Family
+from simcore.memory.expanded import capacity, fits
+from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
+from simcore.metrics.figures import Figures, Number
+from simcore.result import Memory, Result
+
+
+def _of_memory(part: str) -> Metric:
+    return Metric(
+        "B",
+        scope="job",
+        read=lambda r: None if r.memory_bytes is None else getattr(r.memory_bytes, part),
+        before=lambda d, m: None if m is None else getattr(m, part),
+        label=f"{part} memory",
+        shown="page" if part == "reserved" else "asked",
+    )
+
+
+def _at_most_one(share: Number) -> Number:
+    return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
+
+
+_OWN = {
+    "iteration_time": Metric(
+        "s",
+        read=lambda r: r.iteration_time_s,
+        bound=lambda f: f.seconds,
+        moves=("time",),
+        short="time",
+        shown="everywhere",
+    ),
+    "throughput": Metric(
+        "tokens/s", "more", read=lambda r: r.throughput_tokens_per_s, bound=lambda f: f.throughput, moves=("time",)
+    ),
+    "mfu": Metric(
+        "",
+        "more",
+        read=lambda r: r.mfu,
+        bound=lambda f: 1.0 if f.mfu is None else _at_most_one(f.mfu),
+        moves=("time",),
+        label="MFU",
+        share=True,
+        shown="page",
+    ),
+    "exposed_communication": Metric(
+        "s", read=lambda r: r.exposed_communication_s.total, bound=lambda f: 0.0, moves=("time",)
+    ),
+    "bubble": Metric("s", read=lambda r: r.bubble_s, bound=lambda f: 0.0, moves=("time",)),
+    "memory.peak": _of_memory("peak"),
+    "memory.reserved": _of_memory("reserved"),
+    "memory.capacity": Metric(
+        "B", scope="npus", read=lambda r: r.memory_capacity_bytes, before=lambda d, m: capacity(d)
+    ),
+    "fits": Metric(
+        "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
+    ),
+    "cost.total": Metric(
+        "$",
+        scope="network",
+        read=lambda r: r.cost.total,
+        before=lambda d, m: cluster_cost(d).total,
+        bound=lambda f: f.total,
+        moves=("total",),
+        label="total cost",
+        short="cost",
+        shown="everywhere",
+    ),
+    "cost.network": Metric(
+        "$",
+        scope="network",
+        read=lambda r: r.cost.network,
+        before=lambda d, m: cluster_cost(d).network,
+        bound=lambda f: f.network,
+        moves=("network",),
+        label="network cost",
+    ),
+    "cost.npu": Metric(
+        "$",
+        scope="prices",
+        read=lambda r: r.cost.npu,
+        before=lambda d, m: cluster_cost(d).npu,
+        moves=("npu",),
+        label="NPU cost",
+    ),
+    "cost.memory": Metric(
+        "$",
+        scope="prices",
+        read=lambda r: r.cost.memory,
+        before=lambda d, m: cluster_cost(d).memory,
+        moves=("memory",),
+        label="memory cost",
+    ),
+    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
+    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
+    "perf_per_cost": Metric(
+        "tokens/s/$",
+        "more",
+        read=lambda r: r.perf_per_cost,
+        bound=lambda f: f.perf_per_cost,
+        moves=("time", "total"),
+        label="performance per cost",
+        short="per cost",
+        shown="everywhere",
+    ),
+    "network_utilization": Metric(
+        "", "more", read=lambda r: r.network_utilization, bound=lambda f: f.utilization, moves=("time",), share=True
+    ),
+    "time_to_first_token": Metric(
+        "s",
+        read=lambda r: r.time_to_first_token_s,
+        bound=lambda f: f.first_token,
+        moves=("time",),
+        needs="output_length",
+    ),
+    "time_per_output_token": Metric(
+        "s",
+        read=lambda r: r.time_per_output_token_s,
+        bound=lambda f: f.output_token,
+        moves=("time",),
+        needs="output_length",
+    ),
+    "npus": Metric(
+        "", scope="npus", read=lambda r: float(r.npus), before=lambda d, m: float(d.cluster.npus), label="NPUs"
+    ),
+    "racks": Metric("", scope="prices", read=lambda r: float(r.racks), before=lambda d, m: float(racks(d))),
+    "cost.electricity": Metric(
+        "$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
+    ),
+    "energy_per_token": Metric(
+        "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
+    ),
+    "cost_per_token": Metric(
+        "$/token",
+        read=lambda r: r.cost_per_token,
+        bound=lambda f: f.cost_per_token,
+        moves=("time", "energy", "running"),
+    ),
+    "time_to_train": Metric(
+        "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
+    ),
+    "cost_to_train": Metric(
+        "$",
+        read=lambda r: r.cost_to_train,
+        bound=lambda f: f.cost_to_train,
+        moves=("time", "energy", "running"),
+        needs="training_tokens",
+    ),
+}
+METRICS: Family[Metric] = Family("simcore.metrics", Metric, _OWN)
+
+
+def metrics(result: Result) -> dict[str, float | None]:
+    """Every metric of a result by name, in the order of `METRICS`."""
+    return {name: m.read(result) if m.read else result.metrics.get(name) for name, m in METRICS.items()}
+
+
+def with_measured(design: Design, result: Result) -> Result:
+    """The result with the metrics of installed packages."""
+    found = {name: _measured(m, design, result) for name, m in METRICS.items() if m.read is None}
+    return replace(result, metrics=found) if found else result
+
+
+def _measured(metric: Metric, design: Design, result: Result) -> float | None:
+    if metric.measure is not None:
+        return metric.measure(design, result)
+    assert metric.before is not None
+    return metric.before(design, result.memory_bytes)
+
+
+def metrics_before(design: Design, memory: Memory | None, scopes: Sequence[Scope] = BEFORE) -> dict[str, float | None]:
+    """The metrics of `scopes`, exact without simulation, of a design that can be bought.
+
+    `memory` is None for a workload that has none, and where no scope is of the job.
+    """
+    return {name: m.before(design, memory) for name, m in METRICS.items() if m.before and m.scope in scopes}
+
+
+def is_of(name: str, scopes: Sequence[Scope]) -> bool:
+    """Whether a name is that of a metric of one of these scopes."""
+    return name in METRICS and METRICS[name].scope in scopes
+
+
+def moves(name: str, mover: Mover) -> int:
+    """The power of `mover` that a metric goes with (see `Metric.power`); 0 for any other name."""
+    return METRICS[name].power(mover) if name in METRICS else 0
+
+
+def best(name: str, figures: Figures, before: Mapping[str, Any]) -> Any:
+    """The best value that a metric can have: a number, `[networks]` of them, or None where nothing is proven.
+
+    `figures` are each at their best; `before` are metrics that are known exactly, by name.
+    """
+    metric = METRICS[name]
+    return before.get(name) if metric.bound is None else metric.bound(figures)
+
+
+def bounds(figures: Figures, before: Mapping[str, float | None]) -> dict[str, float | None]:
+    """The best value of every metric (see `best`): the least where less is better, else the most."""
+    return {name: best(name, figures, before) for name in METRICS}
+
+
+__all__ = [
+    "BEFORE",
+    "CLUSTER",
+    "JOB",
+    "METRICS",
+    "PRICED",
+    "SHAPE",
+    "Figures",
+    "Metric",
+    "Mover",
+    "Number",
+    "Scope",
+    "best",
+    "bounds",
+    "is_of",
+    "metrics",
+    "metrics_before",
+    "moves",
+    "with_measured",
+]

@@ -1,0 +1,123 @@
+"""The figures of a design that its metrics follow from: time, power, energy, price, what an iteration makes.
+
+A cluster of price C (network, NPUs, memory) that is used for its whole lifetime L and draws power P (with PUE) at a
+price e of electricity costs C / L + P e dollars a second. Over the tokens of an iteration that is the cost per token;
+times the tokens that training takes, the cost to train. Our own definitions: straight-line amortisation, no idle time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simcore.design.design import Design
+from simcore.design.npu import Npu
+from simcore.design.prices import PriceList
+from simcore.design.workload import Workload
+
+Number: TypeAlias = Any
+"""A float, or an array `[networks]`: that of one job on many networks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """What a run comes to: exact after a simulation; before it each figure at its best, so that metrics are bounds.
+
+    A figure that is not known, or that the workload does not have, is None.
+    """
+
+    workload: Workload
+    npu: Npu
+    npus: int
+    prices: PriceList
+    power: Number
+    """Of the cluster, with PUE [W]."""
+    capital: Number
+    """Price of the cluster [$]."""
+    seconds: Number | None = None
+    """An iteration [s]."""
+    energy: Number | None = None
+    """Of an iteration [J]."""
+    network: Number | None = None
+    """Price of the network [$]."""
+    samples: float | None = None
+    """Tokens, or samples, that an iteration makes."""
+    flops: float | None = None
+    """What the model asks of an iteration [FLOP]."""
+    utilization: Number = 1.0
+    """Share of the network's bandwidth that is used."""
+    first_token: Number | None = None
+    """Until every request has its first token [s]."""
+    output_token: Number | None = None
+    """Between two tokens of a request [s]."""
+
+    @classmethod
+    def of(cls, design: Design, **figures: Number) -> Figures:
+        """The figures of a design, given all but its workload, NPUs and price list."""
+        cluster = design.cluster
+        return cls(workload=design.workload, npu=cluster.npu, npus=cluster.npus, prices=design.cost, **figures)
+
+    @property
+    def throughput(self) -> Number | None:
+        """Tokens, or samples, a second."""
+        return _over(self.samples, self.seconds)
+
+    @property
+    def mfu(self) -> Number | None:
+        """Model FLOPs utilization: the model's FLOPs over what all NPUs could do in the time."""
+        if self.flops is None or self.seconds is None:
+            return None
+        return self.flops / (self.seconds * self.npus * self.npu.peak[self.workload.precision])
+
+    @property
+    def electricity(self) -> Number:
+        """Price of the electricity of the whole lifetime [$]."""
+        return self.power * self.prices.lifetime * self.prices.electricity
+
+    @property
+    def total(self) -> Number:
+        """Price of the cluster, with the electricity of its lifetime where the price list asks for that [$]."""
+        return self.capital + self.electricity if self.prices.electricity_in_total else self.capital
+
+    @property
+    def perf_per_cost(self) -> Number | None:
+        """Throughput over the price [1/s/$]."""
+        return _over(self.throughput, self.total)
+
+    @property
+    def energy_per_token(self) -> Number | None:
+        """[J]."""
+        return _over(self.energy, self.samples)
+
+    @property
+    def cost_per_token(self) -> Number | None:
+        """[$]."""
+        if self.seconds is None or self.energy is None:
+            return None
+        return _over(
+            self.capital / self.prices.lifetime * self.seconds + self.energy * self.prices.electricity, self.samples
+        )
+
+    @property
+    def time_to_train(self) -> Number | None:
+        """Of the workload's `training_tokens` [s]."""
+        iterations = _over(self.workload.tokens_to_train, self.samples)
+        return None if iterations is None or self.seconds is None else iterations * self.seconds
+
+    @property
+    def cost_to_train(self) -> Number | None:
+        """Of the workload's `training_tokens` [$]."""
+        wanted, each = self.workload.tokens_to_train, self.cost_per_token
+        return None if wanted is None or each is None else wanted * each
+
+
+def _over(figure: Number | None, by: Number | None) -> Number | None:
+    """One figure over another; None where one of them is not known, or the second is 0 (a cluster without a price)."""
+    if figure is None or by is None:
+        return None
+    if isinstance(by, np.ndarray):
+        with np.errstate(divide="ignore"):
+            return figure / by
+    return figure / by if by else None

@@ -1,0 +1,135 @@
+"""What a step costs over given links: the busiest link's bytes, the longest way's hops.
+
+Messages that are sent at once share the links of their ways, and the step takes as long as the link that has most to
+carry. That is the least it can take; where messages also wait for each other on their way, it takes longer, and only a
+closed form of the block's own, or the link-level engine, knows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import assert_never
+
+from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.tree import tree_cost
+from simcore.network.wiring import Link, Route, Shape, Slice, Wired
+
+Sent = tuple[int, int, float]
+"""A message: source, target, how many times the step's share."""
+
+
+@lru_cache(maxsize=1024)
+def cost_from_links(pattern: Pattern, block: Wired, part: Slice) -> StepCost:
+    """Cost of `pattern` for a group on `part`; see `simcore.network.base.Block.step`.
+
+    The work grows with the messages of the pattern: of a Spread, with the square of the members.
+    """
+    n, shape, links = part.members, block.shape(part), _Links(block, part)
+    onward, back = _to_neighbours(n, shape)
+    match pattern:
+        case Shift(steps):
+            once = links.cost([*onward, *back])
+            hops = _longest_run([links.cost([message]).hops for message in onward], steps, shape.kind != "line")
+            return once._replace(load=steps * once.load, hops=hops)
+        case Exchange(distance):
+            return links.cost((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
+        case Spread(window):
+            return _in_turn([links.cost(messages) for messages in _spread(n, shape, window)])
+        case Tree():
+            return tree_cost(n, links.all, links.routes)
+        case Chain(pieces):
+            together = links.cost([*onward[: n - 1], *(back if shape.kind == "ring" else [])])
+            alone = [links.cost([message]) for message in onward[: n - 1]]
+            load = sum(cost.load for cost in alone) + (pieces - 1) * together.load
+            return together._replace(load=load, hops=sum(cost.hops for cost in alone))
+        case Send(distance):
+            alone = [links.cost([(i, i + distance, 1.0)]) for i in range(n - distance)]
+            return max(alone, key=lambda cost: cost.load)._replace(hops=max(cost.hops for cost in alone))
+        case _:
+            assert_never(pattern)
+
+
+def listed_cost(pattern: Listed, block: Wired, part: Slice) -> StepCost:
+    """Cost of the messages of `pattern` for a group on `part`; see `simcore.network.base.Block.step`."""
+    return _Links(block, part).cost(pattern.messages)
+
+
+def listed_loads(pattern: Listed, block: Wired, part: Slice) -> tuple[Loads, ...]:
+    """The different loads of links that the messages of `pattern` make, each message by itself."""
+    loads = _Links(block, part).loads(pattern.messages)
+    return tuple(sorted({tuple(sorted(load)) for load in loads.values()}))
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The links of a group."""
+
+    block: Wired
+    part: Slice
+
+    @cached_property
+    def all(self) -> tuple[Link, ...]:
+        return self.block.wiring(self.part)
+
+    def routes(self, source: int, target: int) -> tuple[Route, ...]:
+        return self.block.routes(self.part, source, target)
+
+    def loads(self, messages: Iterable[Sent]) -> dict[int, list[tuple[float, float]]]:
+        """Of each link that messages pass: (load, size) of each of them."""
+        loads: dict[int, list[tuple[float, float]]] = {}
+        for source, target, share in messages:
+            routes = self.routes(source, target)
+            each = share / len(routes)
+            for route in routes:
+                for link in route:
+                    loads.setdefault(link, []).append((each / self.all[link].rate, each))
+        return loads
+
+    def cost(self, messages: Iterable[Sent]) -> StepCost:
+        """Cost of messages that are sent at once."""
+        sent = list(messages)
+        ways = (route for source, target, _ in sent for route in self.routes(source, target))
+        hops = max(sum(self.all[link].hops for link in route) for route in ways)
+        busiest = max(self.loads(sent).values(), key=lambda loads: sum(load for load, _ in loads))
+        return _of_sizes(busiest, hops)
+
+
+def _of_sizes(loads: Sequence[tuple[float, float]], hops: int) -> StepCost:
+    """A cost, its load message size by message size; `loads` are (load, size)."""
+    total = sum(load for load, _ in loads)
+    by_size: dict[float, float] = defaultdict(float)
+    for load, size in loads:
+        by_size[size] += load
+    return StepCost(total, hops, tuple((load / total, size) for size, load in sorted(by_size.items())))
+
+
+def _in_turn(costs: Sequence[StepCost]) -> StepCost:
+    """The cost of steps one after the other."""
+    return _of_sizes([load for cost in costs for load in cost.loads], sum(cost.hops for cost in costs))
+
+
+def _to_neighbours(n: int, shape: Shape) -> tuple[list[Sent], list[Sent]]:
+    """Each member's message to the next one, and what goes the other way at the same time: see `Shift`."""
+    halves = shape.kind == "ring" and n > 2  # of two members the two ways lead to the same one
+    share = 0.5 if halves else 1.0
+    onward = [(i, (i + 1) % n, share) for i in range(n - (shape.kind == "line"))]
+    return onward, [(j, i, share) for i, j, _ in onward] if halves or shape.kind == "line" else []
+
+
+def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:
+    """What is sent at once of a Spread; between neighbours all of it, piece by piece as it is passed on."""
+    if shape.kind != "star":
+        yield [(i, j, 1.0) for i in range(n) for j in range(n) if i != j]
+        return
+    order = [list(shape.peers(i, n)) for i in range(n)]
+    for begin in range(0, n - 1, window or n - 1):
+        yield [(i, j, 1.0) for i in range(n) for j in order[i][begin : begin + (window or n - 1)]]
+
+
+def _longest_run(hops: Sequence[int], steps: int, closed: bool) -> int:
+    """The most hops of `steps` ways in a row."""
+    row = [*hops, *(hops[: steps - 1] if closed else ())]
+    return max(sum(row[i : i + steps]) for i in range(len(row) - steps + 1))

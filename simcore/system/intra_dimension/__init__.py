@@ -1,0 +1,21 @@
+"""Intra-dimension policies: one file each."""
+
+from simcore.family import Family
+from simcore.system.intra_dimension.base import IntraDimension
+from simcore.system.intra_dimension.fifo import Fifo
+from simcore.system.intra_dimension.lifo import Lifo
+from simcore.system.intra_dimension.priority import Priority
+from simcore.system.intra_dimension.scf import SmallestChunkFirst
+
+INTRA_DIMENSION: Family[IntraDimension] = Family(
+    "simcore.intra_dimension",
+    IntraDimension,
+    {
+        "fifo": Fifo(),
+        "lifo": Lifo(),
+        "scf": SmallestChunkFirst(),
+        "priority": Priority(),
+    },
+)
+
+__all__ = ["INTRA_DIMENSION", "IntraDimension"]

@@ -1,0 +1,19 @@
+"""Priority: groups are served in the order of `system.priority`, those that it does not list last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simcore.system.intra_dimension.base import IntraDimension
+
+_KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard", "replica"), "data")
+"""Groups over which gradients are reduced, and parameters gathered, count as data parallel."""
+
+
+class Priority(IntraDimension):
+    """The key is the group's place in the list."""
+
+    def key(self, priority: Sequence[str], group: str, size: int) -> int:
+        """See `IntraDimension.key`."""
+        group = _KNOWN_AS.get(group, group)
+        return priority.index(group) if group in priority else len(priority)

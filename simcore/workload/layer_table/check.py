@@ -1,0 +1,35 @@
+"""What a table of layers must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.design.design import Design
+from simcore.document.problem import Problem
+from simcore.schedule import SCHEDULES
+from simcore.workload.layer_table.document import LayerWorkload
+from simcore.workload.layer_table.program import rows_of
+from simcore.workload.rules import batch_problems, precision_problems, unused_problems
+from simcore.workload.sharding import sharding_problems
+
+
+def table_problems(design: Design) -> Iterator[Problem]:
+    """Every problem of a design that trains a table of layers."""
+    workload, p = LayerWorkload.of(design.workload), design.parallelism
+    yield from batch_problems(design)
+    yield from sharding_problems(design)
+    yield from unused_problems(design, ("context", "expert", "interleave", "recompute", "sequence_parallel"))
+    yield from precision_problems(design)
+    rows = rows_of(workload.layers.rows())
+    if p.pipeline > len(rows):
+        expected = f"at most {len(rows)} stages, one a row"
+        yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
+    if SCHEDULES[p.schedule].splits:
+        yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
+    for number, row in enumerate(rows, 1):
+        if row.product is not None and row.product[2] % p.tensor:
+            what = f"row {number} of the table" + (f" ('{row.layer.name}')" if row.layer.name else "")
+            columns = "filters of a group" if row.layer.kind == "conv" else "n"
+            expected = f"a degree that divides the {row.product[2]} {columns} of {what}"
+            yield Problem(("parallelism", "tensor"), expected, str(p.tensor), rule="tensor divides the layers")
+            break

@@ -1,0 +1,53 @@
+"""Rules that several kinds of workload have: the batch, the precision, keys without a meaning, sizes that divide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.design.design import Design
+from simcore.document.problem import Path, Problem
+
+
+def batch_problems(design: Design) -> Iterator[Problem]:
+    """Microbatches fill the batch."""
+    workload = design.workload
+    together = design.data * design.microbatch
+    if together and workload.global_batch % together:
+        yield Problem(
+            ("parallelism", "microbatch"),
+            f"data x microbatch that divides the global batch ({workload.global_batch})",
+            f"{design.data} x {design.microbatch} = {together}",
+            "choose another microbatch, data degree or global batch",
+            rule="microbatches fill the batch",
+            violation=max(together / workload.global_batch - 1, 0.1),
+        )
+
+
+def precision_problems(design: Design) -> Iterator[Problem]:
+    """The NPU computes in the workload's precision."""
+    npu, asked = design.cluster.npu, design.workload.precision
+    if asked not in npu.peak:
+        expected = f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}"
+        yield Problem(("workload", "precision"), expected, asked)
+
+
+def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:
+    """Keys of `parallelism` that say something that this kind of workload does not do."""
+    for name in names:
+        field = type(design.parallelism).model_fields.get(name)
+        if field is not None and (found := getattr(design.parallelism, name)) != field.default:
+            path: Path = ("parallelism", name)
+            yield Problem(
+                path,
+                f"{field.default} (this kind of workload has no other)",
+                str(found),
+                "leave it out",
+                rule="kind of workload",
+            )
+
+
+def divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:
+    """A problem where `part` does not divide `whole`."""
+    if part and whole % part:
+        fix = f"choose a divisor of {whole}"
+        yield Problem(path, f"{part_name} that divides {whole_name} ({whole})", str(part), fix, rule=rule)

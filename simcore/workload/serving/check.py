@@ -1,0 +1,68 @@
+"""What a design that serves a transformer must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.design.design import Design
+from simcore.document.problem import Path, Problem
+from simcore.schedule.base import CHUNK_SHIFT
+from simcore.workload.rules import batch_problems, precision_problems, unused_problems
+from simcore.workload.serving.document import InferenceWorkload
+from simcore.workload.sharding import sharding_problems
+from simcore.workload.transformer.check import expert_problems
+
+MOST_TOKENS = 1 << CHUNK_SHIFT
+
+_UNUSED = (
+    "context",
+    "zero",
+    "accumulate",
+    "gather",
+    "shard_group",
+    "schedule",
+    "interleave",
+    "recompute",
+    "recompute_layers",
+    "sequence_parallel",
+    "tensor_overlap",
+    "first_stage_layers",
+    "last_stage_layers",
+)
+"""Keys of `parallelism` that serving has no use for."""
+
+
+def serving_problems(design: Design) -> Iterator[Problem]:
+    """Every problem of a design that serves a transformer."""
+    workload, p = InferenceWorkload.of(design.workload), design.parallelism
+    model = workload.model
+    yield from batch_problems(design)
+    yield from sharding_problems(design)
+    yield from unused_problems(design, _UNUSED)
+    yield from precision_problems(design)
+    yield from expert_problems(design, model)
+    if workload.precision == "fp8" and "bf16" not in design.cluster.npu.peak:
+        known = ", ".join(design.cluster.npu.peak)
+        expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside fp8"
+        yield Problem(("workload", "precision"), expected, "fp8")
+    path: Path = ("parallelism", "tensor")
+    kv = model.key_heads
+    for whole, what in ((model.heads, "attention heads"), (model.ffn, "feed-forward width")):
+        if whole % p.tensor:
+            expected = f"a degree that divides the {what} ({whole})"
+            yield Problem(path, expected, str(p.tensor), rule="tensor divides the heads")
+    if kv != model.heads and kv % p.tensor and p.tensor % kv:
+        expected = f"a degree that divides the {kv} key-value heads, or is a multiple"
+        yield Problem(path, expected, str(p.tensor), rule="tensor divides the heads")
+    if (model.hidden % model.heads and not (model.head_dim or model.latent_attention)) or model.heads % kv:
+        yield Problem(("workload", "model"), "heads that divide the hidden size, and kv_heads the heads", model.name)
+    if p.pipeline > model.layers:
+        expected, rule = f"at most {model.layers} stages, one a layer", "stages have layers"
+        yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule=rule)
+    if workload.output_length > MOST_TOKENS:
+        expected = f"at most {MOST_TOKENS} tokens"
+        yield Problem(("workload", "output_length"), expected, str(workload.output_length))
+    length = workload.prompt_length + workload.output_length
+    if model.position == "learned" and length > model.sequence_length:
+        expected = f"prompt and output of at most {model.sequence_length} tokens together"
+        yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")

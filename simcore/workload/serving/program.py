@@ -1,0 +1,195 @@
+"""Serving a transformer as a Program: prefill, then a pass through all stages for each further token.
+
+Chunk c of the Program makes token c + 1 of every request in one pass (see `simcore.schedule.forward_only`): chunk 0
+reads the prompts, chunk c > 0 one token of each request against a cache of prompt + c tokens. Products of a prefill are
+those of training's forward pass (Narayanan et al. 2021, arXiv 2104.04473, appendix); of a decode they have one row a
+request, so that weights and cache are read for few FLOPs (Pope et al. 2022, arXiv 2211.05102, section 2): heads that
+share keys and values are the rows of one product. Latent attention and experts: `simcore.workload.serving.decode`. Only
+the last token of a prompt goes through the head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
+from simcore.document.field import BYTES
+from simcore.program import Operator, Part, Program, Segment
+from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
+from simcore.workload.serving.document import InferenceWorkload
+from simcore.workload.transformer import layers
+from simcore.workload.transformer.counts import forward_flops, layers_by_kind
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.layer import LayerKind, layer_forward, layer_parameters
+from simcore.workload.transformer.layers import Shapes
+from simcore.workload.transformer.moe import dispatched_rows
+from simcore.workload.transformer.stages import Runs, stage_runs
+
+TOKEN_BYTES = 4
+"""Bytes of a token on its way from the last stage to the first."""
+
+
+def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Without what only training does."""
+    return tuple(op for op in operators if getattr(op, "name", "") != "attention-dropout")
+
+
+@dataclass(frozen=True)
+class _Builder:
+    workload: InferenceWorkload
+    parallelism: Parallelism
+    batch: int
+    """Requests of a microbatch."""
+
+    def shapes(self, sequence: int) -> Shapes:
+        """Shapes of `sequence` tokens of each request at a time."""
+        workload = TransformerWorkload(
+            model=self.workload.model,
+            global_batch=self.workload.global_batch,
+            sequence_length=sequence,
+            precision=self.workload.precision,
+        )
+        return Shapes(workload, self.parallelism.model_copy(update={"microbatch": self.batch}))
+
+    @cached_property
+    def one(self) -> Shapes:
+        """One token of each request."""
+        return self.shapes(1)
+
+    @cached_property
+    def _around(self) -> dict[LayerKind, tuple[Operator, ...]]:
+        return {}
+
+    @cached_property
+    def cache_width(self) -> int:
+        """Bytes of one number of the cache."""
+        return BYTES[self.workload.cache_precision or self.workload.precision]
+
+    def around(self, kind: LayerKind) -> tuple[Operator, ...]:
+        """A layer's forward pass of one token of each request, its attention against itself."""
+        if kind not in self._around:
+            self._around[kind] = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one))
+        return self._around[kind]
+
+    def layer(self, token: int, kind: LayerKind) -> tuple[Operator, ...]:
+        """A layer in the pass that makes token `token` + 1."""
+        if token == 0:
+            prompts = self.shapes(self.workload.prompt_length)
+            return replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
+        attention = decode_attention(self.one, self.workload.prompt_length + token, self.cache_width)
+        return replaced(self.around(kind), attention)
+
+    def head(self) -> tuple[Operator, ...]:
+        """Logits of one token of each request, and the choice of the next."""
+        share = self.one.vocabulary / self.parallelism.tensor
+        kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
+        return (*kept, self.one.moves("sampling", self.one.tokens * share))
+
+    def part(self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage) -> Part:
+        """A stage in the pass that makes token `token` + 1; `operators` are those of a layer of each kind."""
+        runs, first, last = stage
+        shapes = self.one if token else self.shapes(self.workload.prompt_length)
+        segments = [Segment("embedding", layers.embedding_forward(shapes))] if first else []
+        segments += [Segment("layer", operators[kind], count) for kind, count in runs]
+        segments += [Segment("head", self.head())] if last else []
+        parameters = sum(count * self._held(shapes, kind) for kind, count in runs)
+        parameters += layers.embedding_parameters(shapes) if first else 0.0
+        parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
+        return Part(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
+
+    def _held(self, shapes: Shapes, kind: LayerKind) -> float:
+        """Parameters of a layer on one NPU."""
+        return sum(layer_parameters(shapes, kind))
+
+    def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
+        """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""
+        t = shapes.parallelism.tensor
+        between = max((self._between(shapes, kind) for kind, _ in runs), default=0.0)
+        logits = 4.0 * self.batch * shapes.vocabulary / t if last else 0.0
+        return 2 * shapes.hidden_bytes + max(between * shapes.width, logits)
+
+    def _between(self, shapes: Shapes, kind: LayerKind) -> float:
+        """Numbers between a layer's hidden states: of its attention or of its feed-forward half."""
+        model, moe, t = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism.tensor
+        products = 3 if model.gated else 2
+        latent = model.latent_attention
+        attention = (model.query_width if latent else model.hidden) + 2 * model.kv_width
+        if latent and shapes.sequence == 1:
+            attention = model.query_width + 2 * model.heads * latent.kv_lora_rank
+        if moe is None or not kind.experts:
+            return shapes.tokens * max(products * model.ffn, attention) / t
+        routed = dispatched_rows(shapes) * (2 * model.hidden + products * moe.feed_forward / t)
+        return max(routed, shapes.tokens * max(products * moe.shared_feed_forward, attention) / t)
+
+    def cache(self, requests: int) -> float:
+        """Bytes of the cache of one layer for all requests of an NPU, when they end."""
+        kept = cache_heads(self.workload.model, self.parallelism.tensor)
+        length = self.workload.prompt_length + self.workload.output_length
+        return requests * length * kept.heads * kept.width * self.cache_width
+
+
+_Stage = tuple[Runs, bool, bool]
+"""The layers of a stage, whether it is the first, and whether it is the last."""
+
+
+def serving_program(design: Design) -> Program:
+    """The Program of a design that serves a transformer."""
+    workload, p = InferenceWorkload.of(design.workload), design.parallelism
+    builder = _Builder(workload, p, design.microbatch)
+    runs = stage_runs(workload.model, p)
+    stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
+    unique = list(dict.fromkeys(stages))
+    kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
+    steps = workload.output_length
+    parts: list[Part] = []
+    for token in range(steps):
+        operators = {kind: builder.layer(token, kind) for kind in kinds}
+        parts += [builder.part(token, operators, stage) for stage in unique]
+    part_of = tuple(token * len(unique) + unique.index(stage) for token in range(steps) for stage in stages)
+    hidden = builder.one.hidden_bytes
+    inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in range(steps)]
+    back = float(TOKEN_BYTES * design.microbatch)
+    each = builder.cache(workload.global_batch // design.data)
+    return Program(
+        parts=tuple(parts),
+        part_of=part_of,
+        stages=p.pipeline,
+        chunks=steps,
+        microbatches=design.microbatches,
+        schedule="forward",
+        send_bytes=hidden,
+        final=((),) * p.pipeline,
+        model_flops=served_flops(workload, p.flash_attention),
+        tokens=workload.global_batch * steps,
+        sends=tuple(size for sizes in inside for size in (*sizes, back)),
+        trained=False,
+        cache=tuple(each * sum(count for _, count in own) for own in runs),
+    )
+
+
+def served_parameters(workload: InferenceWorkload) -> float:
+    """Parameters of the model."""
+    shapes = _Builder(workload, Parallelism(), 1).one
+    parameters = layers.embedding_parameters(shapes)
+    for experts, count in layers_by_kind(workload.model):
+        parameters += count * sum(layer_parameters(shapes, LayerKind(experts)))
+    return parameters
+
+
+def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
+    """FLOPs of a batch: every prompt token once, every further token against its cache, the head once a token.
+
+    `flash` attention skips the masked half of a prompt's scores.
+    """
+    model, requests, prompt = workload.model, workload.global_batch, workload.prompt_length
+    one = TransformerWorkload(model=model, global_batch=requests, sequence_length=1, precision=workload.precision)
+    attended = 2.0 * (model.query_width + model.output_width) * model.layers * requests  # one token to one other
+    cached = 2.0 * decoded_width(model) * model.layers * requests
+    head = 2.0 * model.hidden * model.vocabulary * requests
+    token = forward_flops(one) - attended - head
+    further = workload.output_length - 1
+    against = further * prompt + further * (further + 1) / 2
+    prefill = prompt * prompt * attended * (0.5 if flash else 1.0)
+    return (prompt + further) * token + workload.output_length * head + prefill + against * cached

@@ -1,0 +1,42 @@
+"""Training a transformer: the section of the document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from simcore.design.workload import Workload
+from simcore.document.field import Count, Precision
+from simcore.workload.transformer.model import NamedTransformer
+
+
+class TransformerWorkload(Workload):
+    """One training iteration of a transformer."""
+
+    model: NamedTransformer
+    global_batch: Count
+    """Sequences per iteration."""
+    sequence_length: Count | None = None
+    precision: Precision = "fp16"
+    gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    training_tokens: Annotated[float, Field(gt=0)] | None = None
+    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
+
+    @property
+    def sequence(self) -> int:
+        """Tokens per sequence, the model's longest unless given."""
+        return self.sequence_length or self.model.sequence_length
+
+    @property
+    def tokens_to_train(self) -> float | None:
+        """See `Workload.tokens_to_train`."""
+        return self.training_tokens
+
+    def usual_microbatch(self, data: int) -> int:
+        """See `Workload.usual_microbatch`."""
+        return 1
+
+    def complete(self, document: dict[str, Any]) -> None:
+        """See `Workload.complete`."""
+        document["workload"]["sequence_length"] = self.sequence

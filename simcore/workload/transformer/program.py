@@ -1,0 +1,308 @@
+"""A transformer's training iteration as a Program: layers over pipeline stages, embedding and head at the ends.
+
+The first virtual stage has the embedding, the last one the head. What data parallelism adds is in
+`simcore.workload.data_parallel`, what is kept in `simcore.workload.transformer.activations`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
+
+from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
+from simcore.program import Operator, Part, Program, Segment
+from simcore.schedule import SCHEDULES
+from simcore.workload.data_parallel import Amount, DataParallel, Unit
+from simcore.workload.transformer import activations, layers
+from simcore.workload.transformer.counts import forward_flops
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
+from simcore.workload.transformer.layers import Piece, Shapes
+from simcore.workload.transformer.stages import Runs, stage_runs
+
+WORKSPACE = 32 * 2**20
+"""Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
+Engine's, and four more where experts' products run side by side on streams of their own."""
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Designs are alike in their stages where these are equal: many of a search differ in their network alone."""
+
+    workload: TransformerWorkload
+    """Without its batch."""
+    parallelism: Parallelism
+    data: int
+    traced: bool
+    design: Design = field(compare=False)
+
+
+class _Stages(NamedTuple):
+    """What a Program says whatever the number of its microbatches; see `Program`."""
+
+    parts: tuple[Part, ...]
+    part_of: tuple[int, ...]
+    final: tuple[tuple[Segment, ...], ...]
+    send_bytes: float
+
+
+def transformer_program(design: Design) -> Program:
+    """The Program of a design whose workload is a transformer."""
+    workload, p = TransformerWorkload.of(design.workload), design.parallelism
+    stages = _stages(_Alike(workload.model_copy(update=_BATCH_ASIDE), p, design.data, _traced(design), design))
+    return Program(
+        parts=stages.parts,
+        part_of=stages.part_of,
+        stages=p.pipeline,
+        chunks=p.interleave,
+        microbatches=design.microbatches,
+        schedule=p.schedule,
+        send_bytes=stages.send_bytes,
+        final=stages.final,
+        model_flops=3 * forward_flops(workload, p.flash_attention),
+        tokens=workload.global_batch * workload.sequence,
+    )
+
+
+def _traced(design: Design) -> bool:
+    return design.cluster.npu.curve is not None
+
+
+def shapes_of(design: Design) -> Shapes:
+    """The sizes of a design whose workload is a transformer."""
+    return Shapes(TransformerWorkload.of(design.workload), design.parallelism, _traced(design))
+
+
+@lru_cache(maxsize=512)
+def _stages(alike: _Alike) -> _Stages:
+    workload, p = alike.workload, alike.parallelism
+    design = alike.design.model_copy(update={"workload": workload})
+    virtual = p.pipeline * p.interleave
+    kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
+    unique = list(dict.fromkeys(kinds))
+    builder = _Builder(design, shapes_of(design))
+    parts = tuple(builder.part(*kind) for kind in unique)
+    part_of = tuple(unique.index(kind) for kind in kinds)
+    held = cache(lambda chunks: _held([parts[part] for part in chunks]))
+    final = cache(builder.data.final)
+    finals = tuple(final(held(part_of[stage :: p.pipeline])) for stage in range(p.pipeline))
+    return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
+
+
+def _held(parts: list[Part]) -> Amount:
+    experts = sum(part.expert_parameters for part in parts)
+    return Amount(sum(part.parameters for part in parts) - experts, experts)
+
+
+_BATCH_ASIDE = {"global_batch": 1, "training_tokens": None}
+"""What says how often a microbatch goes through the stages: nothing in them depends on it."""
+
+_LAYERS_ASIDE = {
+    "pipeline": 1,
+    "data": None,
+    "zero": 0,
+    "accumulate": None,
+    "gather": None,
+    "shard_group": None,
+    "schedule": "1f1b",
+    "interleave": 1,
+    "first_stage_layers": None,
+    "last_stage_layers": None,
+    "recompute": "none",
+    "recompute_layers": None,
+    "data_overlap": True,
+    "bucket": 25e6,
+}
+"""What says which layers an NPU has and how copies of them agree: nothing inside a layer depends on it."""
+
+
+class Layer(NamedTuple):
+    """A layer of one kind."""
+
+    forward: tuple[Operator, ...]
+    backward: tuple[Operator, ...]
+    parameters: Amount
+
+
+class Layers:
+    """The layers of one NPU, each kind made once, and what comes before and after them."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        self._shapes = shapes
+        self._known: dict[LayerKind, Layer] = {}
+        self._kept: dict[LayerKind, float] = {}
+
+    def __getitem__(self, kind: LayerKind) -> Layer:
+        found = self._known.get(kind)
+        if found is None:
+            shapes = self._shapes
+            passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
+            found = self._known[kind] = Layer(*passes, Amount(*parameters))
+        return found
+
+    @cached_property
+    def embedding(self) -> Piece:
+        """What the first stage does before its layers."""
+        return Piece(layers.embedding_forward(self._shapes), layers.embedding_backward(self._shapes))
+
+    @cached_property
+    def head(self) -> Piece:
+        """What the last stage does after its layers."""
+        forward = layers.head_forward(self._shapes)
+        return Piece(forward, layers.head_backward(self._shapes, forward))
+
+    def kept(self, kind: LayerKind) -> float:
+        """Bytes that a layer keeps for its backward pass."""
+        if kind not in self._kept:
+            self._kept[kind] = activations.layer_activations(self._shapes, kind)
+        return self._kept[kind]
+
+
+def layers_of(shapes: Shapes) -> Layers:
+    """The layers of an NPU; designs that differ in what lies between layers share them."""
+    workload = shapes.workload.model_copy(update=_BATCH_ASIDE)
+    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
+
+
+@lru_cache(maxsize=512)
+def _layers(workload: TransformerWorkload, inside: Parallelism, traced: bool) -> Layers:
+    return Layers(Shapes(workload, inside, traced))
+
+
+@dataclass(frozen=True)
+class _Builder:
+    design: Design
+    shapes: Shapes
+
+    @cached_property
+    def data(self) -> DataParallel:
+        """What data parallelism adds."""
+        return DataParallel(self.design)
+
+    @cached_property
+    def _layers(self) -> Layers:
+        return layers_of(self.shapes)
+
+    def part(self, runs: Runs, first: bool, last: bool) -> Part:
+        """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
+        shapes = self.shapes
+        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
+        embedding = Amount(layers.embedding_parameters(shapes))
+        forward: list[Unit] = []
+        backward: list[Unit] = []
+        for kind, count in runs:
+            ahead, back, parameters = self._layers[kind]
+            forward.append(Unit("layer", ahead, parameters, count))
+            backward.insert(0, Unit("layer", back, parameters, count))
+        if first:
+            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
+            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
+        if last:
+            forward.append(Unit("head", self._layers.head.forward, head))
+            backward.insert(0, Unit("head", self._layers.head.backward, head))
+        if gathering := layers.received(shapes):
+            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
+            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+        experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
+        usual, first_one = self.data.forward(forward)
+        passes = self._backward(backward)
+        return Part(
+            forward=usual,
+            first_forward=first_one,
+            backward=passes[0],
+            last_backward=passes[1],
+            weights=passes[2],
+            last_weights=passes[3],
+            parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
+            activations=self._kept(runs) + self._edges(last),
+            working=self._working(runs, first, last),
+            expert_parameters=experts,
+        )
+
+    def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
+        """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
+        if not SCHEDULES[self.design.parallelism.schedule].splits:
+            return (*self.data.backward(units), (), ())
+        halves = [layers.split_backward(unit.operators) for unit in units]
+        inputs = [unit._replace(operators=half[0]) for unit, half in zip(units, halves, strict=True)]
+        weights = [unit._replace(operators=half[1]) for unit, half in zip(units, halves, strict=True)]
+        passed, _ = self.data.backward(inputs, reduces=False)
+        return (passed, passed, *self.data.reducing_weights(weights))
+
+    def _kept(self, runs: Runs) -> float:
+        return sum(count * self._layers.kept(kind) for kind, count in runs)
+
+    def _edges(self, last: bool) -> float:
+        """Bytes kept at the edge of a part: the logits and the final norm's input and output on the last one.
+
+        A fused loss overwrites the 16-bit logits with their gradient; else it keeps a copy of them in fp32.
+        """
+        if not last:
+            return 0.0
+        shapes, p = self.shapes, self.shapes.parallelism
+        logits = shapes.tokens * shapes.vocabulary / p.tensor
+        logits *= shapes.width if p.cross_entropy_fusion else activations.FP32
+        return logits + 2 * shapes.hidden_bytes / shapes.shared
+
+    def _working(self, runs: Runs, first: bool, last: bool) -> float:
+        """Bytes in use for a while, at the moment when most are, beyond what all microbatches in flight keep.
+
+        The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
+        that of the layers is gone as well.
+        """
+        moments = [self._layer_moment(kind) - self._edges(last) for kind, _ in runs]
+        if last:
+            moments.append(self._head_moment())
+        if first:
+            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
+        return (
+            max(moments, default=0.0)
+            + self._placeholders(runs)
+            + self.data.moving(max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0))
+            + self._sent()
+            + self._workspaces
+        )
+
+    def _layer_moment(self, kind: LayerKind) -> float:
+        """Gradients inside a layer, and what is recomputed of it."""
+        plain = LayerKind(kind.experts)
+        again = self._layers.kept(plain) - self._layers.kept(kind)
+        return activations.layer_transient(self.shapes, kind) + again
+
+    def _head_moment(self) -> float:
+        """Tokens gathered for the output matrix and their gradient; that of fp32 logits in 16 bits; its weights'."""
+        shapes, p = self.shapes, self.shapes.parallelism
+        gathered = shapes.hidden_bytes * (2 if shapes.shared > 1 else 1)
+        share = shapes.tokens * shapes.vocabulary / p.tensor
+        logits = 0.0 if p.cross_entropy_fusion else share * shapes.width
+        return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
+
+    def _table(self, parameters: float) -> float:
+        """The 16-bit gradient of an embedding or output matrix, before it is added to the fp32 one."""
+        return parameters * self.shapes.width if self._fp32_gradients else 0.0
+
+    @property
+    def _fp32_gradients(self) -> bool:
+        return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
+
+    def _placeholders(self, runs: Runs) -> float:
+        """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
+
+        Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
+        """
+        if not self._fp32_gradients:
+            return 0.0
+        found = frozenset[tuple[float, float]]().union(
+            *(activations.weight_shapes(self.shapes, kind) for kind, _ in runs)
+        )
+        return sum(rows * columns for rows, columns in found) * self.shapes.width
+
+    @property
+    def _workspaces(self) -> int:
+        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
+
+    def _sent(self) -> float:
+        """Hidden states received from and sent to the neighbouring stages."""
+        return 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0

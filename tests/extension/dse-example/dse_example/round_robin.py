@@ -1,0 +1,23 @@
+"""Round robin: each chunk begins one dimension further out than the chunk before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simcore.system.inter_dimension import InterDimension, Plan
+
+
+class RoundRobin(InterDimension):
+    """As many orders as dimensions, taken in turn."""
+
+    @property
+    def merges_turn(self) -> bool:
+        return False
+
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+        n = len(sizes)
+        rotations = [tuple((first + i) % n for i in range(n)) for first in range(n)]
+        return Plan(rotations, [chunk % n for chunk in range(chunks)])
+
+
+ROUND_ROBIN = RoundRobin()

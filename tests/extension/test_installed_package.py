@@ -1,0 +1,149 @@
+"""What an installed package brings is used by its name alone, in documents and on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from installed import PROJECT, install, ran
+
+pytestmark = pytest.mark.xdist_group("extension")  # one worker, one study
+
+DESIGN = Path(__file__).with_name("design.yaml")
+SUITES = [
+    f"tests/simcore/{suite}"
+    for suite in (
+        "network/test_links_and_closed_forms.py",
+        "collective/test_conformance.py",
+        "schedule/test_schedules.py",
+        "system/test_intra_dimension.py",
+        "system/test_inter_dimension.py",
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("site"))
+
+
+def space() -> dict[str, Any]:
+    """The design, with a choice between a member of the project and one of the package for each family."""
+    document = yaml.safe_load(DESIGN.read_text(encoding="utf-8"))
+    document["parallelism"]["schedule"] = {"choice": ["1f1b", "eager_1f1b"]}
+    document["cluster"]["dimensions"][0]["topology"] = {"choice": ["ring", "hypercube"]}
+    document["cluster"]["dimensions"][1]["collective"] = {"choice": ["ring", "bruck"]}
+    document["system"]["inter_dimension"] = {"choice": ["themis", "round_robin"]}
+    document["system"]["intra_dimension"] = {"choice": ["fifo", "lcf"]}
+    return document | {"objectives": {"minimize": ["iteration_time", "cost.total"]}}
+
+
+@pytest.fixture(scope="module")
+def study(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder, its space beside it."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "space.yaml").write_text(yaml.safe_dump(space()))
+    done = optimized(folder, package, "--trials", 24, "--sampler", "exhaustive")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def optimized(folder: Path, package: Path | None, *more: object) -> subprocess.CompletedProcess[str]:
+    out = ["--seed", 1, "--jobs", 1, "--out", folder / "run"]
+    return ran("dse", "optimize", folder / "space.yaml", *out, *more, package=package)
+
+
+def test_a_design_of_an_installed_package_is_simulated(package: Path) -> None:
+    done = ran("dse", "simulate", DESIGN, "--json", package=package)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["iteration_time_s"] > 0
+
+
+def test_without_the_package_its_names_are_unknown() -> None:
+    done = ran("dse", "simulate", DESIGN)
+    assert done.returncode == 2
+    assert "expected one of ring, mesh, fully_connected, switch, fat_tree, got 'hypercube'" in done.stderr
+    assert "expected one of gpipe, 1f1b, zero_bubble, got 'eager_1f1b'" in done.stderr
+
+
+def test_a_space_chooses_between_members_of_the_project_and_of_the_package(study: Path) -> None:
+    trials = (study / "run" / "trials.csv").read_text()
+    assert all(name in trials for name in ("eager_1f1b", "hypercube", "bruck", "round_robin", "lcf"))
+
+
+def test_a_study_says_which_package_it_needs(study: Path) -> None:
+    versions = yaml.safe_load((study / "run" / "study.yaml").read_text())["versions"]
+    assert versions["extensions"] == {"dse-example": "1.0"}
+
+
+def test_a_study_that_uses_nothing_of_the_package_does_not_name_it(package: Path, tmp_path: Path) -> None:
+    plain = space()
+    plain["parallelism"]["schedule"] = "1f1b"
+    plain["cluster"]["dimensions"] = [{"topology": "switch", "size": 64, "bandwidth": "1 GB/s", "latency": "1 us"}]
+    plain["system"] = {"chunks": {"choice": [1, 4]}}
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(plain))
+    assert optimized(tmp_path, package, "--trials", 2).returncode in (0, 1)
+    assert set(yaml.safe_load((tmp_path / "run" / "study.yaml").read_text())["versions"]) == {"dse", "optuna"}
+
+
+def test_a_study_is_resumed_and_reported_with_the_package(study: Path, package: Path) -> None:
+    done = optimized(study, package, "--trials", 28, "--sampler", "exhaustive", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert ran("dse", "report", study / "run", package=package).returncode == 0
+
+
+def test_what_is_proven_holds_for_members_of_the_package(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space()))
+    times = []
+    for sampler in ("exhaustive", "exact"):
+        out = ["--sampler", sampler, "--trials", 40, "--jobs", 1, "--out", tmp_path / sampler]
+        done = ran("dse", "optimize", tmp_path / "space.yaml", *out, package=package)
+        assert done.returncode == 0, done.stderr
+        front = json.loads((tmp_path / sampler / "pareto.json").read_text())["front"]
+        times.append(sorted(member["values"]["iteration_time"] for member in front))
+    assert times[0] == times[1]
+
+
+@pytest.mark.parametrize("command", [["report"], ["verify"]])
+def test_without_the_package_no_report_is_made_of_a_study(study: Path, command: list[str]) -> None:
+    done = ran("dse", *command, study / "run")
+    assert done.returncode == 2
+    assert "expected package dse-example 1.0, whose extensions the study uses, got none installed" in done.stderr
+    assert "pip install dse-example==1.0" in done.stderr
+
+
+def test_without_the_package_a_study_is_not_resumed(study: Path) -> None:
+    done = optimized(study, None, "--trials", 30, "--sampler", "exhaustive", "--resume")
+    assert done.returncode == 2
+    assert "expected package dse-example 1.0, whose extensions the study uses, got none installed" in done.stderr
+
+
+def test_with_another_version_of_the_package_a_study_is_not_resumed(study: Path, tmp_path: Path) -> None:
+    done = optimized(study, install(tmp_path / "newer", "1.1"), "--trials", 30, "--sampler", "exhaustive", "--resume")
+    assert done.returncode == 2
+    assert 'versions.extensions.dse-example: "1.0" -> "1.1"' in done.stderr
+
+
+def test_the_schema_for_editors_knows_the_names(package: Path, study: Path) -> None:
+    schema = ran("dse", "space", study / "space.yaml", "--schema", package=package).stdout
+    names = [name for members in PROJECT["entry-points"].values() for name in members]
+    assert all(f'"{name}"' in schema for name in names)
+
+
+def test_a_module_of_the_package_may_be_what_is_imported_first(package: Path) -> None:
+    for target in (target for members in PROJECT["entry-points"].values() for target in members.values()):
+        module, _, name = target.partition(":")
+        code = f"import {module}; import simcore.design.design; assert {module}.{name}"
+        done = ran("timeit", "-n", "1", "-r", "1", code, package=package)
+        assert done.returncode == 0, done.stderr
+
+
+def test_its_members_pass_the_suites_that_those_of_the_project_pass(package: Path) -> None:
+    names = [name for members in PROJECT["entry-points"].values() for name in members]
+    done = ran("pytest", "-vv", "-p", "no:cacheprovider", *SUITES, "-k", " or ".join(names), package=package)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert all(name in done.stdout for name in names)
