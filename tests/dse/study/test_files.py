@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_nothing_else(
 KILLED = """\
 import os, signal, sys
 from pathlib import Path
-from dse import files
+from dse.study import files
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 files.write_whole(Path(sys.argv[1]) / "report.html", b"half")
 """
