@@ -46,8 +46,8 @@ def _reference(design: Design, engine: str) -> Result:
     _refuse(design, engine)
     reference.within_budget(design, check, links)
     program = program_of(design)
-    if program.single is not None:
-        return _result(design, reference.time_collective(design, program.single, links), None, engine)
+    if (single := program.single) is not None:
+        return _result(design, reference.time_collective(design, single, links), None, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
     first = None if not program.serves else reference.time_program(design, program.until(1), placement, links).total
@@ -94,8 +94,8 @@ def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
     _refuse(design, "fast")
     program = program_of(design)
-    if program.single is not None:
-        return _result(design, time_collective(design, program.single), None, "fast"), None
+    if (single := program.single) is not None:
+        return _result(design, time_collective(design, single), None, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
     first = None if not program.serves else time_program(design, program.until(1), placement)[0].total

@@ -79,7 +79,7 @@ class WorkloadForm:
 
     section: type[Workload]
     """The section of the document."""
-    keys: tuple[str, ...] = ()
+    keys: frozenset[str] = frozenset()
     """Keys of the section by which it is recognised."""
     catalogue: str | None = None
     """The section of the catalogue that has the kind's models."""
@@ -113,14 +113,19 @@ def workload_tag(value: Any) -> str:
     if known is not None:
         return known
     keys = value if isinstance(value, dict) else {}
-    for name, form in KINDS.items():
-        if any(key in keys for key in form.keys):
+    for name, form in _forms().items():
+        if not form.keys.isdisjoint(keys):
             return name
     model = keys.get("model")
     if isinstance(model, str):
         return _tag_of_model(model)
     inside = model if isinstance(model, dict) else getattr(model, "__dict__", {})
-    return next((name for name, form in KINDS.items() if form.describes(inside)), USUAL)
+    return next((name for name, form in _forms().items() if form.describes(inside)), USUAL)
+
+
+@cache
+def _forms() -> dict[str, WorkloadForm]:
+    return dict(KINDS)
 
 
 @cache

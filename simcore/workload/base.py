@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from simcore.design.design import Design
@@ -137,7 +138,12 @@ class WorkloadKind(WorkloadForm, ABC):
 
 def kind_of(workload: Workload) -> WorkloadKind:
     """The kind of a section of a document; see `kind_named`."""
-    return kind_named(workload_tag(workload))
+    return _kind_with(type(workload))
+
+
+@cache
+def _kind_with(section: type[Workload]) -> WorkloadKind:
+    return kind_named(next(name for name, form in KINDS.items() if form.section is section))
 
 
 def kind_named(name: str) -> WorkloadKind:

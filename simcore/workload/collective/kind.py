@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
+from simcore.design.algorithm import CollectiveKind
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.program import Part, Program, Segment, blocking
@@ -17,7 +19,7 @@ class SingleCollective(WorkloadKind):
     """A collective over all NPUs, or over each of several groups."""
 
     section = CollectiveWorkload
-    keys = ("collective",)
+    keys = frozenset({"collective"})
     trained = False
     spread = "all"
     jobs_by = "network"
@@ -30,20 +32,7 @@ class SingleCollective(WorkloadKind):
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
         workload = CollectiveWorkload.of(design.workload)
-        segment = Segment("collective", blocking(workload.collective, "all", workload.size))
-        return Program(
-            parts=(Part((segment,), (), (), 0.0, 0.0, 0.0),),
-            part_of=(0,),
-            stages=1,
-            chunks=1,
-            microbatches=1,
-            schedule="forward",
-            send_bytes=0.0,
-            final=((),),
-            model_flops=0.0,
-            tokens=0,
-            trained=False,
-        )
+        return _program(workload.collective, workload.size)
 
     def degrees(self, design: Design) -> Mapping[str, int]:
         """See `WorkloadKind.degrees`."""
@@ -56,6 +45,24 @@ class SingleCollective(WorkloadKind):
     def reductions(self, design: Design) -> tuple[tuple[str, int], ...]:
         """See `WorkloadKind.reductions`."""
         return (("chunks", 8), (NPUS, 4), ("chunks", 1), (NPUS, 2))
+
+
+@lru_cache(maxsize=512)
+def _program(kind: CollectiveKind, size: float) -> Program:
+    segment = Segment("collective", blocking(kind, "all", size))
+    return Program(
+        parts=(Part((segment,), (), (), 0.0, 0.0, 0.0),),
+        part_of=(0,),
+        stages=1,
+        chunks=1,
+        microbatches=1,
+        schedule="forward",
+        send_bytes=0.0,
+        final=((),),
+        model_flops=0.0,
+        tokens=0,
+        trained=False,
+    )
 
 
 KIND = SingleCollective()

@@ -18,7 +18,7 @@ class TableTraining(WorkloadKind):
     """Training of a table of layers."""
 
     section = LayerWorkload
-    keys = ("layers",)
+    keys = frozenset({"layers"})
     catalogue = "networks"
     rows = {"layers": Layer}  # noqa: RUF012
     jobs_by = "programs"

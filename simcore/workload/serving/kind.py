@@ -19,7 +19,7 @@ class Serving(WorkloadKind):
     """Serving a transformer."""
 
     section = InferenceWorkload
-    keys = ("prompt_length", "output_length")
+    keys = frozenset({"prompt_length", "output_length"})
     catalogue = "models"
     trained = False
     jobs_by = "tokens"

@@ -52,7 +52,7 @@ class Stencil(WorkloadKind):
     """See `StencilWorkload`."""
 
     section = StencilWorkload
-    keys = ("grid", "sweeps")
+    keys = frozenset({"grid", "sweeps"})
     trained = False
 
     def problems(self, design: Design) -> Iterator[Problem]:
@@ -123,7 +123,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for known in (forms._tags, forms._tag_of_model, forms._reader):
+    for known in (forms._forms, forms._tags, forms._tag_of_model, forms._reader):
         known.cache_clear()
     Design.model_rebuild(force=True)
 
