@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from simcore.design.design import Design
+from simcore.document.problem import Refusal
 from simcore.metrics.figures import Figures, Number
 from simcore.result import Memory, Result
 
@@ -66,9 +67,9 @@ class Metric:
     def __post_init__(self) -> None:
         """Raise `ValueError` for a row that cannot give a value."""
         if self.scope == "run" and self.read is None and self.measure is None:
-            raise ValueError("expected 'read' or 'measure' of a metric that a run gives, got neither")
+            raise Refusal("'read' or 'measure' of a metric that a run gives", "neither")
         if self.scope != "run" and self.before is None:
-            raise ValueError(f"expected 'before' of a metric of scope '{self.scope}', got none")
+            raise Refusal(f"'before' of a metric of scope '{self.scope}'", "none")
 
     @property
     def direction(self) -> Literal["minimize", "maximize"]:

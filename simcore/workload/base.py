@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from simcore.design.design import Design
 from simcore.design.workload import KINDS, Workload, WorkloadForm, workload_tag
-from simcore.document.problem import Problem
+from simcore.document.problem import Problem, Refusal
 from simcore.program import Operator, Program
 
 
@@ -165,5 +165,5 @@ def workload_program(design: Design) -> Program:
     """
     program = kind_of(design.workload).program(design)
     if program.microbatches < 1:
-        raise ValueError(f"{workload_tag(design.workload)}: expected at least 1 microbatch, got {program.microbatches}")
+        raise Refusal("at least 1 microbatch", str(program.microbatches), where=workload_tag(design.workload))
     return program

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from added_metrics import KG_PER_JOULE, install
-from dse.run.run import Settings, load_record, optimize
 from rich.console import Console
 from tiny_spaces import search, space, tiny
 
@@ -18,6 +17,9 @@ import simcore
 from dse.cli.result_table import print_result
 from dse.proof.bound import space_bounds
 from dse.report import print_front, write_reports
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.search import make_sampler
 from dse.space.schema import space_schema
 from dse.space.space import Space
@@ -51,7 +53,7 @@ def test_it_is_in_the_result_in_its_document_and_on_the_terminal(
     install(monkeypatch, carbon="CARBON", floor="FLOOR")
     result = simcore.simulate(design)
     assert result.document()["metrics"] == {"carbon": result.energy_j * KG_PER_JOULE, "floor": 0.3}
-    print_result(design, result)
+    print_result(result)
     assert "carbon dioxide" in capsys.readouterr().out
 
 

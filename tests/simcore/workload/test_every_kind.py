@@ -21,7 +21,7 @@ from simcore.design.workload import KINDS, workload_tag
 from simcore.document.problem import Problem
 from simcore.engine.reference import EventBudgetError, estimate_events, reduced
 from simcore.memory.plan import memory_needed, program_of
-from simcore.result import metrics
+from simcore.metrics import metrics
 from simcore.simulate import simulate
 from simcore.workload.base import NPUS, kind_of
 

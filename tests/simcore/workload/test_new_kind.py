@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from agreement import differences
-from dse.run.run import Settings, load_record, optimize
 from kinds_of_workload import CLUSTER
 
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.space import load_space
 from simcore import family
 from simcore.bounds.design import bound
@@ -22,8 +24,8 @@ from simcore.design.workload import KINDS, Workload
 from simcore.document.field import Count, Precision
 from simcore.document.problem import InputError, Problem
 from simcore.memory.plan import memory_needed
+from simcore.metrics import metrics
 from simcore.program import Compute, Part, Program, Segment, blocking
-from simcore.result import metrics
 from simcore.simulate import simulate
 from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.rules import precision_problems
