@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.buy.tune import Tuned, Tuner
+from dse.buy.tuner import Tuned, Tuner
 from dse.evaluate.aggregate import Aggregate, aggregate, shared
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import VALID, State, TunedRecord

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from dse.cli.interrupt import STATUS, Interrupt
+from dse.door.interrupt import STATUS, Interrupt
 
 COLLECTED = 100_000, 50, 100
 """Thresholds of the garbage collector. A search makes many objects and few cycles; Python's own thresholds would cost a

@@ -154,7 +154,7 @@ def _write(
     tables: list[str],
 ) -> None:
     """Write the device with the curve: values, intervals, and the source of each."""
-    from dse.measured.calibrate.interval import intervals
+    from dse.measured.calibrate.quantiles import intervals
     from simcore.document.text import dump_document
     from simcore.prediction_interval import UNCALIBRATED
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, share
 
 if TYPE_CHECKING:
-    from dse.cli.interrupt import Interrupt
+    from dse.door.interrupt import Interrupt
     from dse.evaluate.record import StudyRecord, TrialRecord
     from dse.space.space import Space
 
@@ -89,7 +89,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
-    from dse.cli.progress import Progress
+    from dse.door.progress import Progress
     from dse.run.document import open_space
     from dse.run.drive import optimize
     from dse.run.extensions import check_installed

@@ -85,7 +85,7 @@ def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
 
 
 def _stacks(rows: Sequence[Measured]) -> str:
-    from dse.measured.software import FLASH_ATTENTION
+    from dse.measured.stack import FLASH_ATTENTION
 
     parts = [
         f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"

@@ -81,8 +81,8 @@ def _open(space: Space | str | Path | Mapping[str, Any]) -> tuple[Space, Mapping
 
 def _progress(space: Space, trials: int) -> Any:
     """What shows the command line's progress, without its handling of signals."""
-    from dse.cli.interrupt import Interrupt
-    from dse.cli.progress import Progress
+    from dse.door.interrupt import Interrupt
+    from dse.door.progress import Progress
 
     return Progress(space, trials, Interrupt())
 

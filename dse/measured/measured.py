@@ -41,7 +41,7 @@ class Measured:
     memory: float | None
     """Peak memory of the fullest NPU [B], where it was measured."""
     software: str = ""
-    """The software stack it is predicted for (see `dse.measured.software`), and whether that was assumed."""
+    """The software stack it is predicted for (see `dse.measured.stack`), and whether that was assumed."""
     assumed: bool = False
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from dse.measured.software import STACKS, Stack, assumed_stack
+from dse.measured.stack import STACKS, Stack, assumed_stack
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.check import check

@@ -18,9 +18,9 @@ import numpy as np
 
 from dse.evaluate.aggregate import aggregate
 from dse.proof.least import Search, Times
-from dse.proof.limits import breaks
 from dse.proof.parts import parsed
 from dse.proof.relax import LeastTimes
+from dse.proof.unreachable import breaks
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude

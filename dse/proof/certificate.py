@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dse.proof.bound import Limit, over_jobs, space_bounds, space_limits
-from dse.proof.limits import unreachable
 from dse.proof.parts import PROVABLE
+from dse.proof.unreachable import unreachable
 from dse.space.interval import bound_of, of_bounds
 from dse.space.objective import Objective
 from dse.space.space import Space

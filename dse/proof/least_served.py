@@ -10,8 +10,8 @@ import numpy as np
 from dse.proof.branch import Brancher, Node, joined
 from dse.proof.job_queue import Job
 from dse.proof.least import SECONDS, Search, Times
-from dse.proof.limits import breaks
 from dse.proof.parts import Networks, Part, parsed
+from dse.proof.unreachable import breaks
 from dse.space.space import Space
 from simcore.bounds.design import bound, bound_served
 from simcore.design.design import Design

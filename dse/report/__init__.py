@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.evaluate.record import StudyRecord
-from dse.whatif.record import NOTHING, WhatIf
+from dse.whatif.answers import NOTHING, WhatIf
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -25,7 +25,7 @@ from dse.report.ties import stretch
 from dse.report.units import number
 from dse.report.values import trial_metrics
 from dse.space.objective import Objective
-from dse.whatif.record import AtBatch
+from dse.whatif.answers import AtBatch
 from simcore.metrics import METRICS, Mover, moves
 
 Matrix = NDArray[np.float64]

@@ -13,7 +13,7 @@ from dse.report.summary import Summary
 from dse.report.units import MISSING, clean, label, number, percent, shorten
 from dse.report.values import cell
 from dse.space.objective import Objective
-from dse.whatif.record import DOES_NOT_FIT, Step
+from dse.whatif.answers import DOES_NOT_FIT, Step
 
 MINUS = "\N{MINUS SIGN}"
 NO_CHANGE = 1e-6

@@ -15,7 +15,7 @@ from dse.report.importance import UNKNOWN, Importance
 from dse.report.regret import WorkloadRegret, regrets
 from dse.report.ties import ties
 from dse.report.values import finite
-from dse.whatif.record import NOTHING, WhatIf
+from dse.whatif.answers import NOTHING, WhatIf
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite, plain, trial_metrics
 from dse.report.workloads import workload_cells
-from dse.whatif.record import FACTORS
+from dse.whatif.answers import FACTORS
 from simcore.metrics import METRICS
 
 if TYPE_CHECKING:

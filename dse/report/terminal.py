@@ -28,7 +28,7 @@ from dse.report.units import MISSING, Scale, always_shown, clean, label, number,
 from dse.report.values import trial_metrics
 from dse.report.words import bound, counts, prices, proof, ties_note, volume, without_value
 from dse.report.workloads import EXPLAINED, own_best, workload_tables
-from dse.whatif.record import NOTHING, WhatIf
+from dse.whatif.answers import NOTHING, WhatIf
 from simcore.metrics import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]

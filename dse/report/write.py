@@ -14,7 +14,7 @@ from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
 from dse.study.files import write_whole
-from dse.whatif.record import NOTHING, WhatIf
+from dse.whatif.answers import NOTHING, WhatIf
 
 FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.buy.evaluate import Buyer, tuned_for
-from dse.buy.tune import Tuner
+from dse.buy.tuner import Tuner
 from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
 from dse.proof.certificate import check_reachable, proven_bounds

@@ -18,12 +18,12 @@ def resolve(name: str, space: Space, engine: str | None = None) -> str:
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     """A sampler by name: one of `dse.space.samplers` but `auto`, or an Optuna sampler, `package.module:Class`.
 
-    Raises `InputError` where it cannot be had (see `dse.search.named`) or cannot search the space.
+    Raises `InputError` where it cannot be had (see `dse.search.external`) or cannot search the space.
     """
     if name in PROVERS:
         _check_bounded(space)
     if name not in SAMPLERS and ":" in name:
-        from dse.search.named import named
+        from dse.search.external import named
 
         return named(name, space, seed)
     origin = SAMPLERS.origin(name)

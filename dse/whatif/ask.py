@@ -18,8 +18,8 @@ from dse.run.document import open_space
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.study.store import STUDY
+from dse.whatif.answers import NOTHING, Step, WhatIf
 from dse.whatif.batches import at_batches, rewritten, rivals, why_not
-from dse.whatif.record import NOTHING, Step, WhatIf
 from dse.whatif.steps import Around, Neighbour, around
 from simcore.engine.registry import BUILT_IN
 

@@ -22,7 +22,7 @@ from dse.space.draw import RecordedDraw
 from dse.space.fill import solves
 from dse.space.objective import losses
 from dse.space.space import Space
-from dse.whatif.record import DOES_NOT_FIT, FACTORS, AtBatch
+from dse.whatif.answers import DOES_NOT_FIT, FACTORS, AtBatch
 
 RIVALS = 20
 """Dominated designs beside the front."""

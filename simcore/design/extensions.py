@@ -9,9 +9,9 @@ from typing import Any
 from simcore.collective import ALGORITHMS
 from simcore.family import Family
 from simcore.network import TOPOLOGIES
+from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.schedule import SCHEDULES
-from simcore.system.inter_dimension import INTER_DIMENSION
-from simcore.system.intra_dimension import INTRA_DIMENSION
 
 FAMILIES: Mapping[str, Family[Any]] = {
     "topology": TOPOLOGIES,

@@ -12,8 +12,8 @@ from simcore.document.field import Count, Frozen
 from simcore.document.form import shown
 from simcore.document.member import MemberOf
 from simcore.document.problem import Refusal
-from simcore.system.inter_dimension import INTER_DIMENSION
-from simcore.system.intra_dimension import INTRA_DIMENSION
+from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 
 
 def _active_chunks(value: Any) -> Any:

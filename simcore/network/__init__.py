@@ -7,18 +7,7 @@ from simcore.network.base import Block
 from simcore.network.fat_tree import FatTree
 from simcore.network.fully_connected import FullyConnected
 from simcore.network.mesh import Mesh
-from simcore.network.pattern import (
-    Chain,
-    Exchange,
-    Listed,
-    Loads,
-    Pattern,
-    Send,
-    Shift,
-    Spread,
-    StepCost,
-    Tree,
-)
+from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
 from simcore.network.wiring import Link, Route, Shape, Slice

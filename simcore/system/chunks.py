@@ -26,7 +26,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best, slowdown
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
-from simcore.system.inter_dimension import INTER_DIMENSION
+from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
 

@@ -25,10 +25,10 @@ from nccl_section import nccl_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
 from simcore.check.load import design_from  # noqa: E402
+from simcore.policy.inter_dimension import INTER_DIMENSION  # noqa: E402
+from simcore.policy.inter_dimension.themis import Themis  # noqa: E402
 from simcore.simulate import simulate  # noqa: E402
 from simcore.system import chunks  # noqa: E402
-from simcore.system.inter_dimension import INTER_DIMENSION  # noqa: E402
-from simcore.system.inter_dimension.themis import Themis  # noqa: E402
 
 TARGET = ROOT / "docs" / "accuracy.md"
 KEPT = "<!-- long run -->"

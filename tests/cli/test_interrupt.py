@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cli_runs import GATED_ENGINE, PATIENCE, running, start, until, write_space
 
-from dse.cli.interrupt import Interrupt
+from dse.door.interrupt import Interrupt
 from dse.run.drive import optimize
 from dse.run.settings import Settings
 from dse.space.space import load_space

@@ -69,8 +69,8 @@ def imports(module: str, at_import: bool) -> frozenset[str]:
 
 def test_the_walk_sees_the_imports_that_are_there() -> None:
     assert "dse.space.objective" in imports("dse.study.study", True)
-    assert "dse.search.named" not in imports("dse.search", True)
-    assert "dse.search.named" in imports("dse.search", False)
+    assert "dse.search.external" not in imports("dse.search", True)
+    assert "dse.search.external" in imports("dse.search", False)
     assert "simcore.catalog" in imports("dse.run.resolved", True)
     assert len(modules()) > 80
 

@@ -9,7 +9,7 @@ from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, shown
 from dse.report.robustness import PREDICTION, PRICES, Robustness, among, robustness
 from dse.report.summary import Summary
 from dse.report.units import human, number, percent
-from dse.whatif.record import FACTORS, AtBatch
+from dse.whatif.answers import FACTORS, AtBatch
 
 
 def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:

@@ -8,7 +8,7 @@ from dse.report.page.base import esc
 from dse.report.sensitivity import StepRow, dominating, improvement, sensitivity_note, step_rows
 from dse.report.summary import Summary
 from dse.report.units import label
-from dse.whatif.record import Step
+from dse.whatif.answers import Step
 
 _NOTE = (
     "One parameter moved to its neighbouring value in the space, all else as it was; what changes, in percent of the "

@@ -12,9 +12,9 @@ from simcore.compute import OperatorTimes
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Part, Program, Segment, Start, Waits
 from simcore.system.chunks import Chunker, Chunks, picoseconds
-from simcore.system.intra_dimension import INTRA_DIMENSION
 from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]

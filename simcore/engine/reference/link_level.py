@@ -20,8 +20,8 @@ from simcore.engine.reference.exchange import Exchange, InNetwork
 from simcore.engine.reference.links import LinkNetwork, Then
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
-from simcore.system.intra_dimension import INTRA_DIMENSION
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import simpy
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.engine.reference.cluster import Cluster
 from simcore.engine.reference.transport import Transport, Use
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
-from simcore.system.intra_dimension import INTRA_DIMENSION
 
 Order = tuple[int, int, int, int, int]
 """Policy key, arrival [ps], issue, chunk, phase: the smallest is served first."""

@@ -14,7 +14,7 @@ from dse.cli import main
 from dse.measured.calibrate import fit, held_out, samples
 from dse.measured.calibrate.baseline import regressed
 from dse.measured.calibrate.fit import read, with_values
-from dse.measured.calibrate.interval import intervals
+from dse.measured.calibrate.quantiles import intervals
 from dse.measured.device import device
 from dse.measured.measured import Measured, read_measured
 from simcore.catalog.preset import preset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dse.proof.limits import breaks
+from dse.proof.unreachable import breaks
 from dse.space.constraint import Constraint
 from dse.space.expression import Expression
 

@@ -20,7 +20,7 @@ from dse.space.space import Space, space_from
 from dse.space.template import parse_template
 from dse.study.journal import JOURNAL
 from dse.study.store import STUDY
-from dse.whatif.record import NOTHING
+from dse.whatif.answers import NOTHING
 from simcore import catalog
 from simcore.document.problem import Problem
 from simcore.document.text import Document

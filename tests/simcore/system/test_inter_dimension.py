@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.bounds.design import bound
+from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.simulate import simulate
-from simcore.system.inter_dimension import INTER_DIMENSION
 
 DIMENSIONS = st.lists(st.tuples(st.sampled_from([2, 3, 4, 8, 16]), st.floats(1e8, 1e12)), min_size=1, max_size=4)
 

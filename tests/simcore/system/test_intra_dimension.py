@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.result import Result
 from simcore.simulate import simulate
-from simcore.system.intra_dimension import INTRA_DIMENSION
 
 
 def contested(**system: Any) -> Result:

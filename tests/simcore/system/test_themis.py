@@ -14,8 +14,8 @@ from designs import collective, dimension
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.simulate import simulate
-from simcore.system.inter_dimension import INTER_DIMENSION
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "themis_allreduce.json").read_text(encoding="utf-8")

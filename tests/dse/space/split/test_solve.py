@@ -23,7 +23,7 @@ from dse.space.hole import SolvedSplit
 from dse.space.space import Space, space_from
 from dse.space.split.bandwidth import even_split
 from dse.space.split.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
-from dse.whatif.record import NOTHING
+from dse.whatif.answers import NOTHING
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
 from simcore.document.quantity import parse

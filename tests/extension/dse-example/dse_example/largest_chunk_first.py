@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.intra_dimension import IntraDimension
+from simcore.policy.intra_dimension import IntraDimension
 
 
 class LargestChunkFirst(IntraDimension):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.inter_dimension import InterDimension, Plan
+from simcore.policy.inter_dimension import InterDimension, Plan
 
 
 class RoundRobin(InterDimension):

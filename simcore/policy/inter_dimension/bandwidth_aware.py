@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.base import InterDimension, Plan
 
 
 class BandwidthAware(InterDimension):

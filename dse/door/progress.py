@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.cli.interrupt import Interrupt
+from dse.door.interrupt import Interrupt
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask
 from dse.execute import Executor

@@ -1,11 +1,11 @@
 """Intra-dimension policies: one file each."""
 
 from simcore.family import Family
-from simcore.system.intra_dimension.base import IntraDimension
-from simcore.system.intra_dimension.fifo import Fifo
-from simcore.system.intra_dimension.lifo import Lifo
-from simcore.system.intra_dimension.priority import Priority
-from simcore.system.intra_dimension.scf import SmallestChunkFirst
+from simcore.policy.intra_dimension.base import IntraDimension
+from simcore.policy.intra_dimension.fifo import Fifo
+from simcore.policy.intra_dimension.lifo import Lifo
+from simcore.policy.intra_dimension.priority import Priority
+from simcore.policy.intra_dimension.scf import SmallestChunkFirst
 
 INTRA_DIMENSION: Family[IntraDimension] = Family(
     "simcore.intra_dimension",

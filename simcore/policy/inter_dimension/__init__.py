@@ -1,10 +1,10 @@
 """Inter-dimension policies: one file each."""
 
 from simcore.family import Family
-from simcore.system.inter_dimension.bandwidth_aware import BandwidthAware
-from simcore.system.inter_dimension.base import InterDimension, Plan
-from simcore.system.inter_dimension.baseline import Baseline
-from simcore.system.inter_dimension.themis import Themis
+from simcore.policy.inter_dimension.bandwidth_aware import BandwidthAware
+from simcore.policy.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.baseline import Baseline
+from simcore.policy.inter_dimension.themis import Themis
 
 INTER_DIMENSION: Family[InterDimension] = Family(
     "simcore.inter_dimension",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simcore.system.inter_dimension.base import InterDimension, Order, Plan
+from simcore.policy.inter_dimension.base import InterDimension, Order, Plan
 
 THRESHOLD = 1 / 16
 """Share of a chunk whose reduce-scatter is the least difference in load worth acting on."""

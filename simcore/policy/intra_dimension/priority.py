@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.intra_dimension.base import IntraDimension
+from simcore.policy.intra_dimension.base import IntraDimension
 
 _KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard", "replica"), "data")
 """Groups over which gradients are reduced, and parameters gathered, count as data parallel."""

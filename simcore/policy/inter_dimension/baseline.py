@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.system.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.base import InterDimension, Plan
 
 
 class Baseline(InterDimension):

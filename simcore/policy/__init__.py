@@ -1,0 +1,1 @@
+"""In which order chunks visit the dimensions of a network, and are served within one."""
