@@ -50,11 +50,11 @@ else:
     def _stamped(function: F, machine_code: Any) -> F:
         """The kernel with its stamp where numba looks for the time of its file."""
         if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
-            machine_code._cache._cache_file._source_stamp = content(machine_code)
+            machine_code._cache._cache_file._source_stamp = kernel_digest(machine_code)
         return cast("F", machine_code)
 
 
-def content(kernel: Any) -> str:
+def kernel_digest(kernel: Any) -> str:
     """Digest of a kernel: its code, how it is compiled, the numbers it takes from its module, the kernels it calls."""
     function = getattr(kernel, "py_func", kernel)
     code = function.__code__
@@ -64,5 +64,5 @@ def content(kernel: Any) -> str:
         if isinstance(value, int | float):
             parts.append(f"{name}={value}")
         elif hasattr(value, "py_func"):
-            parts.append(content(value))
+            parts.append(kernel_digest(value))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -42,7 +42,7 @@ class Family(Mapping[str, T], Generic[T]):
         if own is not None and not isinstance(own, str):
             return own
         if name not in self._loaded:
-            entry = _installed(self.group)[name] if own is None else EntryPoint(name, own, self.group)
+            entry = _find_entry_points(self.group)[name] if own is None else EntryPoint(name, own, self.group)
             member = entry.load()
             as_class = self._of_classes and isinstance(member, type)
             if not (issubclass(member, self.kind) if as_class else isinstance(member, self.kind)):
@@ -52,21 +52,21 @@ class Family(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        yield from (name for name in sorted(_installed(self.group)) if name not in self._own)
+        yield from (name for name in sorted(_find_entry_points(self.group)) if name not in self._own)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: Any) -> bool:
-        return name in self._own or name in _installed(self.group)
+        return name in self._own or name in _find_entry_points(self.group)
 
     def origin(self, name: str) -> str | None:
         """The package and version that brings a member, such as `my-package 1.2`; None for one of the project."""
-        return None if name in self._own else origin_of(_installed(self.group)[name])
+        return None if name in self._own else origin_of(_find_entry_points(self.group)[name])
 
     def package(self, name: str) -> tuple[str, str] | None:
         """The name and the version of the package that brings a member; None for one of the project."""
-        dist = None if name in self._own else _installed(self.group)[name].dist
+        dist = None if name in self._own else _find_entry_points(self.group)[name].dist
         return None if dist is None else (dist.name, dist.version)
 
 
@@ -76,6 +76,6 @@ def origin_of(entry: EntryPoint) -> str:
 
 
 @cache
-def _installed(group: str) -> dict[str, EntryPoint]:
+def _find_entry_points(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group, by name."""
     return {entry.name: entry for entry in entry_points(group=group)}

@@ -103,13 +103,13 @@ class Segment(NamedTuple):
     repeat: int = 1
 
 
-def blocking(kind: str, group: str, size: float) -> tuple[Operator, ...]:
+def blocking_collective(kind: str, group: str, size: float) -> tuple[Operator, ...]:
     """A collective that its stage waits for."""
     return Start(kind, group, size, Waits.NOW), Wait(Waits.NOW, GROUP_CATEGORY[group])
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModelPart:
     """A virtual pipeline stage: what it does for one microbatch, and what it holds."""
 
     forward: tuple[Segment, ...]
@@ -135,7 +135,7 @@ class Part:
     """The first microbatch's forward, where it alone gathers parameters; empty where it is as the others."""
 
     @property
-    def first(self) -> tuple[Segment, ...]:
+    def first_pass(self) -> tuple[Segment, ...]:
         """The first microbatch's forward."""
         return self.first_forward or self.forward
 
@@ -156,7 +156,7 @@ class Part:
 class Program:
     """A training iteration: `part_of[k]` is the part of virtual stage k = chunk x stages + stage."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ModelPart, ...]
     part_of: tuple[int, ...]
     stages: int
     chunks: int
@@ -198,13 +198,13 @@ class Program:
             return None
         return operators[0] if isinstance(operators[0], Start) else None
 
-    def until(self, chunks: int) -> Program:
+    def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""
         virtual = chunks * self.stages
         sends = None if self.sends is None else self.sends[:virtual]
         return replace(self, chunks=chunks, part_of=self.part_of[:virtual], sends=sends)
 
-    def sent(self, virtual_stage: int, onward: int) -> float:
+    def sent_bytes(self, virtual_stage: int, onward: int) -> float:
         """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""
         if self.sends is None:
             return self.send_bytes

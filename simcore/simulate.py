@@ -17,7 +17,7 @@ from simcore.prediction_interval import interval
 from simcore.program import Category, Program
 from simcore.result import DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.placement import crossing, place
+from simcore.system.placement import find_crossing, place
 
 Engine = Callable[[Design], Result]
 
@@ -32,29 +32,31 @@ def simulate(design: Design, engine: str | Engine = "fast") -> Result:
     if callable(engine):
         return with_measured(design, engine(design))
     if engine == "fast":
-        return traced(design, trace=False)[0]
+        return simulate_traced(design, trace=False)[0]
     if engine in ("reference", "reference_links"):
-        return _reference(design, engine)
+        return _simulate_reference(design, engine)
     known = "'fast', 'reference', 'reference_links'"
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
 
 
-def _reference(design: Design, engine: str) -> Result:
+def _simulate_reference(design: Design, engine: str) -> Result:
     from simcore.engine import reference  # imports SimPy, which no other engine needs
 
     links = engine == "reference_links"
-    _refuse(design, engine)
-    reference.within_budget(design, check, links)
+    _refuse_unplayable(design, engine)
+    reference.check_budget(design, check, links)
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, reference.time_collective(design, single, links), None, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
-    first = None if not program.serves else reference.time_program(design, program.until(1), placement, links).total
+    first = (
+        None if not program.serves else reference.time_program(design, program.keep_chunks(1), placement, links).total
+    )
     return _result(design, timing, program, engine, first)
 
 
-def unplayable(design: Design, engine: str) -> list[Problem]:
+def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
     problems = []
     if engine == "fast" and design.cluster.stragglers:
@@ -71,7 +73,7 @@ def unplayable(design: Design, engine: str) -> list[Problem]:
         path: Path = ("cluster", "switching")
         problems.append(Problem(path, expected, f"'{design.cluster.switching}'", "use engine 'reference_links'"))
     if engine == "reference_links":
-        for group, index in crossing(design):
+        for group, index in find_crossing(design):
             expected = f"affinity 1 (engine '{engine}' plays messages, which do not know whose rings cross)"
             found = f"{design.cluster.dimensions[index].affinity:g}, and group '{group}' crosses"
             problems.append(
@@ -84,21 +86,21 @@ def unplayable(design: Design, engine: str) -> list[Problem]:
     return problems
 
 
-def _refuse(design: Design, engine: str) -> None:
+def _refuse_unplayable(design: Design, engine: str) -> None:
     """Raise `InputError` for what an engine cannot play."""
-    if problems := unplayable(design, engine):
+    if problems := find_unplayable(design, engine):
         raise InputError(problems)
 
 
-def traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
+def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
-    _refuse(design, "fast")
+    _refuse_unplayable(design, "fast")
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, time_collective(design, single), None, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    first = None if not program.serves else time_program(design, program.until(1), placement)[0].total
+    first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
     return _result(design, timing, program, "fast", first), log
 
 

@@ -13,23 +13,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.buy.tuner import Tuned, Tuner
-from dse.evaluate.aggregate import Aggregate, aggregate, shared
+from dse.buy.tuner import TunedSoftware, Tuner
+from dse.evaluate.aggregate import Aggregate, aggregate, is_shared
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import VALID, State, TunedRecord
 from dse.space.constraint import Constraint
 from dse.space.draw import FixedDraw
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.interval import design_bound
 from dse.space.jobs import Job, is_software
 from dse.space.objective import Objective
-from dse.space.screen import known_before
+from dse.space.screen import is_known_before
 from dse.space.space import Space
-from simcore.bounds.design import bound_of_any
+from simcore.bounds.design import bound_any_design
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
-from simcore.document.problem import dotted
+from simcore.document.problem import format_path
 from simcore.metrics import CLUSTER, METRICS, is_of, metrics_before
 from simcore.result import Result
 
@@ -37,10 +37,10 @@ _STATES: tuple[State, ...] = ("failed", "cut", "infeasible", "feasible")
 """The state of a cluster is the first of these that one of its workloads is in."""
 
 
-def tuned_for(space: Space) -> Objective:
+def tuning_objective(space: Space) -> Objective:
     """What software is tuned for: the metric that the study names, else the first objective that it can change."""
     name = space.settings.tune
-    own = [objective for objective in space.objectives if not shared(objective)]
+    own = [objective for objective in space.objectives if not is_shared(objective)]
     if name is None and own:
         return own[0]
     name = name or "iteration_time"
@@ -60,8 +60,8 @@ class Buyer:
 
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one candidate: the decided sections, with the holes of software in them."""
-        key = self.space.key(Filled(document))
-        tuned = [self._tuned(job, document) for job in self.space.jobs]
+        key = self.space.key(FilledDocument(document))
+        tuned = [self._tune_job(job, document) for job in self.space.jobs]
         outcomes = [entry.outcome for entry in tuned]
         states = {outcome.state for outcome in outcomes}
         state: State = next(s for s in _STATES if s in states)
@@ -75,11 +75,11 @@ class Buyer:
             key,
             state,
             values,
-            _worst([outcome.violations for outcome in outcomes]),
+            _worst_violations([outcome.violations for outcome in outcomes]),
             first.design,
             first.metrics,
-            self._said([outcome.cut_by for outcome in outcomes]),
-            self._said([outcome.error for outcome in outcomes]),
+            self._join_texts([outcome.cut_by for outcome in outcomes]),
+            self._join_texts([outcome.error for outcome in outcomes]),
             records,
         )
 
@@ -92,33 +92,35 @@ class Buyer:
         """See `Evaluate.prepare`."""
         self.tuner.evaluator.prepare()
 
-    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
-        """See `Evaluate.failed`."""
+    def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:
+        """See `Evaluate.failure_outcome`."""
         unknown = {VALID: 0.0} | {constraint.name: 1.0 for constraint in self.space.constraints}
-        return Outcome(self.space.key(Filled(document)), "failed", {}, unknown, dict(document), error=text)
+        return Outcome(self.space.key(FilledDocument(document)), "failed", {}, unknown, dict(document), error=text)
 
-    def _said(self, texts: Sequence[str | None]) -> str | None:
+    def _join_texts(self, texts: Sequence[str | None]) -> str | None:
         """What is said of the workloads, each with its name where there are several."""
         several = len(self.space.jobs) > 1
         pairs = zip(self.space.jobs, texts, strict=True)
         said = [f"{job.name}: {text}" if several else text for job, text in pairs if text]
         return "; ".join(said) or None
 
-    def _tuned(self, job: Job, document: Mapping[str, Any]) -> Tuned:
-        space = replace(self.space.of_job(job), template={**document, **job.template}, objectives=(self.tuner.tune,))
+    def _tune_job(self, job: Job, document: Mapping[str, Any]) -> TunedSoftware:
+        space = replace(
+            self.space.space_of_job(job), template={**document, **job.template}, objectives=(self.tuner.tune,)
+        )
         first, problems = parse_design(space.fill(FixedDraw()).document)
         if first is None:
             raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
-        entry = self._ruled_out(first) or self.tuner(space, job, document, first)
+        entry = self._rule_out(first) or self.tuner(space, job, document, first)
         if entry.outcome.state != "cut":
             return entry
         # Its own bounds are those of one software; what the cluster is told with must hold for all of them.
         values = cluster_bounds(first, self.space.objectives)
         return replace(entry, outcome=replace(entry.outcome, values=values))
 
-    def _ruled_out(self, design: Design) -> Tuned | None:
+    def _rule_out(self, design: Design) -> TunedSoftware | None:
         """What becomes of a cluster that breaks a constraint whatever runs on it; None where it breaks none."""
-        constraints = [c for c in self.space.constraints if _of_cluster(c) and known_before(c, design)]
+        constraints = [c for c in self.space.constraints if _is_of_cluster(c) and is_known_before(c, design)]
         if not constraints or price_problems(design):
             return None
         known, document = metrics_before(design, None, CLUSTER), design.document()
@@ -127,10 +129,10 @@ class Buyer:
         if not broken:
             return None
         every = {VALID: 0.0} | {c.name: violations.get(c.name, 0.0) for c in self.space.constraints}
-        return Tuned(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0]), {})
+        return TunedSoftware(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0]), {})
 
 
-def _record(job: Job, entry: Tuned) -> TunedRecord:
+def _record(job: Job, entry: TunedSoftware) -> TunedRecord:
     outcome = entry.outcome
     return TunedRecord(
         job.name,
@@ -145,21 +147,21 @@ def _record(job: Job, entry: Tuned) -> TunedRecord:
     )
 
 
-def _worst(violations: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _worst_violations(violations: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(each[name] for each in violations) for name in violations[0]}
 
 
-def _of_cluster(constraint: Constraint) -> bool:
+def _is_of_cluster(constraint: Constraint) -> bool:
     """Whether a constraint speaks of the cluster's hardware and its price alone."""
     return all(
-        is_of(dotted(path), CLUSTER) or (path[0] == "cluster" and not is_software(path))
+        is_of(format_path(path), CLUSTER) or (path[0] == "cluster" and not is_software(path))
         for path in constraint.expression.paths
     )
 
 
 def cluster_bounds(design: Design, objectives: Sequence[Objective]) -> dict[str, float]:
     """What no software of the design's workload can beat on its cluster; 0 where nothing is proven."""
-    proven = bound_of_any(design)
+    proven = bound_any_design(design)
     if not price_problems(design):
         proven = {**proven, **metrics_before(design, None, CLUSTER)}
     document = design.document()

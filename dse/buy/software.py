@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.space.constraint import Constraint
-from dse.space.hole import Expr
+from dse.space.hole import ExpressionHole
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
-from dse.space.screen import bounds_before
+from dse.space.screen import exact_metrics
 from dse.space.space import Space
 from simcore.bounds.design import bound
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.design.algorithm import Algorithm
+from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.prices import PriceList, TierPrices
@@ -37,7 +37,7 @@ _SHAPELESS = ("bandwidth", "latency", "efficiency", "nics", "nic_bandwidth")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SoftwareCandidate:
     """One way to run a workload: everything of a design that is not decided."""
 
     number: int
@@ -48,25 +48,27 @@ class Candidate:
     ideal: float
     """Bound of the loss that is tuned, on the ideal cluster."""
 
-    def on(self, cluster: Cluster, cost: PriceList) -> Design:
+    def design_on(self, cluster: Cluster, cost: PriceList) -> Design:
         """The same software on a cluster of the same shape."""
         own = self.design.cluster
         algorithms = [dimension.collective for dimension in own.dimensions]
-        return self.design.model_copy(update={"cluster": _tuned(cluster, own.placement, algorithms), "cost": cost})
+        return self.design.model_copy(
+            update={"cluster": _set_software(cluster, own.placement, algorithms), "cost": cost}
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Software:
     """All of one workload on one shape: candidates that are valid and fit, the best bound first."""
 
-    candidates: tuple[Candidate, ...]
-    by_params: Mapping[str, Candidate]
-    closest: Candidate
+    candidates: tuple[SoftwareCandidate, ...]
+    by_params: Mapping[str, SoftwareCandidate]
+    closest: SoftwareCandidate
     """Where there are none: the one that is least in the way of one."""
     count: int
 
 
-def shape(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+def shape_key(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     """Identity of what the validity of software depends on; the whole document where there are expressions."""
     cluster = document.get("cluster")
     if _has_expressions((document, job)) or not isinstance(cluster, Mapping):
@@ -80,9 +82,9 @@ def shape(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
 
 def enumerate_software(space: Space, tune: Objective) -> Software:
     """The software of the plain space of one workload on one cluster."""
-    constraints = [constraint for constraint in space.constraints if _of_software(constraint)]
-    found: list[Candidate] = []
-    closest: tuple[float, Candidate] | None = None
+    constraints = [constraint for constraint in space.constraints if _is_of_software(constraint)]
+    found: list[SoftwareCandidate] = []
+    closest: tuple[float, SoftwareCandidate] | None = None
     count = 0
     for number, filled in enumerate(space.enumerate()):
         count += 1
@@ -91,9 +93,9 @@ def enumerate_software(space: Space, tune: Objective) -> Software:
             raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
         violation = _violation(design, constraints)
         if violation <= 0:
-            found.append(Candidate(number, filled.params, design, ideal_loss(design, tune)))
+            found.append(SoftwareCandidate(number, filled.params, design, ideal_loss(design, tune)))
         elif not found and (closest is None or violation < closest[0]):
-            closest = violation, Candidate(number, filled.params, design, float("-inf"))
+            closest = violation, SoftwareCandidate(number, filled.params, design, float("-inf"))
     ordered = tuple(sorted(found, key=lambda candidate: (candidate.ideal, candidate.number)))
     nearest = ordered[0] if ordered else closest[1] if closest else None
     assert nearest is not None  # an enumeration has at least one member
@@ -124,7 +126,7 @@ def ideal_loss(design: Design, tune: Objective) -> float:
     return loss_bound(design.model_copy(update={"cluster": cluster, "cost": cost}), tune)
 
 
-def _tuned(cluster: Cluster, placement: Any, algorithms: Sequence[Algorithm | None]) -> Cluster:
+def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:
     dimensions = tuple(
         dimension if dimension.collective == algorithm else dimension.model_copy(update={"collective": algorithm})
         for dimension, algorithm in zip(cluster.dimensions, algorithms, strict=True)
@@ -139,18 +141,18 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
         return 1.0 + sum(problem.violation for problem in problems)
     if not constraints:
         return 0.0
-    before = bounds_before(design)
+    before = exact_metrics(design)
     document = design.document()
     return max(0.0, *(constraint.violation(before, document) for constraint in constraints))
 
 
-def _of_software(constraint: Constraint) -> bool:
+def _is_of_software(constraint: Constraint) -> bool:
     """Whether a constraint speaks of memory and of software alone."""
     return constraint.within(("npus", "prices", "job"), ()) or constraint.within((), _OF_SOFTWARE)
 
 
 def _has_expressions(template: Any) -> bool:
-    if isinstance(template, Expr):
+    if isinstance(template, ExpressionHole):
         return True
     if isinstance(template, Mapping):
         return any(_has_expressions(inner) for inner in template.values())

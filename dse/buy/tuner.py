@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dse.buy.software import Candidate, Software, enumerate_software, loss_bound, params_key, shape
+from dse.buy.software import Software, SoftwareCandidate, enumerate_software, loss_bound, params_key, shape_key
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute.serial import Serial
-from dse.search import make_sampler, resolve
+from dse.search import make_sampler, resolve_sampler
 from dse.space.jobs import Job
 from dse.space.objective import Objective
 from dse.space.space import Space
@@ -40,7 +40,7 @@ Score = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TunedSoftware:
     """The best that was found: its outcome, and the values of its holes."""
 
     outcome: Outcome
@@ -59,14 +59,14 @@ class Tuner:
     _software: dict[tuple[str, str], Software] = field(default_factory=dict, compare=False, repr=False)
     _recent: dict[str, deque[str]] = field(default_factory=dict, compare=False, repr=False)
 
-    def __call__(self, space: Space, job: Job, document: Mapping[str, Any], first: Design) -> Tuned:
+    def __call__(self, space: Space, job: Job, document: Mapping[str, Any], first: Design) -> TunedSoftware:
         """The best software of a job on the cluster of `document`.
 
         `space` is the plain space of the two, `first` any design of it.
         """
         if self.sampler == "exact" or (self.sampler == "auto" and space.count() <= EXACT):
-            return self._exactly(space, job, document, first)
-        return self._sampled(space)
+            return self._tune_exactly(space, job, document, first)
+        return self._tune_by_sampling(space)
 
     def score(self, outcome: Outcome, number: int) -> Score:
         """What the best outcome has the least of."""
@@ -78,31 +78,33 @@ class Tuner:
         losses = [o.sign * outcome.values[o.name] for o in (self.tune, *others)]
         return (rank, missed if rank else 0.0, *losses, float(number))
 
-    def _exactly(self, space: Space, job: Job, document: Mapping[str, Any], first: Design) -> Tuned:
-        key = (job.name, shape(document, job.template))
+    def _tune_exactly(self, space: Space, job: Job, document: Mapping[str, Any], first: Design) -> TunedSoftware:
+        key = (job.name, shape_key(document, job.template))
         software = self._software.get(key)
         if software is None:
             software = self._software[key] = enumerate_software(space, self.tune)
         if not software.candidates:
             closest = software.closest
-            return Tuned(self.evaluator.of(closest.on(first.cluster, first.cost)), closest.params)
-        best: tuple[Score, Outcome, Candidate] | None = None
-        for candidate in self._in_order(job, software):
+            return TunedSoftware(
+                self.evaluator.evaluate_design(closest.design_on(first.cluster, first.cost)), closest.params
+            )
+        best: tuple[Score, Outcome, SoftwareCandidate] | None = None
+        for candidate in self._order_candidates(job, software):
             limit = _limit(best[0]) if best is not None else float("inf")
             if candidate.ideal > limit:
                 continue
-            design = candidate.on(first.cluster, first.cost)
+            design = candidate.design_on(first.cluster, first.cost)
             if best is not None and loss_bound(design, self.tune) > limit:
                 continue
-            outcome = self.evaluator.of(design)
+            outcome = self.evaluator.evaluate_design(design)
             score = self.score(outcome, candidate.number)
             if best is None or score < best[0]:
                 best = score, outcome, candidate
         assert best is not None
         self._remember(job, best[2])
-        return Tuned(best[1], best[2].params)
+        return TunedSoftware(best[1], best[2].params)
 
-    def _in_order(self, job: Job, software: Software) -> Iterator[Candidate]:
+    def _order_candidates(self, job: Job, software: Software) -> Iterator[SoftwareCandidate]:
         """What was best lately, then all by their ideal bound."""
         lately = [
             software.by_params[key] for key in reversed(self._recent.get(job.name, ())) if key in software.by_params
@@ -111,20 +113,20 @@ class Tuner:
         tried = {candidate.number for candidate in lately}
         yield from (candidate for candidate in software.candidates if candidate.number not in tried)
 
-    def _remember(self, job: Job, candidate: Candidate) -> None:
+    def _remember(self, job: Job, candidate: SoftwareCandidate) -> None:
         recent = self._recent.setdefault(job.name, deque(maxlen=_REMEMBERED))
         key = params_key(candidate.params)
         if key in recent:
             recent.remove(key)
         recent.append(key)
 
-    def _sampled(self, space: Space) -> Tuned:
+    def _tune_by_sampling(self, space: Space) -> TunedSoftware:
         """By a study of its own: nothing is remembered from other clusters, so that the answer depends on none."""
-        sampler = make_sampler(resolve(self.sampler, space), space, self.seed)
+        sampler = make_sampler(resolve_sampler(self.sampler, space), space, self.seed)
         found = Memory()
         Study(space, sampler, OneDriver(found)).run(Limits(self.trials), Serial(self.evaluator))
         best = min(found.trials, key=lambda trial: self.score(trial.outcome, trial.number))
-        return Tuned(best.outcome, best.params)
+        return TunedSoftware(best.outcome, best.params)
 
 
 def _limit(score: Score) -> float:

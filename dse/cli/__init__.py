@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
 
 
-def parser() -> Parser:
+def make_parser() -> Parser:
     """The parser of `dse` and all its commands."""
     top = Parser(
         prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -81,12 +81,12 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
     with Interrupt() as interrupt:
-        options = parser().parse_args(arguments)
+        options = make_parser().parse_args(arguments)
         options.interrupt = interrupt
         try:
             return _run(options)
         except KeyboardInterrupt:
-            interrupt.part()
+            interrupt.say_farewell()
             return interrupt.status
 
 

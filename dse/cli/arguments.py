@@ -20,19 +20,19 @@ MOST = 10**9
 """Largest number of trials, samples and simulations."""
 
 
-def positive(text: str) -> int:
+def positive_integer(text: str) -> int:
     """A whole number of at least 1."""
-    return _whole(text, 1, MOST)
+    return _parse_whole(text, 1, MOST)
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A whole number, 0 too."""
-    return _whole(text, 0, MOST)
+    return _parse_whole(text, 0, MOST)
 
 
 def seed(text: str) -> int:
     """A seed: a whole number of 32 bits."""
-    return _whole(text, 0, 2**32 - 1)
+    return _parse_whole(text, 0, 2**32 - 1)
 
 
 def share(text: str) -> float:
@@ -88,7 +88,7 @@ def file_problems(option: str, path: Path | None) -> list[Problem]:
     return []
 
 
-def _whole(text: str, least: int, most: int) -> int:
+def _parse_whole(text: str, least: int, most: int) -> int:
     try:
         number = int(text)
     except ValueError:

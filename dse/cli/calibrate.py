@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dse.measured.calibrate import Fit, Fold, Sample
     from dse.measured.calibrate.fit import Floats
-    from dse.measured.measured import Measured
+    from dse.measured.measured import MeasuredIteration
     from simcore.design.npu import Npu
 
 EXAMPLES = """examples:
@@ -40,10 +40,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
-    from dse.measured.calibrate import fit, held_out, samples, without_device
+    from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples
     from dse.measured.measured import read_tables
 
-    names, (npu, described) = _arguments(options)
+    names, (npu, described) = _read_arguments(options)
     rows = read_tables(options.tables, [npu])
     own = [row for row in rows if row.design.cluster.npu == npu]
     others = [row for row in rows if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
@@ -54,20 +54,20 @@ def run(options: argparse.Namespace) -> int:
     found = fit(chosen, start, names, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
     aside = f"; {len(rows) - len(own)} rows of other devices not fitted" if len(rows) > len(own) else ""
     print(f"\r{len(own)} rows of {npu.name}, {len(names)} parameters{aside}", file=sys.stderr)
-    left_out = [held_out(chosen, found, start, kind) for kind in ("job", "hidden size")]
-    left_out.append(without_device(chosen, others, found, start))
+    left_out = [predict_held_out(chosen, found, start, kind) for kind in ("job", "hidden size")]
+    left_out.append(predict_without_device(chosen, others, found, start))
     left_out = [fold for fold in left_out if fold.held]
-    _print(chosen, others, found, left_out, options.baseline)
-    _write(options.out, described, npu.name, chosen, found, left_out, [table.name for table in options.tables])
+    _print_fit(chosen, others, found, left_out, options.baseline)
+    _write_device(options.out, described, npu.name, chosen, found, left_out, [table.name for table in options.tables])
     return 0
 
 
-def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
+def _read_arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
     """The parameters to fit, and the device.
 
     Raises `InputError` with every problem of these and of the file to write.
     """
-    from dse.measured.device import device
+    from dse.measured.device import read_device
     from simcore.document.problem import InputError, Problem
 
     problems = []
@@ -76,7 +76,7 @@ def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[
     if not options.out.parent.is_dir():
         problems.append(Problem(("--out",), "a file in a folder that exists", f"'{options.out}'"))
     try:
-        found = device(options.device)
+        found = read_device(options.device)
     except InputError as error:
         called = "dse calibrate DEVICE TABLE.csv --out DEVICE.yaml"
         problems += [replace(p, path=("DEVICE", *p.path), fix=p.fix or called) for p in error.problems]
@@ -91,11 +91,11 @@ def _arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[
 
 def _names(text: str) -> list[str]:
     from dse.measured.calibrate import PARAMETERS
-    from simcore.document.problem import InputError, Problem, nearest
+    from simcore.document.problem import InputError, Problem, suggest_nearest
 
     names = [name.strip() for name in text.split(",")]
     problems = [
-        Problem(("--fit",), f"some of {', '.join(PARAMETERS)}", f"'{name}'", nearest(name, PARAMETERS))
+        Problem(("--fit",), f"some of {', '.join(PARAMETERS)}", f"'{name}'", suggest_nearest(name, PARAMETERS))
         for name in names
         if name not in PARAMETERS
     ]
@@ -106,7 +106,9 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: list[Fold], baseline: bool) -> None:
+def _print_fit(
+    chosen: list[Sample], others: list[MeasuredIteration], found: Fit, left_out: list[Fold], baseline: bool
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -121,30 +123,32 @@ def _print(chosen: list[Sample], others: list[Measured], found: Fit, left_out: l
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("", "parts", "MAPE", "median", "worst"):
         table.add_column(name, justify="left" if name == "" else "right")
-    table.add_row("fit", "", *_errors(chosen, found.predicted))
+    table.add_row("fit", "", *_error_cells(chosen, found.predicted))
     for fold in left_out:
-        table.add_row(f"leave {fold.kind} out", str(len(fold.held)), *_errors(chosen, fold.predicted))
+        table.add_row(f"leave {fold.kind} out", str(len(fold.held)), *_error_cells(chosen, fold.predicted))
         if baseline:
-            from dse.measured.calibrate.baseline import regressed
+            from dse.measured.calibrate.baseline import predict_by_regression
 
-            table.add_row("  without physics", "", *_errors(chosen, regressed(chosen, fold.kind, others)))
+            table.add_row(
+                "  without physics", "", *_error_cells(chosen, predict_by_regression(chosen, fold.kind, others))
+            )
     Console().print(table)
 
 
-def _errors(chosen: list[Sample], predicted: Floats) -> list[str]:
+def _error_cells(chosen: list[Sample], predicted: Floats) -> list[str]:
     import numpy as np
 
-    errors = 100 * np.abs(predicted / _measured(chosen) - 1)
+    errors = 100 * np.abs(predicted / _measured_times(chosen) - 1)
     return [f"{figure:.2f} %" for figure in (errors.mean(), np.median(errors), errors.max())]
 
 
-def _measured(chosen: list[Sample]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _measured_times(chosen: list[Sample]) -> np.ndarray[Any, np.dtype[np.float64]]:
     import numpy as np
 
     return np.array([sample.row.seconds for sample in chosen])
 
 
-def _write(
+def _write_device(
     path: Path,
     described: dict[str, Any],
     device: str,

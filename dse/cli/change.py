@@ -9,7 +9,7 @@ from simcore.document.problem import InputError, Problem
 from simcore.document.text import Document, parse_document
 
 
-def changed(document: Document, changes: list[str]) -> Document:
+def change_document(document: Document, changes: list[str]) -> Document:
     """The document with each change made; VALUE is read as YAML.
 
     Raises `InputError` for a change that is not PATH=VALUE, or whose path cannot be.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive, seed, share
+from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive_integer, seed, share
 
 if TYPE_CHECKING:
     from dse.door.interrupt import Interrupt
@@ -39,11 +39,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse optimize`."""
     command.add_argument("space", metavar="SPACE", help="YAML space, or study.yaml of an earlier run")
     command.add_argument(
-        "--trials", type=positive, metavar="N", help="distinct designs to try [study.trials, 400; exact: all it needs]"
+        "--trials",
+        type=positive_integer,
+        metavar="N",
+        help="distinct designs to try [study.trials, 400; exact: all it needs]",
     )
     command.add_argument("--timeout", type=duration, metavar="SECONDS", help="stop after this long [study.timeout]")
     command.add_argument(
-        "--stagnation", type=positive, metavar="N", help="stop when the front has not grown over N trials [never]"
+        "--stagnation",
+        type=positive_integer,
+        metavar="N",
+        help="stop when the front has not grown over N trials [never]",
     )
     command.add_argument("--gap", type=share, metavar="X", help="stop when within X of every proven bound [never]")
     command.add_argument(
@@ -53,7 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "package, package.module:Class of an Optuna sampler, or optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=positive, metavar="N", help="workers [1; on a cluster, one per CPU]")
+    command.add_argument("--jobs", type=positive_integer, metavar="N", help="workers [1; on a cluster, one per CPU]")
     command.add_argument(
         "--executor", choices=EXECUTORS, help="where to evaluate: local, ray, or through Ray Tune [local]"
     )
@@ -100,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
     settings = settle(space, earlier, vars(options))
-    check_jobs(settings.jobs, elsewhere=settings.where.remote)
+    check_jobs(settings.jobs, elsewhere=settings.where.is_remote)
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
         kept = next_free(folder)
@@ -108,18 +114,18 @@ def run(options: argparse.Namespace) -> int:
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
     interrupt: Interrupt = options.interrupt
-    with Progress(space, settings.trials, interrupt) as progress, _quiet(settings.executor):
+    with Progress(space, settings.trials, interrupt) as progress, _silence_ray(settings.executor):
         interrupt.farewell = lambda: _farewell(progress.done, folder)
         ended = optimize(space, settings, folder, options.resume, progress)
     if ended == "interrupted":
         raise KeyboardInterrupt
-    interrupt.look()
+    interrupt.raise_if_signalled()
     record = _report(folder, options.json)
     proven = ended == "exhausted" and record.proof is not None  # then the proof says it
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
     _print_without_value(options.space, space, record)
-    if not record.feasible:
+    if not record.feasible_trials:
         from dse.report import explain_infeasible
 
         print(explain_infeasible(record), file=sys.stderr)
@@ -131,14 +137,14 @@ def _report(folder: Path, as_json: bool) -> StudyRecord:
     """Write the reports of a run folder and print its front; its record."""
     from dse.report import print_front, write_reports
     from dse.run.record import load_record
-    from dse.whatif.ask import what_if
+    from dse.whatif.ask import answer_what_if
 
     record = load_record(folder)
-    answers = what_if(record, folder)
+    answers = answer_what_if(record, folder)
     write_reports(record, folder, answers)
     if as_json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
-    elif record.feasible:
+    elif record.feasible_trials:
         from rich.console import Console
 
         print_front(record, Console(), answers)
@@ -148,12 +154,12 @@ def _report(folder: Path, as_json: bool) -> StudyRecord:
 
 def _print_without_value(source: str, space: Space, record: StudyRecord) -> None:
     """Print for how many designs each constraint has no value."""
-    from simcore.document.problem import dotted
+    from simcore.document.problem import format_path
 
     for constraint in space.constraints:
-        count = sum(_without(trial, dotted(constraint.place)) for trial in record.trials)
+        count = sum(_is_without_value(trial, format_path(constraint.place)) for trial in record.trials)
         if count:
-            place = f"{source}: line {constraint.line}: {dotted(constraint.place)}"
+            place = f"{source}: line {constraint.line}: {format_path(constraint.place)}"
             print(
                 f"{place}: '{constraint.name}' has no value for {count} of the designs, which are infeasible",
                 file=sys.stderr,
@@ -180,13 +186,13 @@ def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
     return 2 if nothing and len(reasons) >= len(record.trials) else 1
 
 
-def _without(trial: TrialRecord, place: str) -> bool:
+def _is_without_value(trial: TrialRecord, place: str) -> bool:
     """Whether a trial's constraint at `place` could not be calculated."""
     return trial.error is not None and trial.state != "failed" and f"{place}: " in trial.error
 
 
 @contextlib.contextmanager
-def _quiet(executor: str) -> Iterator[None]:
+def _silence_ray(executor: str) -> Iterator[None]:
     """Keep Ray's output off stdout, which is for results, and name the executor while it connects."""
     if executor == "local":
         yield

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dse.cli.arguments import whole
+from dse.cli.arguments import whole_number
 
 EXAMPLES = """examples:
   dse report runs/transformer1t
@@ -24,7 +24,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, metavar="DIR", help="where to write [the run folder]")
     command.add_argument(
         "--simulations",
-        type=whole,
+        type=whole_number,
         metavar="N",
         help="limit of simulations for steps around the front and other batches [200 with engine fast, else 0]",
     )
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.report import explain_infeasible, print_front, write_reports
     from dse.run.record import load_record
     from dse.study.store import check_folder
-    from dse.whatif.ask import what_if
+    from dse.whatif.ask import answer_what_if
     from simcore.document.problem import InputError, Problem
 
     record = load_record(options.run_folder)
@@ -46,16 +46,16 @@ def run(options: argparse.Namespace) -> int:
         raise InputError([problem], str(options.run_folder))
     folder: Path = options.out or options.run_folder
     check_folder(folder)
-    answers = what_if(record, options.run_folder, options.simulations)
+    answers = answer_what_if(record, options.run_folder, options.simulations)
     files = write_reports(record, folder, answers)
     if options.json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
-    elif record.feasible:
+    elif record.feasible_trials:
         from rich.console import Console
 
         print_front(record, Console(), answers)
     print(f"wrote {len(files)} files to {folder}/", file=sys.stderr)
-    if not record.feasible:
+    if not record.feasible_trials:
         print(explain_infeasible(record), file=sys.stderr)
         return 1
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from dse.report.units import human, label
+from dse.report.units import format_with_unit, label
 from simcore.metrics import METRICS
 from simcore.result import Result
 
@@ -13,7 +13,13 @@ from simcore.result import Result
 def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost."""
     console = Console()
-    for section in (_time(result), _memory(result), _network(result), _cost(result), _installed(result)):
+    for section in (
+        _time_section(result),
+        _memory_section(result),
+        _network_section(result),
+        _cost_section(result),
+        _installed(result),
+    ):
         if section is not None:
             title, table = section
             console.print(title, style="bold", highlight=False)
@@ -21,7 +27,7 @@ def print_result(result: Result) -> None:
             console.print()
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.reserved - result.memory_capacity_bytes
-        what = f"{human(over, 'B')} more than the {human(result.memory_capacity_bytes, 'B')} of an NPU"
+        what = f"{format_with_unit(over, 'B')} more than the {format_with_unit(result.memory_capacity_bytes, 'B')} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
 
 
@@ -35,7 +41,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _time(result: Result) -> Section:
+def _time_section(result: Result) -> Section:
     total = result.iteration_time_s
     rate = (
         f", {result.throughput_tokens_per_s:,.0f} {result.throughput_counts}/s"
@@ -58,48 +64,51 @@ def _time(result: Result) -> Section:
     }
     for name, seconds in parts.items():
         if seconds:
-            table.add_row(name, human(seconds, "s"), f"{100 * seconds / total:.1f} %")
+            table.add_row(name, format_with_unit(seconds, "s"), f"{100 * seconds / total:.1f} %")
     if result.time_to_first_token_s is not None:
-        table.add_row("time to first token", human(result.time_to_first_token_s, "s"))
+        table.add_row("time to first token", format_with_unit(result.time_to_first_token_s, "s"))
     if result.time_per_output_token_s is not None:
-        table.add_row("time per output token", human(result.time_per_output_token_s, "s"))
-    return f"Iteration {human(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
+        table.add_row("time per output token", format_with_unit(result.time_per_output_token_s, "s"))
+    return f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
 
 
-def _memory(result: Result) -> Section | None:
+def _memory_section(result: Result) -> Section | None:
     memory = result.memory_bytes
     if memory is None:
         return None
     table = _table("", "")
     for name in ("weights", "gradients", "optimizer", "activations", "peak", "reserved"):
-        table.add_row(name, human(getattr(memory, name), "B"))
+        table.add_row(name, format_with_unit(getattr(memory, name), "B"))
         if name == "activations" and memory.kv_cache:
-            table.add_row("keys and values", human(memory.kv_cache, "B"))
+            table.add_row("keys and values", format_with_unit(memory.kv_cache, "B"))
     if memory.expanded:
-        table.add_row("of which in expanded memory", human(memory.expanded, "B"))
+        table.add_row("of which in expanded memory", format_with_unit(memory.expanded, "B"))
     verdict = "fits" if result.fits else "does not fit"
-    return f"Memory per NPU of the fullest stage: {verdict} in {human(result.memory_capacity_bytes, 'B')}", table
+    return (
+        f"Memory per NPU of the fullest stage: {verdict} in {format_with_unit(result.memory_capacity_bytes, 'B')}",
+        table,
+    )
 
 
-def _network(result: Result) -> Section:
+def _network_section(result: Result) -> Section:
     table = _table("dimension", "sent per NPU", "busy", "utilization")
     for use in result.network:
         share = f"{100 * use.utilization:.1f} %"
-        table.add_row(use.dimension, human(use.bytes_per_npu, "B"), human(use.busy_s, "s"), share)
+        table.add_row(use.dimension, format_with_unit(use.bytes_per_npu, "B"), format_with_unit(use.busy_s, "s"), share)
     return "Network", table
 
 
-def _cost(result: Result) -> Section:
+def _cost_section(result: Result) -> Section:
     cost = result.cost
     table = _table("", "")
-    table.add_row("network", human(cost.network, "$"))
-    table.add_row("NPUs", human(cost.npu, "$"))
+    table.add_row("network", format_with_unit(cost.network, "$"))
+    table.add_row("NPUs", format_with_unit(cost.npu, "$"))
     if cost.memory:
-        table.add_row("expanded memory", human(cost.memory, "$"))
-    table.add_row("energy of an iteration", human(result.energy_j, "J"))
+        table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
+    table.add_row("energy of an iteration", format_with_unit(result.energy_j, "J"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
-    return f"Cost {human(cost.total, '$')}, power {human(result.power_w, 'W')}", table
+    return f"Cost {format_with_unit(cost.total, '$')}, power {format_with_unit(result.power_w, 'W')}", table
 
 
 def _installed(result: Result) -> Section | None:
@@ -108,5 +117,5 @@ def _installed(result: Result) -> Section | None:
         return None
     table = _table("", "")
     for name, value in result.metrics.items():
-        table.add_row(label(name), human(value, METRICS[name].unit, name))
+        table.add_row(label(name), format_with_unit(value, METRICS[name].unit, name))
     return "Metrics of installed packages", table

@@ -11,7 +11,7 @@ from dse.space.hole import magnitude
 from dse.space.space import Space
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.document.problem import dotted
+from simcore.document.problem import format_path
 from simcore.document.text import dump_document
 
 _MOST_SHOWN = 12
@@ -27,7 +27,7 @@ def magnitude_of(text: str) -> float:
 def print_samples(space: Space, count: int, seed: int) -> None:
     """Print `count` valid designs, each a YAML document; of each workload in turn where there are several."""
     generator = np.random.default_rng(seed)
-    plain = [space.of_job(job) for job in space.jobs] or [space]
+    plain = [space.space_of_job(job) for job in space.jobs] or [space]
     found = drawn = 0
     while found < count and drawn < _MOST_DRAWN:
         drawn += 1
@@ -43,17 +43,17 @@ def print_samples(space: Space, count: int, seed: int) -> None:
 def print_summary(space: Space) -> None:
     """Print objectives, constraints, and the values each hole took in a few hundred draws."""
     what = "clusters to choose from" if space.jobs else "combinations"
-    print(f"{space.name}: {_size(space)} {what}")
+    print(f"{space.name}: {_describe_size(space)} {what}")
     print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
     print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
     decided = _print_holes(space, frozenset())
     for job in space.jobs:
-        plain = space.of_job(job)
-        print(f"tuned for {job.name} (weight {job.weight:g}), {_size(plain)} designs:")
+        plain = space.space_of_job(job)
+        print(f"tuned for {job.name} (weight {job.weight:g}), {_describe_size(plain)} designs:")
         _print_holes(plain, decided)
 
 
-def _size(space: Space) -> str:
+def _describe_size(space: Space) -> str:
     count = space.count()
     return "infinitely many" if math.isinf(count) else f"{count:,.0f}"
 
@@ -65,7 +65,7 @@ def _print_holes(space: Space, known: frozenset[str]) -> frozenset[str]:
     for _ in range(300):
         filled = space.fill(RandomDraw(generator), solve=False)
         shares = {
-            dotted(("cluster", "dimensions", i, "bandwidth")) for split in filled.solved for i in split.dimensions
+            format_path(("cluster", "dimensions", i, "bandwidth")) for split in filled.solved for i in split.dimensions
         }
         for path, value in filled.params.items():
             seen.setdefault(path, {})["solved for each design" if path in shares else str(value)] = None

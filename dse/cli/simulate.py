@@ -47,19 +47,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
-    from dse.cli.change import changed
+    from dse.cli.change import change_document
     from simcore.check.load import design_from
     from simcore.document.text import read_document
     from simcore.engine.registry import engine_named
-    from simcore.simulate import simulate, traced
+    from simcore.simulate import simulate, simulate_traced
 
     _check_outputs(options.trace, options.chakra_out)
-    document = changed(read_document(options.design), options.changes)
+    document = change_document(read_document(options.design), options.changes)
     design = design_from(document.data, document)
     if options.trace is not None:
         from simcore.engine.trace import write_trace
 
-        result, log = traced(design)
+        result, log = simulate_traced(design)
         write_trace(design, result, log, options.trace)
     else:
         result = simulate(design, engine_named(options.engine))

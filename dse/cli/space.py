@@ -7,7 +7,7 @@ import json
 import math
 import sys
 
-from dse.cli.arguments import positive, seed
+from dse.cli.arguments import positive_integer, seed
 
 EXAMPLES = """examples:
   dse space spaces/transformer1t.yaml --count
@@ -25,7 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="print the number of combinations (of clusters, if one is bought for its workloads)",
     )
     command.add_argument(
-        "--sample", type=positive, metavar="N", help="print N designs drawn at random, as YAML documents"
+        "--sample", type=positive_integer, metavar="N", help="print N designs drawn at random, as YAML documents"
     )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of --sample [0]")
     command.add_argument("--schema", action="store_true", help="print the JSON Schema of spaces, for editors")
@@ -41,9 +41,12 @@ def run(options: argparse.Namespace) -> int:
 
         print(json.dumps(space_schema(), indent=2))
     elif options.count:
-        print(_written(space.count()))
+        print(_write_count(space.count()))
         for job in space.jobs:
-            print(f"{job.name}: {_written(space.of_job(job).count())} designs over all clusters", file=sys.stderr)
+            print(
+                f"{job.name}: {_write_count(space.space_of_job(job).count())} designs over all clusters",
+                file=sys.stderr,
+            )
     elif options.sample is not None:
         from dse.cli.sample import print_samples
 
@@ -55,5 +58,5 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _written(count: float) -> str:
+def _write_count(count: float) -> str:
     return "infinite" if math.isinf(count) else f"{count:.0f}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dse.measured.measured import Measured, Table
+    from dse.measured.measured import MeasuredIteration, MeasuredTable
     from dse.measured.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
@@ -39,24 +39,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
-    from dse.measured.device import device
+    from dse.measured.device import read_device
     from dse.measured.measured import read_table
     from dse.measured.validate import accuracy, predict
 
-    table = read_table(options.table, device(options.device)[0] if options.device else None)
+    table = read_table(options.table, read_device(options.device)[0] if options.device else None)
     predictions = list(predict(table.rows))
     figures = accuracy(predictions)
     if options.json:
-        print(json.dumps(document(predictions, figures, table), indent=2, allow_nan=False))
+        print(json.dumps(validation_document(predictions, figures, table), indent=2, allow_nan=False))
     else:
-        _print(predictions, figures)
-        print(_stacks(table.rows))
+        _print_figures(predictions, figures)
+        print(_describe_stacks(table.rows))
         if table.ignored:
             print(f"ignored columns: {', '.join(table.ignored)}")
     return 0
 
 
-def document(predictions: Sequence[Prediction], figures: Accuracy, table: Table) -> dict[str, Any]:
+def validation_document(predictions: Sequence[Prediction], figures: Accuracy, table: MeasuredTable) -> dict[str, Any]:
     """The JSON form: errors and regret in percent, order as a share; rows of each software stack, given or assumed."""
     return {
         "rows": len(predictions),
@@ -70,12 +70,12 @@ def document(predictions: Sequence[Prediction], figures: Accuracy, table: Table)
             {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
             for p in predictions
         ],
-        "software": {name: dict(kinds) for name, kinds in _counted(table.rows).items()},
+        "software": {name: dict(kinds) for name, kinds in _count_stacks(table.rows).items()},
         "ignored_columns": table.ignored,
     }
 
 
-def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
+def _count_stacks(rows: Sequence[MeasuredIteration]) -> dict[str, dict[str, int]]:
     """Software stack -> rows of it that the table gives, and rows for which it was assumed."""
     counted: dict[str, dict[str, int]] = {}
     for row in rows:
@@ -84,22 +84,22 @@ def _counted(rows: Sequence[Measured]) -> dict[str, dict[str, int]]:
     return counted
 
 
-def _stacks(rows: Sequence[Measured]) -> str:
+def _describe_stacks(rows: Sequence[MeasuredIteration]) -> str:
     from dse.measured.stack import FLASH_ATTENTION
 
     parts = [
         f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"
-        for name, kinds in _counted(rows).items()
+        for name, kinds in _count_stacks(rows).items()
     ]
     rule = f"assumed: megatron-core on devices of {FLASH_ATTENTION} and later, megatron-deepspeed on older ones"
     return f"software: {', '.join(parts)}" + (f"; {rule}" if any(row.assumed for row in rows) else "")
 
 
-def _print(predictions: list[Prediction], figures: Accuracy) -> None:
+def _print_figures(predictions: list[Prediction], figures: Accuracy) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dse.report.units import human
+    from dse.report.units import format_with_unit
 
     with_memory = figures.memory_mape is not None
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -107,9 +107,14 @@ def _print(predictions: list[Prediction], figures: Accuracy) -> None:
     for name in ("measured", "predicted", "error", *(("memory", "predicted", "error") if with_memory else ())):
         table.add_column(name, justify="right")
     for p in predictions:
-        cells = [p.case, human(p.measured, "s"), human(p.predicted, "s"), f"{100 * p.error:+.1f} %"]
+        cells = [
+            p.case,
+            format_with_unit(p.measured, "s"),
+            format_with_unit(p.predicted, "s"),
+            f"{100 * p.error:+.1f} %",
+        ]
         if with_memory:
-            cells += ["", "", ""] if p.memory_error is None else _memory(p)
+            cells += ["", "", ""] if p.memory_error is None else _memory_lines(p)
         table.add_row(*cells)
     Console().print(table)
     order = "no pairs" if figures.pairwise_order is None else f"{figures.pairwise_order:.3f}"
@@ -121,10 +126,14 @@ def _print(predictions: list[Prediction], figures: Accuracy) -> None:
     )
 
 
-def _memory(p: Prediction) -> list[str]:
-    from dse.report.units import human
+def _memory_lines(p: Prediction) -> list[str]:
+    from dse.report.units import format_with_unit
 
     assert p.measured_memory is not None
     assert p.predicted_memory is not None
     assert p.memory_error is not None
-    return [human(p.measured_memory, "B"), human(p.predicted_memory, "B"), f"{100 * p.memory_error:+.1f} %"]
+    return [
+        format_with_unit(p.measured_memory, "B"),
+        format_with_unit(p.predicted_memory, "B"),
+        f"{100 * p.memory_error:+.1f} %",
+    ]

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.cli.arguments import check_jobs, duration, positive
+from dse.cli.arguments import check_jobs, duration, positive_integer
 
 if TYPE_CHECKING:
     from dse.run.verify import Verified
@@ -29,7 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--budget", type=duration, default=300.0, metavar="S", help="approximate limit of seconds [300]"
     )
-    command.add_argument("--jobs", type=positive, default=2, metavar="N", help="worker processes [2]")
+    command.add_argument("--jobs", type=positive_integer, default=2, metavar="N", help="worker processes [2]")
     command.add_argument("--links", action="store_true", help="simulate messages on links instead of phases")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from dse.report.units import human
+    from dse.report.units import format_with_unit
     from dse.run.record import load_record
     from dse.run.verify import ranks, verify
 
@@ -71,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
         table.add_column(name, justify="left" if name == "reduced" else "right")
     for row in rows:
         a, b = placed.get((row.trial, row.workload), ("", ""))
-        times = [human(row.full_s, "s"), human(row.fast_s, "s")]
-        times.append("" if row.reference_s is None else human(row.reference_s, "s"))
+        times = [format_with_unit(row.full_s, "s"), format_with_unit(row.fast_s, "s")]
+        times.append("" if row.reference_s is None else format_with_unit(row.reference_s, "s"))
         rank = f"{a}" if a == b else f"{a} -> {b}"
         table.add_row(
             _name(row).removeprefix("trial "),

@@ -73,15 +73,15 @@ class Interrupt:
         self._note(heard[0])
         if select.select([self._ear], [], [], GRACE)[0] and not os.read(self._ear, 1):
             return
-        self.part()
+        self.say_farewell()
         os._exit(self.status)
 
-    def part(self) -> None:
+    def say_farewell(self) -> None:
         """Print the last message, once."""
         if self._parted.acquire(blocking=False):
             _say(self.farewell())
 
-    def look(self) -> None:
+    def raise_if_signalled(self) -> None:
         """Raise `KeyboardInterrupt` if a signal came."""
         if self.asked:
             raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from dse.run.record import load_record, record_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER
-from dse.whatif.ask import what_if
+from dse.whatif.ask import answer_what_if
 
 
 def optimize(
@@ -91,5 +91,5 @@ def _reported(folder: Path, ended: str) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
     record = load_record(folder)
     if ended not in ("interrupted", "stopped"):
-        write_reports(record, folder, what_if(record, folder))
+        write_reports(record, folder, answer_what_if(record, folder))
     return Run(record, ended)

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.execute.where import MOST_JOBS
 from dse.space.settings import Seconds, Trials
-from simcore.document.form import worded
-from simcore.document.problem import InputError, Problem, nearest
+from simcore.document.form import describe_error
+from simcore.document.problem import InputError, Problem, suggest_nearest
 
 
 class Options(TypedDict, total=False):
@@ -74,5 +74,5 @@ def check_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def _problem(entry: Any) -> Problem:
     name = str(entry["loc"][0])
     if entry["type"] == "extra_forbidden":
-        return Problem((name,), "an option of dse.optimize", f"'{name}'", nearest(name, _Asked.model_fields))
-    return Problem((name,), *worded(entry))
+        return Problem((name,), "an option of dse.optimize", f"'{name}'", suggest_nearest(name, _Asked.model_fields))
+    return Problem((name,), *describe_error(entry))

@@ -81,7 +81,7 @@ class Progress(Watcher):
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done."""
-        self._interrupt.look()
+        self._interrupt.raise_if_signalled()
         self.done = max(self.done, number + 1)
         self._fresh += 1
         if outcome.state == "feasible":
@@ -102,7 +102,7 @@ class Progress(Watcher):
 
     def note(self, text: str) -> None:
         """What the sampler is doing while there are no trials."""
-        self._interrupt.look()
+        self._interrupt.raise_if_signalled()
         now = time.monotonic()
         if self._live is not None and now - self._shown > REDRAW_SECONDS:
             self._shown = now
@@ -112,14 +112,14 @@ class Progress(Watcher):
             print(text, file=sys.stderr)
 
     def _state(self, now: float) -> str:
-        from dse.report.units import human
+        from dse.report.units import format_with_unit
 
         rate = self._fresh / max(now - self._begun, 1e-9)
         parts = [f"{rate:.0f}/s"]
         if len(self._points):
             for column, objective in enumerate(self._space.objectives):
                 best = objective.sign * float(self._points[:, column].min())
-                parts.append(f"{objective.name} {human(best, objective.unit)}")
+                parts.append(f"{objective.name} {format_with_unit(best, objective.unit)}")
         parts.append(f"front {len(np.unique(self._points, axis=0))}")
         status = None if self._executor is None else self._executor.status()
         if status is not None:

@@ -13,7 +13,7 @@ from dse.report.values import trial_metrics
 from dse.run.record import load_record
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Problem, nearest
+from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Run:
 
         The columns are those of `trials.csv`.
         """
-        from dse.report.tables import frame, trials_table
+        from dse.report.tables import make_frame, trials_table
 
-        return frame(trials_table(self._record)).set_index("number")
+        return make_frame(trials_table(self._record)).set_index("number")
 
     @cached_property
     def front(self) -> pd.DataFrame:
@@ -86,10 +86,12 @@ class Run:
         signs = {name: 1.0 if known.better == "less" else -1.0 for name, known in METRICS.items()}
         signs |= {objective.name: objective.sign for objective in self._record.objectives}
         if metric not in signs:
-            fix = nearest(metric, signs) or f"metrics: {', '.join(signs)}"
+            fix = suggest_nearest(metric, signs) or f"metrics: {', '.join(signs)}"
             raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
         losses = [
-            (signs[metric] * v, t.number, t) for t in self._record.feasible if (v := _value(t, metric)) is not None
+            (signs[metric] * v, t.number, t)
+            for t in self._record.feasible_trials
+            if (v := _value(t, metric)) is not None
         ]
         if not losses:
             raise InputError([Problem(("metric",), f"a feasible trial with {metric}", "none")])
@@ -122,7 +124,9 @@ class Run:
         Raises `InputError` for another kind.
         """
         if kind not in KINDS:
-            raise InputError([Problem(("kind",), f"one of {', '.join(KINDS)}", f"'{kind}'", nearest(kind, KINDS))])
+            raise InputError(
+                [Problem(("kind",), f"one of {', '.join(KINDS)}", f"'{kind}'", suggest_nearest(kind, KINDS))]
+            )
         from dse.report.plots import draw
 
         return draw(self._record, self._summary)

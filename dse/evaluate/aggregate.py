@@ -16,7 +16,7 @@ from simcore.metrics import CLUSTER, is_of
 Aggregate = Literal["weighted", "worst"]
 
 
-def shared(objective: Objective) -> bool:
+def is_shared(objective: Objective) -> bool:
     """Whether an objective is of the cluster rather than of a workload: weights do not scale it."""
     return all(is_of(name, CLUSTER) or name.partition(".")[0] == "cluster" for name in objective.names)
 
@@ -26,17 +26,17 @@ def aggregate(
 ) -> dict[str, float]:
     """Objective -> value, from the values of each workload."""
     return {
-        objective.name: _one(how, objective, weights, [value[objective.name] for value in values])
+        objective.name: _aggregate_one(how, objective, weights, [value[objective.name] for value in values])
         for objective in objectives
     }
 
 
-def _one(how: Aggregate, objective: Objective, weights: Sequence[float], values: Sequence[float]) -> float:
+def _aggregate_one(how: Aggregate, objective: Objective, weights: Sequence[float], values: Sequence[float]) -> float:
     if how == "weighted":
         if all(value == values[0] for value in values):
             return values[0]  # to the last digit, which a sum of weighted parts need not give
         return sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
-    same = shared(objective)
+    same = is_shared(objective)
     mean = 1.0 if same else sum(weights) / len(weights)
     scaled = [1.0 if same else weight / mean for weight in weights]
     if objective.sign > 0:

@@ -20,8 +20,8 @@ from dse.evaluate.record import VALID, State, TunedRecord
 from dse.space.constraint import Constraint
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
-from dse.space.screen import Screened
-from simcore.bounds.design import bound, bound_of_any
+from dse.space.screen import ScreenedDesign
+from simcore.bounds.design import bound, bound_any_design
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
@@ -50,7 +50,7 @@ class Outcome:
     """What became of each workload, where a cluster is bought for several (`dse.buy`)."""
 
 
-def written(outcome: Outcome) -> str:
+def write_outcome(outcome: Outcome) -> str:
     """An outcome as text that `read_outcome` reads."""
     return json.dumps(asdict(outcome))
 
@@ -74,7 +74,7 @@ class Evaluate(Protocol):
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form."""
 
-    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+    def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:
         """The outcome of a document whose evaluation did not come back."""
 
 
@@ -100,9 +100,9 @@ class Evaluator:
         design, problems = parse_design(document)
         if design is None:
             raise ValueError("; ".join(map(str, problems)))
-        return self.of(design)
+        return self.evaluate_design(design)
 
-    def of(self, design: Design) -> Outcome:
+    def evaluate_design(self, design: Design) -> Outcome:
         """The outcome of one design of sound form."""
         try:
             return self._evaluate(design)
@@ -110,26 +110,26 @@ class Evaluator:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{frame.name}, line {frame.lineno}"
             text = f"{type(error).__name__}: {error} (in {where})"
-            return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+            return Outcome(design.key, "failed", {}, self._unknown_values(), design.document(), error=text)
 
-    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+    def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:
         """The outcome of a document whose evaluation did not come back."""
         design, problems = parse_design(document)
         if design is None:
             raise ValueError("; ".join(map(str, problems)))
-        return Outcome(design.key, "failed", {}, self._unknown(), design.document(), error=text)
+        return Outcome(design.key, "failed", {}, self._unknown_values(), design.document(), error=text)
 
-    def _unknown(self) -> dict[str, float]:
+    def _unknown_values(self) -> dict[str, float]:
         return {VALID: 0.0, **{constraint.name: 1.0 for constraint in self.constraints}}
 
     def _evaluate(self, design: Design) -> Outcome:
-        known = Screened(design, self.constraints)
+        known = ScreenedDesign(design, self.constraints)
         document = known.document
         if known.problems:
-            return self._invalid(design, document, known.problems)
-        early = known.early
-        if known.broken:
-            return self._cut(known)
+            return self._invalid_outcome(design, document, known.problems)
+        early = known.early_violations
+        if known.broken_constraints:
+            return self._cut_outcome(known)
         result = simulate(design, self._engine)
         found = metrics(result)
         violations = {VALID: 0.0} | {
@@ -141,28 +141,30 @@ class Evaluator:
             try:
                 value = objective.value(found, document)
             except ValueError as error:
-                return self._without_value(design, document, str(error))
+                return self._outcome_without_value(design, document, str(error))
             if value is None:
-                return self._without_value(design, document, f"'{objective.name}': this workload has no such metric")
+                return self._outcome_without_value(
+                    design, document, f"'{objective.name}': this workload has no such metric"
+                )
             values[objective.name] = value
-        without = [c.without(found, document) for c in self.constraints if violations[c.name] > 0]
+        without = [c.explain_no_value(found, document) for c in self.constraints if violations[c.name] > 0]
         why = "; ".join(text for text in without if text) or None
         return Outcome(design.key, state, values, violations, document, result.document(), error=why)
 
-    def _without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
+    def _outcome_without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
         """A design that no front can rank: an objective has no value for it."""
-        return Outcome(design.key, "failed", {}, self._unknown(), document, error=f"objectives: {why}")
+        return Outcome(design.key, "failed", {}, self._unknown_values(), document, error=f"objectives: {why}")
 
-    def _cut(self, known: Screened) -> Outcome:
+    def _cut_outcome(self, known: ScreenedDesign) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
         values = self._bounds(bound(known.design), known.document)
-        violations = {VALID: 0.0} | {c.name: known.early.get(c.name, 0.0) for c in self.constraints}
-        rule, why = known.broken[0], known.without or None
+        violations = {VALID: 0.0} | {c.name: known.early_violations.get(c.name, 0.0) for c in self.constraints}
+        rule, why = known.broken_constraints[0], known.no_value_reason or None
         return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
-    def _invalid(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
+    def _invalid_outcome(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
-        proven = bound_of_any(design)
+        proven = bound_any_design(design)
         if not price_problems(design):
             proven |= metrics_before(design, None, CLUSTER)
         violation = sum(problem.violation for problem in problems)

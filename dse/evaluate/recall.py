@@ -17,8 +17,8 @@ from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, composition_index, magnitude
 from dse.space.space import Space
 from simcore.check.load import parse_design
-from simcore.document.problem import Path, dotted
-from simcore.document.quantity import parse
+from simcore.document.problem import Path, format_path
+from simcore.document.quantity import parse_quantity
 
 MOST_TRIES = 32
 """Fillings that are tried where alternatives look alike."""
@@ -29,7 +29,7 @@ class UnknownError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class HoleDraw:
     """What one hole drew: an index below `count`, or a real number of [`low`, `high`] (then `count` is 0)."""
 
     hole: Any
@@ -49,7 +49,7 @@ class Recall(PlacedDraw):
     params: Mapping[str, Any]
     given: Mapping[str, int] = field(default_factory=dict)
     """Which of several alternatives that look alike, by name."""
-    drawn: dict[str, Drawn] = field(default_factory=dict)
+    drawn: dict[str, HoleDraw] = field(default_factory=dict)
     alike: dict[str, int] = field(default_factory=dict)
     """How many alternatives looked alike, by name, where more than one did."""
     solved: int = 0
@@ -67,33 +67,33 @@ class Recall(PlacedDraw):
         """See `Draw.index`. Raises `UnknownError` where `params` has no value that the hole can take."""
         found = indices_of(self._hole, [self._value(path) for path in self._paths])
         if not found:
-            raise UnknownError(f"{name}: expected a value of the space at {' '.join(map(dotted, self._paths))}")
+            raise UnknownError(f"{name}: expected a value of the space at {' '.join(map(format_path, self._paths))}")
         if len(found) > 1:
             self.alike[name] = len(found)
         value = found[self.given.get(name, 0) % len(found)]
-        self.drawn[name] = Drawn(self._hole, self._paths, value, count, ordered)
+        self.drawn[name] = HoleDraw(self._hole, self._paths, value, count, ordered)
         return value
 
     def real(self, name: str, low: float, high: float, log: bool) -> float:
         """See `Draw.real`."""
         number = magnitude(self._value(self._paths[0]))
         if number is None:
-            raise UnknownError(f"{name}: expected a number at {dotted(self._paths[0])}")
-        self.drawn[name] = Drawn(self._hole, self._paths, number, 0, True, low, high, log)
+            raise UnknownError(f"{name}: expected a number at {format_path(self._paths[0])}")
+        self.drawn[name] = HoleDraw(self._hole, self._paths, number, 0, True, low, high, log)
         return number
 
     def _value(self, path: Path) -> Any:
         try:
-            return self.params[dotted(path)]
+            return self.params[format_path(path)]
         except KeyError:
-            raise UnknownError(f"expected a value of {dotted(path)}, got none") from None
+            raise UnknownError(f"expected a value of {format_path(path)}, got none") from None
 
 
 def indices_of(hole: Any, values: Sequence[Any]) -> list[int]:
     """The indices with which a hole gives `values`, one for each of its paths; none where it cannot."""
     first = values[0]
     if isinstance(hole, Choice):
-        return [i for i, inner in enumerate(hole.alternatives) if _same(label(inner, i), first)]
+        return [i for i, inner in enumerate(hole.alternatives) if _is_same(label(inner, i), first)]
     if isinstance(hole, PowersOfTwo):
         return [index for index in range(hole.count) if hole.low << index == first]
     if isinstance(hole, Range):
@@ -110,10 +110,10 @@ def indices_of(hole: Any, values: Sequence[Any]) -> list[int]:
 
 def shares_of(split: Split, values: Sequence[Any]) -> list[int]:
     """Shares of a budget in whole steps."""
-    return [round(parse(value, "bandwidth") / split.step) for value in values]
+    return [round(parse_quantity(value, "bandwidth") / split.step) for value in values]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 

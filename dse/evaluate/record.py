@@ -74,7 +74,7 @@ class TrialRecord:
         )
 
     @property
-    def decided(self) -> Mapping[str, Any] | None:
+    def decided_document(self) -> Mapping[str, Any] | None:
         """What the trial stands for: its design, or what all its workloads share of theirs."""
         if self.design is None or not self.workloads:
             return self.design
@@ -116,7 +116,7 @@ class StudyRecord:
     of its shape."""
 
     @property
-    def feasible(self) -> tuple[TrialRecord, ...]:
+    def feasible_trials(self) -> tuple[TrialRecord, ...]:
         """The trials that were simulated and meet every constraint."""
         return tuple(trial for trial in self.trials if trial.state == "feasible")
 
@@ -127,7 +127,7 @@ class StudyRecord:
     @property
     def front(self) -> tuple[TrialRecord, ...]:
         """The feasible trials that no other dominates, by the first objective, then by number."""
-        trials = self.feasible
+        trials = self.feasible_trials
         matrix = self.losses(trials)
         chosen = [
             (tuple(row), trial) for row, trial, keep in zip(matrix, trials, front_mask(matrix), strict=True) if keep
@@ -147,7 +147,7 @@ class StudyRecord:
         if self.given_reference is not None:
             given: NDArray[np.float64] = losses(self.objectives, [self.given_reference])[0]
             return given
-        trials = self.feasible
+        trials = self.feasible_trials
         return reference_point(self.losses(trials)) if trials else None
 
     @property

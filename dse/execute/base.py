@@ -36,7 +36,7 @@ class Executor(ABC):
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """The outcome of each document, in order, each as soon as it and those before it are there."""
 
-    def held(self) -> list[Outcome]:
+    def waiting_outcomes(self) -> list[Outcome]:
         """Outcomes that are there and wait for those before them."""
         return []
 

@@ -26,7 +26,7 @@ class CallSize:
     def __init__(self) -> None:
         self._late: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
 
-    def measured(self, designs: int, seconds: float) -> None:
+    def record_call(self, designs: int, seconds: float) -> None:
         """A call of so many designs took so long [s]."""
         self._late.append((designs, seconds))
 
@@ -36,7 +36,7 @@ class CallSize:
         designs = sum(count for count, _ in self._late)
         return sum(seconds for _, seconds in self._late) / designs if designs else None
 
-    def designs(self, left: int | None, workers: int) -> int:
+    def next_size(self, left: int | None, workers: int) -> int:
         """Designs of the next call, where `left` are left to send (None: many) to so many workers."""
         each = self.seconds_per_design
         if each is None:

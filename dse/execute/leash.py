@@ -23,7 +23,7 @@ _DEATH_SIGNAL = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def tie() -> None:
+def tie_to_parent() -> None:
     """Tie this process to its parent, and leave Ctrl-C to that one: the first thing in a process of `shielded`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
@@ -40,20 +40,20 @@ def _follow() -> None:
     os._exit(1)
 
 
-def packed(function: Any, argument: Any) -> bytes:
+def pack_call(function: Any, argument: Any) -> bytes:
     """What `tied` is to call, so that it need not be imported before the process is tied."""
     return pickle.dumps((function, argument))
 
 
-def tied(connection: Any, work: bytes) -> None:
+def run_tied(connection: Any, work: bytes) -> None:
     """The target of a process: tie it, then call what was `packed` with the connection and its argument."""
-    tie()
+    tie_to_parent()
     function, argument = pickle.loads(work)
     function(connection, argument)
 
 
 @contextlib.contextmanager
-def shielded() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Signals wait while processes are started: one that falls into the start of a process would leave a traceback.
 
     A process inherits that they wait; `tie` ends it.

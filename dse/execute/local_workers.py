@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluate
-from dse.execute.leash import packed, shielded, tied
+from dse.execute.leash import hold_signals, pack_call, run_tied
 from dse.execute.where import cores
-from dse.execute.workers import Answer, Event, Gone, Ready, Workers
+from dse.execute.workers import Event, WorkerAnswer, WorkerGone, WorkerReady, Workers
 
 HERE = "this machine"
 
@@ -38,7 +38,7 @@ class LocalWorkers(Workers):
     """One process each."""
 
     def __init__(self, evaluator: Evaluate) -> None:
-        self._work = packed(_work, evaluator)
+        self._work = pack_call(_work, evaluator)
         self._context = multiprocessing.get_context("spawn")
         self._processes: dict[int, tuple[Any, Connection]] = {}
         self._asked = 0
@@ -58,8 +58,8 @@ class LocalWorkers(Workers):
         while self._waiting and len(self._starting) < 2 * cores():
             worker = self._waiting.popleft()
             ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=tied, args=(theirs, self._work), daemon=True)
-            with shielded():
+            process = self._context.Process(target=run_tied, args=(theirs, self._work), daemon=True)
+            with hold_signals():
                 process.start()
             theirs.close()
             self._starting.add(worker)
@@ -82,11 +82,11 @@ class LocalWorkers(Workers):
             except (EOFError, ConnectionResetError):
                 process, _ = self._processes[worker]
                 process.join(1.0)
-                found.append(Gone(worker, f"its worker process died ({_ended(process.exitcode)})"))
+                found.append(WorkerGone(worker, f"its worker process died ({_describe_exit(process.exitcode)})"))
                 self.stop(worker)
                 continue
             self._starting.discard(worker)
-            found.append(Ready(worker, HERE) if value is None else Answer(worker, *value))
+            found.append(WorkerReady(worker, HERE) if value is None else WorkerAnswer(worker, *value))
         self._launch()
         return found
 
@@ -122,7 +122,7 @@ class LocalWorkers(Workers):
             self.stop(worker)
 
 
-def _ended(code: int | None) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is None:
         return "killed"
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"

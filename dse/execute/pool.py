@@ -20,7 +20,7 @@ from typing import Any, cast
 from dse.evaluate.evaluate import Evaluate, Outcome
 from dse.execute.base import Documents, Executor, Status
 from dse.execute.call_size import CallSize
-from dse.execute.workers import Answer, Gone, Ready, Unfit, Workers, WorkersError
+from dse.execute.workers import WorkerAnswer, WorkerGone, WorkerReady, Workers, WorkersError, WorkersUnfit
 
 QUEUED = 2
 """Calls a worker has at a time: one to work on and one to go on with, so that it never waits for the driver."""
@@ -118,7 +118,7 @@ class Pool(Executor):
 
     def _fill(self, source: Iterator[Mapping[str, Any] | None]) -> None:
         """Have two calls' documents for each worker, where there are so many."""
-        enough = 2 * max(1, self._ready()) * self._size.designs(None, 1)
+        enough = 2 * max(1, self._count_ready()) * self._size.next_size(None, 1)
         self._dry = self._exhausted
         while len(self._buffer) < enough and not self._dry:
             document = next(source, self)
@@ -133,14 +133,14 @@ class Pool(Executor):
         sent = False
         if self._taken - self._given < self._window():
             self._fill(source)
-        for worker, state in self._free():
+        for worker, state in self._free_workers():
             if self._resend(worker, state):
                 sent = True
                 continue
             if self._alone and state.calls:
                 continue  # a suspect gets a worker of its own: wait until one is idle
             left = len(self._buffer) if self._dry else None
-            count = min(len(self._buffer), self._size.designs(left, self._ready()) if state.warm else 1)
+            count = min(len(self._buffer), self._size.next_size(left, self._count_ready()) if state.warm else 1)
             items = [_Item(self._taken + i, self._buffer.popleft()) for i in range(count)]
             self._taken += count
             if items:
@@ -148,7 +148,7 @@ class Pool(Executor):
                 sent = True
         return sent
 
-    def _free(self) -> list[tuple[int, _Worker]]:
+    def _free_workers(self) -> list[tuple[int, _Worker]]:
         """Ready workers with room for a call, the idle ones first; a cold one gets one call at a time."""
         free = [
             (len(state.calls), worker, state)
@@ -157,11 +157,11 @@ class Pool(Executor):
         ]
         return [(worker, state) for _, worker, state in sorted(free, key=lambda entry: entry[:2])]
 
-    def _ready(self) -> int:
+    def _count_ready(self) -> int:
         return sum(state.node is not None for state in self._staff.values())
 
     def _window(self) -> int:
-        return max(1, self._ready()) * WINDOW * self._size.designs(None, 1)
+        return max(1, self._count_ready()) * WINDOW * self._size.next_size(None, 1)
 
     def _recruit(self) -> None:
         """Keep as many workers as are wanted, started or asked for."""
@@ -215,13 +215,13 @@ class Pool(Executor):
             if state is None:
                 continue
             match event:
-                case Ready():
+                case WorkerReady():
                     state.node, self._stillborn = event.node, 0
-                case Answer():
+                case WorkerAnswer():
                     self._take(state, event)
-                case Gone():
+                case WorkerGone():
                     self._lose(event.worker, event.reason, event.blameless)
-                case Unfit():
+                case WorkersUnfit():
                     raise WorkersError(event.reason)
         now = time.monotonic()
         for worker, state in list(self._staff.items()):
@@ -234,17 +234,17 @@ class Pool(Executor):
     def _watch(self, now: float) -> None:
         """Stop a study that has no worker for too long."""
         self.on_wait()
-        if self._ready():
+        if self._count_ready():
             self._idle_since = now
         elif now - self._idle_since > self._start_timeout:
             raise WorkersError(f"no worker after {self._start_timeout:g} s: {self._workers.shortage()}")
 
-    def _take(self, state: _Worker, answer: Answer) -> None:
+    def _take(self, state: _Worker, answer: WorkerAnswer) -> None:
         call, items = state.calls.popleft()
         assert call == answer.call
         state.since = time.monotonic()
         if state.warm:
-            self._size.measured(len(items), answer.seconds)
+            self._size.record_call(len(items), answer.seconds)
         state.warm = True
         for item, outcome in zip(items, answer.outcomes, strict=True):
             self._finish(item, outcome)
@@ -269,27 +269,27 @@ class Pool(Executor):
                 item.lost += blameless
                 item.tries += not blameless
                 if item.tries >= TRIES or item.lost >= MOST_LOST:
-                    self._finish(item, self._evaluator.failed(item.document, _told(reason, item)))
+                    self._finish(item, self._evaluator.failure_outcome(item.document, _describe_loss(reason, item)))
                 elif not blameless:
                     self._alone.append(item)
         if blameless:
             self._again = deque(kept for items in self._again if (kept := [i for i in items if i.lost < MOST_LOST]))
 
-    def held(self) -> list[Outcome]:
-        """See `Executor.held`."""
+    def waiting_outcomes(self) -> list[Outcome]:
+        """See `Executor.waiting_outcomes`."""
         return list(self._outcomes.values())
 
     def status(self) -> Status:
         """See `Executor.status`."""
         flying = sum(len(items) for state in self._staff.values() for _, items in state.calls)
-        return Status(self._nodes, self._ready(), len(self._staff), flying, self._failed)
+        return Status(self._nodes, self._count_ready(), len(self._staff), flying, self._failed)
 
     def close(self) -> None:
         """See `Executor.close`."""
         self._workers.close()
 
 
-def _told(reason: str, item: _Item) -> str:
+def _describe_loss(reason: str, item: _Item) -> str:
     if item.lost >= MOST_LOST:
         return f"LostError: the machine it ran on was lost {item.lost} times ({reason})"
     return f"WorkerError: {reason}; tried {item.tries} times, in different processes"

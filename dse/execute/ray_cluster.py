@@ -74,15 +74,15 @@ def connect(address: str, jobs: int | None, modules: list[str]) -> bool:
         )
         return True
     _probe(address)
-    environment = {"py_modules": [str(path) for path in shipped(modules)], "excludes": ["__pycache__", "*.pyc"]}
+    environment = {"py_modules": [str(path) for path in paths_to_ship(modules)], "excludes": ["__pycache__", "*.pyc"]}
     try:
         ray.init(address=address, runtime_env=environment, **quiet)
     except Exception as error:
-        raise ClusterError(_explained(address, f"{type(error).__name__}: {error}")) from None
+        raise ClusterError(_explain_failure(address, f"{type(error).__name__}: {error}")) from None
     return False
 
 
-def shipped(modules: list[str]) -> list[Path]:
+def paths_to_ship(modules: list[str]) -> list[Path]:
     """What is sent to the cluster: this project's packages, and modules that an engine comes from."""
     paths = [folder(package) for package in PACKAGES]
     for name in modules:
@@ -112,12 +112,12 @@ def _probe(address: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         said = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else ""
-        raise ClusterError(_explained(address, f"{said}\nTimedOut after {PROBE_SECONDS:g} s")) from None
+        raise ClusterError(_explain_failure(address, f"{said}\nTimedOut after {PROBE_SECONDS:g} s")) from None
     if done.returncode:
-        raise ClusterError(_explained(address, done.stderr))
+        raise ClusterError(_explain_failure(address, done.stderr))
 
 
-def _explained(address: str, said: str) -> str:
+def _explain_failure(address: str, said: str) -> str:
     """What a failed connection means."""
     if "Token" in said or "Unauthenticated" in said:
         return (

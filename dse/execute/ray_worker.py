@@ -18,7 +18,7 @@ PACKAGES = ("dse", "simcore")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ProcessBuild:
     """What a process runs: driver and workers must agree, or a study would depend on who evaluates."""
 
     python: str
@@ -28,7 +28,7 @@ class Made:
     """Folder of the package `dse`."""
     node: str = ""
 
-    def differences(self, other: Made) -> list[str]:
+    def differences(self, other: ProcessBuild) -> list[str]:
         """What differs, in words."""
         lines = [] if self.python == other.python else [f"Python {other.python} there, {self.python} here"]
         changed = [name for name in PACKAGES if self.code[name] != other.code[name]]
@@ -54,9 +54,9 @@ def digest(package: str) -> str:
     return found.hexdigest()
 
 
-def made(node: str = "") -> Made:
+def describe_process(node: str = "") -> ProcessBuild:
     """What this process runs."""
-    return Made(platform.python_version(), {name: digest(name) for name in PACKAGES}, str(folder("dse")), node)
+    return ProcessBuild(platform.python_version(), {name: digest(name) for name in PACKAGES}, str(folder("dse")), node)
 
 
 class RayWorker:
@@ -66,11 +66,11 @@ class RayWorker:
         evaluator.prepare()
         self._evaluator = evaluator
 
-    def ready(self) -> Made:
+    def describe_process(self) -> ProcessBuild:
         """What this worker is made of."""
         import ray
 
-        return made(ray.get_runtime_context().get_node_id())
+        return describe_process(ray.get_runtime_context().get_node_id())
 
     def evaluate(self, documents: Sequence[Mapping[str, Any]]) -> tuple[list[Outcome], float]:
         """The outcomes in order, and the seconds they took."""

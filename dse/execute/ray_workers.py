@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluate
-from dse.execute.ray_worker import Made, RayWorker, made
-from dse.execute.workers import Answer, Event, Gone, Ready, Unfit, Workers
+from dse.execute.ray_worker import ProcessBuild, RayWorker, describe_process
+from dse.execute.workers import Event, WorkerAnswer, WorkerGone, WorkerReady, Workers, WorkersUnfit
 
 
 class RayWorkers(Workers):
@@ -28,7 +28,7 @@ class RayWorkers(Workers):
         self._nodes: dict[int, str] = {}
         self._waiting: dict[Any, tuple[int, int | None]] = {}
         """What is waited for -> worker and call; no call while it starts."""
-        self._made = made()
+        self._made = describe_process()
         self._started = 0
 
     def start(self) -> int:
@@ -59,36 +59,36 @@ class RayWorkers(Workers):
         try:
             value = self._ray.get(reference)
         except errors.RuntimeEnvSetupError as error:
-            return Unfit(worker, f"the cluster cannot set up a worker's environment: {_last(error)}")
+            return WorkersUnfit(worker, f"the cluster cannot set up a worker's environment: {_last_line(error)}")
         except errors.RayTaskError as error:
             # The evaluator turns what a design raises into an outcome: this is the worker itself.
-            return Unfit(worker, f"a worker on the cluster cannot evaluate designs: {_last(error)}")
+            return WorkersUnfit(worker, f"a worker on the cluster cannot evaluate designs: {_last_line(error)}")
         except errors.RayError as error:
-            return self._gone(worker, call, error)
+            return self._gone_event(worker, call, error)
         if call is not None:
-            return Answer(worker, call, *value)
-        return self._ready(worker, value)
+            return WorkerAnswer(worker, call, *value)
+        return self._ready_event(worker, value)
 
-    def _ready(self, worker: int, there: Made) -> Event:
+    def _ready_event(self, worker: int, there: ProcessBuild) -> Event:
         different = self._made.differences(there)
         if different:
-            return Unfit(worker, f"the cluster runs something else: {'; '.join(different)}")
+            return WorkersUnfit(worker, f"the cluster runs something else: {'; '.join(different)}")
         self._nodes[worker] = there.node
-        return Ready(worker, there.node)
+        return WorkerReady(worker, there.node)
 
-    def _gone(self, worker: int, call: int | None, error: Exception) -> Event:
+    def _gone_event(self, worker: int, call: int | None, error: Exception) -> Event:
         said = " ".join(str(error).split())
         if call is None and ("ModuleNotFoundError" in said or "ImportError" in said or "creation task" in said):
-            return Unfit(worker, f"a worker on the cluster cannot start: {_last(error)}")
+            return WorkersUnfit(worker, f"a worker on the cluster cannot start: {_last_line(error)}")
         node = self._nodes.pop(worker, None)
         del self._actors[worker]
         for reference in [other for other, (owner, _) in self._waiting.items() if owner == worker]:
             del self._waiting[reference]
-        lost = node is not None and node not in self._alive()
+        lost = node is not None and node not in self._live_nodes()
         reason = "its machine left the cluster" if lost else f"its worker process died ({_cause(said)})"
-        return Gone(worker, reason, blameless=lost or "node died" in said.lower())
+        return WorkerGone(worker, reason, blameless=lost or "node died" in said.lower())
 
-    def _alive(self) -> set[str]:
+    def _live_nodes(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
 
     def stop(self, worker: int) -> None:
@@ -104,7 +104,7 @@ class RayWorkers(Workers):
 
     def nodes(self) -> int:
         """See `Workers.nodes`."""
-        return len(self._alive())
+        return len(self._live_nodes())
 
     def shortage(self) -> str:
         """See `Workers.shortage`."""
@@ -122,7 +122,7 @@ class RayWorkers(Workers):
             self._ray.shutdown()
 
 
-def _last(error: Exception) -> str:
+def _last_line(error: Exception) -> str:
     """The last line of an error that came from afar: the rest is a trace of Ray's own."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300] if lines else type(error).__name__

@@ -35,6 +35,6 @@ class Where:
         return self.address or os.environ.get("RAY_ADDRESS") or "local"
 
     @property
-    def remote(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether the workers are on other machines."""
         return self.executor != "local" and self.cluster != "local"

@@ -18,7 +18,7 @@ from dse.evaluate.evaluate import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WorkerReady:
     """A worker has started and waits for designs; `node` names the machine it is on."""
 
     worker: int
@@ -26,7 +26,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WorkerAnswer:
     """The outcomes of a call, in order, and the seconds they took in the worker."""
 
     worker: int
@@ -36,7 +36,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class WorkerGone:
     """A worker died, and what it was sent with it."""
 
     worker: int
@@ -45,14 +45,14 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class WorkersUnfit:
     """A worker could not be set up, and no other could."""
 
     worker: int
     reason: str
 
 
-Event = Ready | Answer | Gone | Unfit
+Event = WorkerReady | WorkerAnswer | WorkerGone | WorkersUnfit
 
 
 class Workers(ABC):

@@ -9,12 +9,12 @@ from typing import Any
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.design.include import npu_problems
-from simcore.design.npu import Npu, npu_from
-from simcore.document.problem import InputError, Problem, nearest
+from simcore.design.npu import Npu, parse_npu
+from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.document.text import read_document
 
 
-def device(text: str) -> tuple[Npu, dict[str, Any]]:
+def read_device(text: str) -> tuple[Npu, dict[str, Any]]:
     """The NPU, and the mapping that describes it (`{base: NAME}` for one of the catalogue).
 
     Raises `InputError` where there is no such device, or the file describes none.
@@ -24,11 +24,11 @@ def device(text: str) -> tuple[Npu, dict[str, Any]]:
     path = Path(text)
     if path.suffix not in (".yaml", ".yml"):
         known = catalog.section("npus")
-        fix = nearest(text, known) or f"known: {', '.join(known)}"
+        fix = suggest_nearest(text, known) or f"known: {', '.join(known)}"
         raise InputError([Problem((), "an NPU of the catalogue, or a .yaml file with one", f"'{text}'", fix)], "device")
     document = read_document(path)
     if problems := npu_problems(document.data):
         raise InputError([replace(problem, line=document.line(problem.path)) for problem in problems], text)
-    npu = npu_from(document.data)
+    npu = parse_npu(document.data)
     described = document.data if npu.name else {"name": path.stem, **document.data}
-    return npu_from(described), described
+    return parse_npu(described), described

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dse.measured.measured_row import KNOWN, REQUIRED, SHAPE, document, read_cells, software, structural
+from dse.measured.measured_row import KNOWN, REQUIRED, SHAPE, check_structure, read_cells, row_document, software_of
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.design import Design
@@ -32,7 +32,7 @@ NEARLY = 0.75
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredIteration:
     """A measured iteration."""
 
     case: str
@@ -58,21 +58,21 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Table:
+class MeasuredTable:
     """The rows of a table, and its columns that were not read."""
 
-    rows: list[Measured]
+    rows: list[MeasuredIteration]
     ignored: list[str]
 
 
-def read_measured(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> list[Measured]:
+def read_measured(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> list[MeasuredIteration]:
     """The rows of a table; see `read_table`."""
     return read_table(path, npu, devices).rows
 
 
-def read_tables(paths: Iterable[str | Path], devices: Iterable[Npu] = ()) -> list[Measured]:
+def read_tables(paths: Iterable[str | Path], devices: Iterable[Npu] = ()) -> list[MeasuredIteration]:
     """The rows of several tables; raises one `InputError` with the problems of all of them."""
-    rows: list[Measured] = []
+    rows: list[MeasuredIteration] = []
     errors: list[InputError] = []
     for path in paths:
         try:
@@ -86,18 +86,18 @@ def read_tables(paths: Iterable[str | Path], devices: Iterable[Npu] = ()) -> lis
     return rows
 
 
-def read_table(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> Table:
+def read_table(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> MeasuredTable:
     """A table, on `npu` in place of its devices where it is given; `devices` are known beside the catalogue's.
 
     Raises `InputError` with every problem: line, column, expected, found.
     """
-    columns, lines = _read(path)
-    problems = list(_header(columns, npu is not None))
+    columns, lines = _read_rows(path)
+    problems = list(_check_header(columns, npu is not None))
     known = {one.name.lower(): one for one in devices}
-    measured: list[Measured] = []
+    measured: list[MeasuredIteration] = []
     if not problems:
         for line, row in lines:
-            one, wrong = _row(line, row, npu, known)
+            one, wrong = _read_row(line, row, npu, known)
             problems += wrong
             if one is not None:
                 measured.append(one)
@@ -105,16 +105,16 @@ def read_table(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] 
             problems.append(Problem((), "at least one row", "a header alone"))
     if problems:
         raise InputError(problems, str(path))
-    return Table(measured, [name for name in dict.fromkeys(columns) if name not in KNOWN])
+    return MeasuredTable(measured, [name for name in dict.fromkeys(columns) if name not in KNOWN])
 
 
-def _read(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, Any]]]]:
+def _read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, Any]]]]:
     """The names of the columns, and each row with its line."""
     file = Path(path)
     try:
         if file.stat().st_size > MOST_BYTES:
             raise InputError([Problem((), f"a table of at most {MOST_BYTES >> 20} MiB", "a larger one")], str(path))
-        reader = csv.DictReader(io.StringIO(_text(file.read_bytes()), newline=""), strict=True)
+        reader = csv.DictReader(io.StringIO(_decode_text(file.read_bytes()), newline=""), strict=True)
         reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
         return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
     except OSError as error:
@@ -125,7 +125,7 @@ def _read(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, 
         raise InputError([problem], str(path)) from None
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     """The text of a file; raises `ValueError` for one that is none."""
     binary = _NO_TEXT.search(data)
     try:
@@ -137,7 +137,7 @@ def _text(data: bytes) -> str:
     raise ValueError(f"a binary file (byte 0x{data[at]:02x} at position {at})")
 
 
-def _header(columns: list[str], given: bool) -> Iterator[Problem]:
+def _check_header(columns: list[str], given: bool) -> Iterator[Problem]:
     """Problems of the names of columns; the device may be `given` from outside."""
     for name in REQUIRED:
         if name not in columns and not (given and name == "device"):
@@ -155,9 +155,9 @@ def _header(columns: list[str], given: bool) -> Iterator[Problem]:
             yield Problem((name,), "each column once", f"'{name}' twice", line=1)
 
 
-def _row(
+def _read_row(
     line: int, row: Mapping[str | None, Any], npu: Npu | None, devices: Mapping[str, Npu]
-) -> tuple[Measured | None, list[Problem]]:
+) -> tuple[MeasuredIteration | None, list[Problem]]:
     """The row as a checked design, or what is wrong with it."""
     if None in row or None in row.values():
         given = sum(value is not None for key, value in row.items() if key is not None) + len(row.get(None, ()))
@@ -165,13 +165,13 @@ def _row(
         return None, [Problem((), f"{wanted} values", f"{given}", line=line, rule="table")]
     values, problems = read_cells({str(key): str(value).strip() for key, value in row.items()}, npu, devices)
     if problems:
-        found = [replace(problem, rule="table") for problem in problems] + list(structural(values))
+        found = [replace(problem, rule="table") for problem in problems] + list(check_structure(values))
         return None, [replace(problem, line=line) for problem in found]
-    design, problems = parse_design(document(values))
+    design, problems = parse_design(row_document(values))
     problems += check(design) if design is not None else []
     if problems or design is None:
         return None, [replace(problem, line=line) for problem in problems]
     memory = values.get("measured_memory_gib")
     case = str(row.get("case") or "").strip() or str(line)
-    stack, assumed = software(values)
-    return Measured(case, design, values["measured_s"], memory * 2**30 if memory else None, stack, assumed), []
+    stack, assumed = software_of(values)
+    return MeasuredIteration(case, design, values["measured_s"], memory * 2**30 if memory else None, stack, assumed), []

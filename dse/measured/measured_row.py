@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from dse.measured.stack import STACKS, Stack, assumed_stack
+from dse.measured.stack import STACKS, StackSettings, assumed_stack
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.npu import Npu
-from simcore.document.problem import Problem, nearest
+from simcore.document.problem import Problem, suggest_nearest
 
 REQUIRED = (
     "device", "fabric", "layers", "seq", "npus", "global_batch", "microbatch", "tensor", "pipeline", "data",
@@ -76,17 +76,17 @@ def read_cells(cells: Cells, npu: Npu | None, devices: Mapping[str, Npu]) -> tup
     return values, problems
 
 
-def _count(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
+def _read_count(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     number = int(text.split(".")[0]) if _WHOLE.fullmatch(text) else 0
     return number or Problem((name,), "a whole number of at least 1", f"'{text}'")
 
 
-def _zero(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
+def _read_zero(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     number = int(text.split(".")[0]) if _WHOLE.fullmatch(text) else -1
     return number if 0 <= number <= 3 else Problem((name,), "one of 0, 1, 2, 3", f"'{text}'")
 
 
-def _positive(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
+def _read_positive(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     try:
         number = float(text)
     except ValueError:
@@ -94,64 +94,64 @@ def _positive(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     return number if 0 < number < math.inf else Problem((name,), "a number above 0", f"'{text}'")
 
 
-def _device(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
+def _read_device(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     if text.lower() in devices:
         return devices[text.lower()]
     if text.lower() in catalog.section("npus"):
         return preset(Npu, "npus", text.lower())
-    return _unknown(name, text, (*devices, *catalog.section("npus")))
+    return _unknown_problem(name, text, (*devices, *catalog.section("npus")))
 
 
-def _model(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
+def _read_model(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
     """The catalogue's entry, however it is hyphenated: `deepseekv2` is `deepseek-v2`."""
     bare = text.lower().replace("-", "").replace("_", "")
     for known, entry in catalog.section("models").items():
         if known.replace("-", "") == bare:
             return entry
-    return Problem((name,), "a model of the catalogue", f"'{text}'", nearest(text, catalog.section("models")))
+    return Problem((name,), "a model of the catalogue", f"'{text}'", suggest_nearest(text, catalog.section("models")))
 
 
-def _one_of(values: Mapping[str, Any]) -> Callable[[str, str, Mapping[str, Npu]], Any]:
+def _make_choice_reader(values: Mapping[str, Any]) -> Callable[[str, str, Mapping[str, Npu]], Any]:
     def read(name: str, text: str, devices: Mapping[str, Npu]) -> Any:
-        return values[text.lower()] if text.lower() in values else _unknown(name, text, tuple(values))
+        return values[text.lower()] if text.lower() in values else _unknown_problem(name, text, tuple(values))
 
     return read
 
 
-def _unknown(name: str, text: str, known: Sequence[str]) -> Problem:
-    return Problem((name,), f"one of {', '.join(dict.fromkeys(known))}", f"'{text}'", nearest(text, known))
+def _unknown_problem(name: str, text: str, known: Sequence[str]) -> Problem:
+    return Problem((name,), f"one of {', '.join(dict.fromkeys(known))}", f"'{text}'", suggest_nearest(text, known))
 
 
-def _names(*names: str) -> Callable[[str, str, Mapping[str, Npu]], Any]:
-    return _one_of({name: name for name in names})
+def _make_names_reader(*names: str) -> Callable[[str, str, Mapping[str, Npu]], Any]:
+    return _make_choice_reader({name: name for name in names})
 
 
 _READERS: dict[str, Callable[[str, str, Mapping[str, Npu]], Any]] = {
-    "device": _device,
-    "fabric": _names(*catalog.section("fabrics")),
-    "model": _model,
-    **dict.fromkeys(COUNTS, _count),
-    "recompute": _names(*RECOMPUTE),
-    "zero": _zero,
-    "sequence_parallel": _one_of(FLAGS),
-    "software": _names(*STACKS),
-    "precision": _names("fp32", "fp16", "bf16", "fp8"),
-    "gradient_precision": _one_of(GRADIENTS),
-    "measured_s": _positive,
-    "measured_memory_gib": _positive,
+    "device": _read_device,
+    "fabric": _make_names_reader(*catalog.section("fabrics")),
+    "model": _read_model,
+    **dict.fromkeys(COUNTS, _read_count),
+    "recompute": _make_names_reader(*RECOMPUTE),
+    "zero": _read_zero,
+    "sequence_parallel": _make_choice_reader(FLAGS),
+    "software": _make_names_reader(*STACKS),
+    "precision": _make_names_reader("fp32", "fp16", "bf16", "fp8"),
+    "gradient_precision": _make_choice_reader(GRADIENTS),
+    "measured_s": _read_positive,
+    "measured_memory_gib": _read_positive,
 }
 
 
-def software(values: Values) -> tuple[str, bool]:
+def software_of(values: Values) -> tuple[str, bool]:
     """The software stack of a row, and whether it was assumed: given, or that of the device's time."""
     return (values["software"], False) if "software" in values else (assumed_stack(values["device"]), True)
 
 
-def document(values: Values) -> dict[str, Any]:
+def row_document(values: Values) -> dict[str, Any]:
     """The design document of a row."""
-    stack = STACKS[software(values)[0]]
+    stack = STACKS[software_of(values)[0]]
     npu: Npu = values["device"]
-    workload: dict[str, Any] = {"model": _shape(values)}
+    workload: dict[str, Any] = {"model": _model_section(values)}
     workload |= {"global_batch": values["global_batch"], "sequence_length": values["seq"]}
     if stack.gradient_precision:
         workload["gradient_precision"] = stack.gradient_precision
@@ -167,14 +167,14 @@ def document(values: Values) -> dict[str, Any]:
         "recompute": recompute.removesuffix(SEQUENCE_PARALLEL),
         "sequence_parallel": recompute.endswith(SEQUENCE_PARALLEL) or values.get("sequence_parallel", False),
         **stack.parallelism,
-        **_context(workload["model"], parallelism),
-        **_ends(workload["model"]["layers"], parallelism, stack),
+        **_context_section(workload["model"], parallelism),
+        **_end_layers(workload["model"]["layers"], parallelism, stack),
     }
     cluster = {"npu": npu, "fabric": values["fabric"], "npus": values["npus"]}
     return {"workload": workload, "parallelism": parallelism, "cluster": cluster}
 
 
-def _shape(values: Values) -> dict[str, Any]:
+def _model_section(values: Values) -> dict[str, Any]:
     """The model, with as many layers as the row says; a cut model of experts keeps one dense layer."""
     model: dict[str, Any] = dict(values.get("model", {}))
     experts = model.get("mixture_of_experts")
@@ -186,7 +186,7 @@ def _shape(values: Values) -> dict[str, Any]:
     return model
 
 
-def _context(model: Mapping[str, Any], parallelism: Mapping[str, Any]) -> dict[str, Any]:
+def _context_section(model: Mapping[str, Any], parallelism: Mapping[str, Any]) -> dict[str, Any]:
     """All-to-alls where they give each NPU whole heads; else keys and values go round the context group."""
     context = parallelism.get("context", 1)
     heads = model["heads"], model.get("kv_heads") or model["heads"]
@@ -194,7 +194,7 @@ def _context(model: Mapping[str, Any], parallelism: Mapping[str, Any]) -> dict[s
     return {"context_communication": "all_to_all"} if context > 1 and divide else {}
 
 
-def _ends(layers: int, parallelism: Mapping[str, Any], stack: Stack) -> dict[str, int]:
+def _end_layers(layers: int, parallelism: Mapping[str, Any], stack: StackSettings) -> dict[str, int]:
     """Layers of the first and the last stage, where the layers divide over all only if ends of the model count too.
 
     Megatron-core's `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`: both, or the
@@ -210,9 +210,9 @@ def _ends(layers: int, parallelism: Mapping[str, Any], stack: Stack) -> dict[str
     return {}
 
 
-def structural(values: Values) -> Iterator[Problem]:
+def check_structure(values: Values) -> Iterator[Problem]:
     """What is wrong with the design of a row whatever its wrong cells say: wrong with either of two stand-ins."""
-    found = [_problems(document({**others, **values})) for others in _stand_ins()]
+    found = [_problems(row_document({**others, **values})) for others in _stand_ins()]
     yield from (problem for problem in found[0] if problem in found[1])
 
 

@@ -18,7 +18,7 @@ FLASH_ATTENTION = 2022
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackSettings:
     """What a software stack does to every design."""
 
     parallelism: dict[str, Any] = field(default_factory=dict)
@@ -30,8 +30,10 @@ class Stack:
 
 
 STACKS = {
-    "megatron-deepspeed": Stack({"data_overlap": False, "flash_attention": False, "cross_entropy_fusion": False}),
-    "megatron-core": Stack(
+    "megatron-deepspeed": StackSettings(
+        {"data_overlap": False, "flash_attention": False, "cross_entropy_fusion": False}
+    ),
+    "megatron-core": StackSettings(
         {"data_overlap": False, "flash_attention": True, "cross_entropy_fusion": True},
         gradient_precision="fp32",
         uneven=True,

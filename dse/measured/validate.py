@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from dse.measured.measured import Measured
+from dse.measured.measured import MeasuredIteration
 from simcore.simulate import Engine, simulate
 
 TIE = 0.05
@@ -56,7 +56,7 @@ class Accuracy:
     memory_mape: float | None
 
 
-def predict(rows: Iterable[Measured], engine: str | Engine = "fast") -> Iterator[Prediction]:
+def predict(rows: Iterable[MeasuredIteration], engine: str | Engine = "fast") -> Iterator[Prediction]:
     """Simulate each row."""
     for row in rows:
         result = simulate(row.design, engine)
@@ -68,7 +68,7 @@ def accuracy(predictions: Sequence[Prediction]) -> Accuracy:
     """The figures of at least one prediction."""
     errors = [abs(p.error) for p in predictions]
     memory = [abs(p.memory_error) for p in predictions if p.memory_error is not None]
-    jobs = by_job(predictions)
+    jobs = group_by_job(predictions)
     regrets = [regret(job) for job in jobs]
     return Accuracy(
         mape=statistics.fmean(errors),
@@ -81,7 +81,7 @@ def accuracy(predictions: Sequence[Prediction]) -> Accuracy:
     )
 
 
-def by_job(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
+def group_by_job(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
     """Predictions of the same job together."""
     jobs: dict[tuple[Any, ...], list[Prediction]] = {}
     for prediction in predictions:

@@ -18,20 +18,20 @@ import numpy as np
 
 from dse.evaluate.aggregate import aggregate
 from dse.proof.least import Search, Times
-from dse.proof.parts import parsed
+from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
-from dse.proof.unreachable import breaks
+from dse.proof.unreachable import is_infeasible
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.space.split.solve import least_share
-from simcore.bounds.design import bound_of_any, totals_of
+from simcore.bounds.design import bound_any_design, totals_of
 from simcore.check.load import parse_design
 from simcore.cost.price import cluster_cost, price_problems, unit_price
 from simcore.design.design import Design
-from simcore.document.quantity import parse, write
+from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
 
 MOST_SHAPES = 20_000
@@ -39,7 +39,7 @@ MOST_SHAPES = 20_000
 
 
 @dataclass(frozen=True)
-class Limit:
+class ProvenLimit:
     """A proven bound of an objective; None where there is none."""
 
     value: float | None = None
@@ -55,18 +55,18 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in space_limits(space).items()}
 
 
-def space_limits(space: Space) -> dict[str, Limit]:
+def space_limits(space: Space) -> dict[str, ProvenLimit]:
     """As `space_bounds`, with what each bound comes from."""
     if space.jobs:
-        return {name: Limit(value) for name, value in _jobs_bounds(space).items()}
+        return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}
     try:
         shapes = _shapes_of(space)
-        return {objective.name: _best(objective, shapes, space) for objective in space.objectives}
+        return {objective.name: _best_limit(objective, shapes, space) for objective in space.objectives}
     except (InfiniteError, ValueError):
-        return {objective.name: Limit() for objective in space.objectives}
+        return {objective.name: ProvenLimit() for objective in space.objectives}
 
 
-def _shapes_of(space: Space) -> list[_Shape]:
+def _shapes_of(space: Space) -> list[_BoundedShape]:
     """The shapes of a space, where they can be enumerated; raises `ValueError` where they are too many."""
     if isinstance(cluster := space.template["cluster"], Choice):
         one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
@@ -75,16 +75,18 @@ def _shapes_of(space: Space) -> list[_Shape]:
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
     times = LeastTimes(space)
-    return [_Shape(design, times.of(design)) for design in designs if _computes(design)]
+    return [_BoundedShape(design, times.search_of(design)) for design in designs if _has_precision(design)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
     # Constraints on results are asked of every workload, too; without them the bounds are looser, and hold.
     own = tuple(constraint for constraint in space.constraints if constraint.of_job)
-    return over_jobs(space, [space_bounds(replace(space.of_job(job), constraints=own)) for job in space.jobs])
+    return bound_over_jobs(
+        space, [space_bounds(replace(space.space_of_job(job), constraints=own)) for job in space.jobs]
+    )
 
 
-def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+def bound_over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Bounds over several workloads from those of each: their aggregate grows with each, so that of bounds is one."""
     known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
     values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
@@ -93,13 +95,13 @@ def over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[
     return found | aggregate(space.settings.aggregate, known, weights, values)
 
 
-def _computes(design: Design) -> bool:
+def _has_precision(design: Design) -> bool:
     """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
     return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
 
 
 @dataclass
-class _Shape:
+class _BoundedShape:
     """A workload on so many NPUs of a kind, in a network of given sizes and tiers; its bounds by what is known."""
 
     design: Design
@@ -114,8 +116,8 @@ class _Shape:
         if times is None:
             return None
         if self._known is None or self._known[0] != times:
-            free = bound_of_any(self.design) if self._known is None else self._known[1]
-            self._known = times, _proven(self.design, free, times)
+            free = bound_any_design(self.design) if self._known is None else self._known[1]
+            self._known = times, _proven_bounds(self.design, free, times)
         return self._known[1]
 
     @property
@@ -125,35 +127,35 @@ class _Shape:
         if leader is None:
             return None
         network = {} if leader.network is None else leader.network.document
-        return parsed({**self.design.document(), **network, **leader.job.document}).document()
+        return parse_sound({**self.design.document(), **network, **leader.job.document}).document()
 
 
-def _best(objective: Objective, shapes: Sequence[_Shape], space: Space) -> Limit:
+def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Space) -> ProvenLimit:
     """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
     if objective.direction != METRICS[objective.name].direction and not is_of(objective.name, SHAPE):
-        return Limit()
+        return ProvenLimit()
 
-    def promised(shape: _Shape) -> float:
+    def promised_loss(shape: _BoundedShape) -> float:
         """The shape's bound, to be minimised; infinity where none of its designs is feasible."""
         bounds = shape.bounds
-        if bounds is None or breaks(space.constraints, bounds):
+        if bounds is None or is_infeasible(space.constraints, bounds):
             return np.inf
         value = bounds.get(objective.name)
         return -np.inf if value is None else objective.sign * value
 
-    queue = [(promised(shape), number) for number, shape in enumerate(shapes)]
+    queue = [(promised_loss(shape), number) for number, shape in enumerate(shapes)]
     heapify(queue)
     while queue:
         before, number = heappop(queue)
         shape = shapes[number]
-        now = promised(shape)
+        now = promised_loss(shape)
         if now == before and (shape.search.done or now == np.inf):
-            return Limit(objective.sign * now, shape.leader) if np.isfinite(now) else Limit()
+            return ProvenLimit(objective.sign * now, shape.leader) if np.isfinite(now) else ProvenLimit()
         while now == before and not shape.search.done:
             shape.search.advance()
-            now = promised(shape)
+            now = promised_loss(shape)
         heappush(queue, (now, number))
-    return Limit()
+    return ProvenLimit()
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
@@ -163,7 +165,7 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
     """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
-        cluster["dimensions"] = _bare(cluster["dimensions"])
+        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"])
     reduced = {key: template[key] for key in ("workload", "cost") if key in template} | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
@@ -171,7 +173,7 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
         document = fill_template(reduced, odometer).document
         design, _ = parse_design(document)
         if design is None and isinstance(split, Split):
-            document["cluster"]["dimensions"] = _cheapest(document, split)
+            document["cluster"]["dimensions"] = _cheapest_split(document, split)
             design, _ = parse_design(document)
         if design is None:
             raise ValueError("a shape that cannot be bounded")
@@ -181,32 +183,32 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
             return
 
 
-def _bare(dimensions: Any) -> Any:
+def _strip_dimensions(dimensions: Any) -> Any:
     """The shapes of the network: no algorithms, the least of each bandwidth."""
     if isinstance(dimensions, Choice):
-        return Choice(tuple(_bare(alternative) for alternative in dimensions.alternatives))
+        return Choice(tuple(_strip_dimensions(alternative) for alternative in dimensions.alternatives))
     if isinstance(dimensions, list):
-        return [_bare(dimension) for dimension in dimensions]
+        return [_strip_dimensions(dimension) for dimension in dimensions]
     if isinstance(dimensions, dict):
         kept = {key: value for key, value in dimensions.items() if key not in ("collective", "latency", "efficiency")}
         if "bandwidth" in kept:
-            kept["bandwidth"] = _least(kept["bandwidth"])
+            kept["bandwidth"] = _least_bandwidth(kept["bandwidth"])
         return kept | {"latency": "0 s"}
     return dimensions
 
 
-def _least(bandwidth: Any) -> Any:
+def _least_bandwidth(bandwidth: Any) -> Any:
     if isinstance(bandwidth, Choice):
         return min(bandwidth.alternatives, key=lambda value: magnitude(value) or 0.0)
     if isinstance(bandwidth, Range):
-        return write(bandwidth.low, "bandwidth")
+        return write_quantity(bandwidth.low, "bandwidth")
     return bandwidth.low if isinstance(bandwidth, PowersOfTwo) else bandwidth
 
 
-def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
+def _cheapest_split(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]:
     """The split of the least budget that costs least: one step each, the rest where it is cheapest."""
-    least = _least(split.budget)
-    step = {"bandwidth": write(least_share(split), "bandwidth")}
+    least = _least_bandwidth(split.budget)
+    step = {"bandwidth": write_quantity(least_share(split), "bandwidth")}
     dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
     design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if design is None:
@@ -215,15 +217,15 @@ def _cheapest(document: Mapping[str, Any], split: Split) -> list[dict[str, Any]]
         return dimensions  # there is no cheapest one
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]
     open_ones = [i for i, d in enumerate(document["cluster"]["dimensions"]) if is_open(d)]
-    whole = parse(least, "bandwidth") if split.solve else split.units(least) * split.step
+    whole = parse_quantity(least, "bandwidth") if split.solve else split.units(least) * split.step
     rest = whole - len(open_ones) * least_share(split)
     cheapest = min(open_ones, key=prices.__getitem__)
-    own = parse(dimensions[cheapest]["bandwidth"], "bandwidth")
-    dimensions[cheapest]["bandwidth"] = write(own + max(rest, 0.0), "bandwidth")
+    own = parse_quantity(dimensions[cheapest]["bandwidth"], "bandwidth")
+    dimensions[cheapest]["bandwidth"] = write_quantity(own + max(rest, 0.0), "bandwidth")
     return dimensions
 
 
-def _proven(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
+def _proven_bounds(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
     """The bounds of any design of this shape.
 
     `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]

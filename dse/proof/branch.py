@@ -13,13 +13,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.parts import Networks, Part, parsed
+from dse.proof.parts import Networks, SpacePart, parse_sound
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
-from dse.space.screen import known_before
+from dse.space.screen import is_known_before
 from simcore.bounds.compute import compute_seconds
 from simcore.bounds.design import bound
-from simcore.bounds.many import Family, Iteration, collective_seconds, figures_of, sending_seconds
+from simcore.bounds.many import Iteration, NetworkFamily, collective_seconds, figures_of, sending_seconds
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.memory.expanded import memory_of
@@ -32,7 +32,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Node:
+class JobNode:
     """A job on the networks of one shape: those that are `live`, and what it takes on any of them."""
 
     networks: Networks
@@ -59,21 +59,23 @@ class Brancher:
     constraints: Sequence[Constraint]
     cut: dict[str, int] = field(default_factory=dict)
     """Designs that each rule has cut."""
-    _collectives: WeakKeyDictionary[Family, dict[Any, tuple[Matrix, Matrix]]] = field(default_factory=WeakKeyDictionary)
+    _collectives: WeakKeyDictionary[NetworkFamily, dict[Any, tuple[Matrix, Matrix]]] = field(
+        default_factory=WeakKeyDictionary
+    )
     _broken: WeakKeyDictionary[Networks, dict[str, NDArray[np.bool_]]] = field(default_factory=WeakKeyDictionary)
-    _kinds: WeakKeyDictionary[Family, str] = field(default_factory=WeakKeyDictionary)
+    _kinds: WeakKeyDictionary[NetworkFamily, str] = field(default_factory=WeakKeyDictionary)
 
-    def nodes(self, job: Part, shapes: Sequence[Networks]) -> list[Node]:
+    def nodes(self, job: SpacePart, shapes: Sequence[Networks]) -> list[JobNode]:
         """The job on each shape where some design of it can be; the rest is cut."""
-        own = parsed({**shapes[0].parts[0].document, **job.document})
-        found: list[Node] = []
+        own = parse_sound({**shapes[0].parts[0].document, **job.document})
+        found: list[JobNode] = []
         programs: dict[str, tuple[Program | None, Memory | None]] = {}
         for networks in shapes:
-            live = self._sound(own, networks)
+            live = self._sound_mask(own, networks)
             if not live.any():
                 continue
             first = next(family for family, _, where in networks.spans() if live[where].any())
-            design = joined(own, first.design)
+            design = join_designs(own, first.design)
             if networks.memory_key not in programs:
                 programs[networks.memory_key] = _program(design)
             program, memory = programs[networks.memory_key]
@@ -82,14 +84,14 @@ class Brancher:
                 self._count(broken, int(live.sum()))
                 continue
             compute = compute_seconds(design, program) if program else 0.0
-            found.append(Node(networks, design, program, memory, live, compute))
+            found.append(JobNode(networks, design, program, memory, live, compute))
         return found
 
-    def relaxed(self, node: Node) -> Matrix:
+    def relaxed_bounds(self, node: JobNode) -> Matrix:
         """Bounds of the live designs by compute, memory and cost alone `[live, objectives]`, to be minimised."""
         return self._losses(node, np.full(len(node.live), node.compute))
 
-    def bounds(self, node: Node) -> Matrix:
+    def bounds(self, node: JobNode) -> Matrix:
         """Bounds of the live designs `[live, objectives]`, to be minimised."""
         seconds = np.full(len(node.live), node.compute)
         sending = np.full(len(node.live), np.inf)
@@ -98,7 +100,7 @@ class Brancher:
             if not node.live[where].any():
                 continue
             if not straight:
-                seconds[where] = bound(joined(node.design, family.design))["iteration_time"]
+                seconds[where] = bound(join_designs(node.design, family.design))["iteration_time"]
             elif form is None:
                 seconds[where] = collective_seconds(node.design, family)
                 sending[where] = sending_seconds(node.design, family)
@@ -107,7 +109,7 @@ class Brancher:
                 seconds[where] = np.maximum(form.seconds(family, known), node.compute)
         return self._losses(node, seconds, sending)
 
-    def _losses(self, node: Node, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
+    def _losses(self, node: JobNode, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
         live = node.live
         priced = {name: values[live] for name, values in node.networks.metrics.items()}
         sent = np.inf if sending is None else sending[live]
@@ -120,26 +122,26 @@ class Brancher:
                 out[:, column] = -np.inf if value is None else objective.sign * np.asarray(value)
         return out
 
-    def _sound(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
+    def _sound_mask(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
         """The networks on which the job breaks no rule, and no constraint of the network's alone."""
-        live = ~self._broken_networks(networks, own)
+        live = ~self._broken_mask(networks, own)
         sound: dict[str, bool] = {}
         for family, _, where in networks.spans():
             kind = self._kinds.get(family) or self._kinds.setdefault(family, _kind(family))
             # Where one network of a kind is sound the others are taken to be; the evaluator checks what is simulated.
             if sound.get(kind):
                 continue
-            problems = check(joined(own, family.design))
+            problems = check(join_designs(own, family.design))
             sound.setdefault(kind, not problems)
             if problems:
                 self._count(problems[0].rule, int(live[where].sum()))
                 live[where] = False
         return live
 
-    def _broken_networks(self, networks: Networks, own: Design) -> NDArray[np.bool_]:
+    def _broken_mask(self, networks: Networks, own: Design) -> NDArray[np.bool_]:
         """Networks that break a constraint which looks at nothing else; counted with every job."""
         constraints = [
-            c for c in self.constraints if known_before(c, networks.design) and all(map(_of_network, c.names))
+            c for c in self.constraints if is_known_before(c, networks.design) and all(map(_is_of_network, c.names))
         ]
         mask = np.zeros(len(networks.parts), bool)
         for constraint in constraints:
@@ -149,7 +151,7 @@ class Brancher:
                     [
                         constraint.violation(
                             {name: float(values[i]) for name, values in networks.metrics.items()},
-                            parsed({**own.document(), **part.document}).document(),
+                            parse_sound({**own.document(), **part.document}).document(),
                         )
                         > 0
                         for i, part in enumerate(networks.parts)
@@ -172,7 +174,7 @@ class Brancher:
             self.cut[rule] = self.cut.get(rule, 0) + designs
 
 
-def _kind(family: Family) -> str:
+def _kind(family: NetworkFamily) -> str:
     """What rules look at, policies left out."""
     design = family.design
     policies = {"chunks": 1, "intra_dimension": "fifo", "inter_dimension": "baseline", "active_chunks": "overlap"}
@@ -181,7 +183,7 @@ def _kind(family: Family) -> str:
     return repr((design.algorithms, blocks, design.cluster.stragglers, system, design.cost.name))
 
 
-def joined(job: Design, network: Design) -> Design:
+def join_designs(job: Design, network: Design) -> Design:
     """The job of one design on the network of another."""
     return job.model_copy(update={name: getattr(network, name) for name in ("cluster", "system", "cost")})
 
@@ -191,5 +193,5 @@ def _program(design: Design) -> tuple[Program | None, Memory | None]:
     return (None, None) if program.single else (program, memory_of(design, program))
 
 
-def _of_network(name: str) -> bool:
+def _is_of_network(name: str) -> bool:
     return name.startswith("cost.") or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))

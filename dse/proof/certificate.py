@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.proof.bound import Limit, over_jobs, space_bounds, space_limits
+from dse.proof.bound import ProvenLimit, bound_over_jobs, space_bounds, space_limits
 from dse.proof.parts import PROVABLE
-from dse.proof.unreachable import unreachable
-from dse.space.interval import bound_of, of_bounds
+from dse.proof.unreachable import unreachable_problem
+from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
@@ -25,23 +25,25 @@ def proven_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in proven_limits(space).items()}
 
 
-def proven_limits(space: Space) -> dict[str, Limit]:
+def proven_limits(space: Space) -> dict[str, ProvenLimit]:
     """As `proven_bounds`, with the design that each bound comes from; of an expression there is none."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
         return space_limits(space)
     if space.jobs:
-        over = over_jobs(space, [proven_bounds(space.of_job(job)) for job in space.jobs])
-        return {name: Limit(value) for name, value in over.items()}
+        over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job)) for job in space.jobs])
+        return {name: ProvenLimit(value) for name, value in over.items()}
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
-    more = natural(sorted(names - {objective.name for objective in plain}))
+    more = natural_objectives(sorted(names - {objective.name for objective in plain}))
     found = space_limits(replace(space, objectives=(*plain, *more)))
-    between = of_bounds({name: limit.value for name, limit in found.items()})
-    return {o.name: found[o.name] if o.expression is None else Limit(bound_of(o, between)) for o in space.objectives}
+    between = interval_lookup({name: limit.value for name, limit in found.items()})
+    return {
+        o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives
+    }
 
 
-def natural(names: Sequence[str]) -> tuple[Objective, ...]:
+def natural_objectives(names: Sequence[str]) -> tuple[Objective, ...]:
     """Metrics as objectives, each in the direction in which it gets better."""
     return tuple(Objective(name, METRICS[name].direction, METRICS[name].unit) for name in names)
 
@@ -52,13 +54,13 @@ def check_reachable(space: Space, engine: str) -> None:
     Of an engine that plays another model than the bounds are of, only what the cluster alone decides counts as proven.
     """
     problems: list[Problem] = []
-    for one in [space.of_job(job) for job in space.jobs] or [space]:
+    for one in [space.space_of_job(job) for job in space.jobs] or [space]:
         names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
         known = sorted(names if engine in PROVABLE else {name for name in names if is_of(name, CLUSTER)})
         if known:
             # Without constraints: where they exclude every design, nothing is bounded.
-            alone = replace(one, objectives=natural(known), constraints=())
-            between = of_bounds(space_bounds(alone))
-            problems += [problem for c in space.constraints if (problem := unreachable(c, between)) is not None]
+            alone = replace(one, objectives=natural_objectives(known), constraints=())
+            between = interval_lookup(space_bounds(alone))
+            problems += [problem for c in space.constraints if (problem := unreachable_problem(c, between)) is not None]
     if problems:
         raise InputError(list(dict.fromkeys(problems)), space.name)

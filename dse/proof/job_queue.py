@@ -15,9 +15,9 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from dse.proof.branch import Brancher, joined
-from dse.proof.parts import Networks, Part
-from simcore.bounds.compute import busy_seconds, compute_seconds, layers_busy, layers_seconds
+from dse.proof.branch import Brancher, join_designs
+from dse.proof.parts import Networks, SpacePart
+from simcore.bounds.compute import busy_seconds, compute_seconds, layers_busy_seconds, layers_seconds
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.workload.base import workload_program
@@ -31,7 +31,7 @@ class Goal:
     per_second: float = 1.0
     per_busy: float = 0.0
 
-    def of(self, seconds: float, busy: float) -> float:
+    def value_of(self, seconds: float, busy: float) -> float:
         """Its value."""
         return self.per_second * seconds + self.per_busy * max(busy, 0.0)
 
@@ -42,10 +42,10 @@ _SAME_COMPUTE = ("zero", "accumulate", "gather", "shard_group", "bucket")
 
 
 @dataclass(frozen=True)
-class Job:
+class QueuedJob:
     """A filling of workload and parallelism, and its design on some network."""
 
-    part: Part
+    part: SpacePart
     design: Design
 
 
@@ -56,7 +56,7 @@ class Entry:
     least: float
     """The goal's value whatever the network."""
     number: int
-    job: Part = field(compare=False)
+    job: SpacePart = field(compare=False)
     networks: tuple[Networks, ...] = field(compare=False)
     """Where it is looked at next."""
     after: tuple[Networks, ...] | None = field(compare=False)
@@ -75,12 +75,12 @@ class JobQueue:
         self._queue: list[Entry] | None = None
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether the first key of all jobs is known."""
         return self._queue is not None
 
     @property
-    def first(self) -> Entry | None:
+    def first_entry(self) -> Entry | None:
         """The best of the jobs that are left, as far as that is known; None where none is left."""
         assert self._queue is not None
         return self._queue[0] if self._queue else None
@@ -88,7 +88,7 @@ class JobQueue:
     @property
     def least(self) -> float:
         """No job that is left has less of the goal; infinity where none is left."""
-        return self.first.least if self.first else np.inf
+        return self.first_entry.least if self.first_entry else np.inf
 
     def begin(self) -> None:
         """Find the first key of all jobs."""
@@ -104,14 +104,14 @@ class JobQueue:
             return first
         for node in self._brancher.nodes(first.job, first.networks):
             busy = busy_seconds(node.design, node.program) if self.goal.per_busy and node.program else 0.0
-            least = max(self.goal.of(node.compute, busy), first.least)
+            least = max(self.goal.value_of(node.compute, busy), first.least)
             after = (node.networks,) if first.after is None else first.after
             heappush(self._queue, replace(first, least=least, networks=after, fits=True, busy=busy))
         return None
 
     def next(self) -> Entry | None:
         """The next job that can be; None after the last."""
-        if not self.begun:
+        if not self.has_begun:
             self.begin()
         while self._queue:
             if (entry := self.step()) is not None:
@@ -119,34 +119,38 @@ class JobQueue:
         return None
 
 
-def sound_jobs(jobs: list[Job], anywhere: Networks) -> list[tuple[int, Job]]:
+def sound_jobs(jobs: list[QueuedJob], anywhere: Networks) -> list[tuple[int, QueuedJob]]:
     """The jobs that break no rule `anywhere`, each with its number."""
-    return [(number, job) for number, job in enumerate(jobs) if not check(joined(job.design, anywhere.design))]
+    return [(number, job) for number, job in enumerate(jobs) if not check(join_designs(job.design, anywhere.design))]
 
 
-def of_layers(
-    sound: list[tuple[int, Job]], anywhere: Networks, mine: list[Networks], known: dict[Hashable, float], goal: Goal
+def layer_entries(
+    sound: list[tuple[int, QueuedJob]],
+    anywhere: Networks,
+    mine: list[Networks],
+    known: dict[Hashable, float],
+    goal: Goal,
 ) -> Iterator[Entry]:
     """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
     for number, job in sound:
-        design = joined(job.design, anywhere.design)
-        busy = layers_busy(design, known) if goal.per_busy else 0.0
-        yield Entry(goal.of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
+        design = join_designs(job.design, anywhere.design)
+        busy = layers_busy_seconds(design, known) if goal.per_busy else 0.0
+        yield Entry(goal.value_of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
 
 
-def of_programs(jobs: list[Job], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
+def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
     """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
     known: dict[str, float] = {}
     for number, job in enumerate(jobs):
         kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
         text = repr(kept)
         if text not in known:
-            known[text] = _of_program(joined(job.design, mine[0].design), goal)
+            known[text] = _program_value(join_designs(job.design, mine[0].design), goal)
         yield Entry(known[text], number, job.part, tuple(mine), None)
 
 
-def _of_program(design: Design, goal: Goal) -> float:
+def _program_value(design: Design, goal: Goal) -> float:
     if not design.workload.computes or check(design):
         return 0.0
     program = workload_program(design)
-    return goal.of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)
+    return goal.value_of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)

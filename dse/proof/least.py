@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dse.proof.parts import Part
+from dse.proof.parts import SpacePart
 from dse.space.objective import Objective
 
 SECONDS = (Objective("iteration_time", "minimize", "s"),)
@@ -19,8 +19,8 @@ Times = Mapping[str, float]
 class Leader:
     """What a bound comes from: a job, and the lifted network on which it is least; None: whatever the network."""
 
-    job: Part
-    network: Part | None
+    job: SpacePart
+    network: SpacePart | None
 
 
 class Search(Protocol):

@@ -7,13 +7,13 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from dse.proof.branch import Brancher, Node, joined
-from dse.proof.job_queue import Job
+from dse.proof.branch import Brancher, JobNode, join_designs
+from dse.proof.job_queue import QueuedJob
 from dse.proof.least import SECONDS, Search, Times
-from dse.proof.parts import Networks, Part, parsed
-from dse.proof.unreachable import breaks
+from dse.proof.parts import Networks, SpacePart, parse_sound
+from dse.proof.unreachable import is_infeasible
 from dse.space.space import Space
-from simcore.bounds.design import bound, bound_served
+from simcore.bounds.design import bound, bound_serving
 from simcore.design.design import Design
 
 MOST_REFINED = 40
@@ -21,19 +21,19 @@ MOST_REFINED = 40
 SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
 
 
-class Served(Search):
+class ServingSearch(Search):
     """The search for the least times of a served model, of each time by its own best job.
 
     Jobs come in order of what their first two tokens take; then they are bounded as complete designs.
     """
 
-    def __init__(self, jobs: list[Job], mine: list[Networks], brancher: Brancher, space: Space) -> None:
+    def __init__(self, jobs: list[QueuedJob], mine: list[Networks], brancher: Brancher, space: Space) -> None:
         self.done = False
         self._jobs, self._mine, self._brancher, self._constraints = jobs, mine, brancher, space.constraints
         wanted = {objective.name for objective in space.objectives}
         self._best = {name: np.inf for name in SERVED if name == SERVED[0] or name in wanted}
         self._queues: dict[str, list[tuple[float, int]]] = {}
-        self._places: list[tuple[Job, Networks, int]] = []
+        self._places: list[tuple[QueuedJob, Networks, int]] = []
         self._bounds: dict[int, Mapping[str, float | None] | None] = {}
 
     @property
@@ -41,18 +41,18 @@ class Served(Search):
         """See `Search.times`."""
         if not self._queues:
             return {}
-        found = {name: min(best, self._next(name)) for name, best in self._best.items()}
+        found = {name: min(best, self._next_bound(name)) for name, best in self._best.items()}
         known = {name: float(least) for name, least in found.items() if least < np.inf}
         return known or None
 
-    def _next(self, name: str) -> float:
+    def _next_bound(self, name: str) -> float:
         queue = self._queues[name]
         return queue[0][0] if queue else np.inf
 
     def advance(self) -> None:
         """See `Search.advance`: the next job of each time."""
         if self._queues:
-            for name in self._open():
+            for name in self._open_times():
                 number = heappop(self._queues[name])[1]
                 if number not in self._bounds:
                     self._bounds[number] = self._bound(*self._places[number])
@@ -61,13 +61,13 @@ class Served(Search):
                     self._best[name] = min(self._best[name], least)
         elif all(all(networks.linear) for networks in self._mine):
             self._begin()  # elsewhere a slower dimension could relieve another one
-        self.done = not self._open()
+        self.done = not self._open_times()
 
-    def _open(self) -> list[str]:
+    def _open_times(self) -> list[str]:
         """The times of which a job could still be better."""
         if len(self._bounds) >= MOST_REFINED:
             return []
-        return [name for name in self._queues if self._next(name) < self._best[name]]
+        return [name for name in self._queues if self._next_bound(name) < self._best[name]]
 
     def _begin(self) -> None:
         """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
@@ -77,26 +77,26 @@ class Served(Search):
             workload = job.part.document["workload"]
             tokens = workload["output_length"]
             short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
-            for node in brancher.nodes(Part(short, {}), self._mine):
+            for node in brancher.nodes(SpacePart(short, {}), self._mine):
                 for index in np.flatnonzero(node.live):
-                    least = bound_served(_on(node, int(index)), tokens)
+                    least = bound_serving(_design_on(node, int(index)), tokens)
                     for name, queue in self._queues.items():
                         if name in least:
                             heappush(queue, (least[name], len(self._places)))
                     self._places.append((job, node.networks, int(index)))
 
-    def _bound(self, job: Job, networks: Networks, index: int) -> Mapping[str, float | None] | None:
+    def _bound(self, job: QueuedJob, networks: Networks, index: int) -> Mapping[str, float | None] | None:
         """The bounds of a complete design; None where it cannot be."""
         for node in self._brancher.nodes(job.part, [networks]):
             if node.live[index]:
-                found = bound(_on(node, index))
-                return None if breaks(self._constraints, found) else found
+                found = bound(_design_on(node, index))
+                return None if is_infeasible(self._constraints, found) else found
         return None
 
 
-def _on(node: Node, index: int) -> Design:
+def _design_on(node: JobNode, index: int) -> Design:
     """The design of a job on one of its networks."""
     if len(node.networks.parts) == 1:
         return node.design  # whose program is known already
     document = {"workload": node.design.document()["workload"], **node.networks.parts[index].document}
-    return joined(node.design, parsed(document))
+    return join_designs(node.design, parse_sound(document))

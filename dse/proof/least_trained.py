@@ -11,20 +11,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.branch import Brancher, Node
+from dse.proof.branch import Brancher, JobNode
 from dse.proof.job_queue import Entry, JobQueue
 from dse.proof.least import Leader, Search, Times
 from dse.proof.lifted import Budget
-from dse.proof.parts import Part
+from dse.proof.parts import SpacePart
 from dse.space.split.bandwidth import optimal_split, split_time
 from dse.space.split.geometric import WORST
-from simcore.bounds.many import Family, Iteration, collective_bytes
+from simcore.bounds.many import Iteration, NetworkFamily, collective_bytes
 
 MOST_REFINED = 400
 """Jobs whose collectives are bounded, per shape."""
 
 
-class Trained(Search):
+class TrainingSearch(Search):
     """The search for the least iteration time, or energy, of a trained model, or of a collective."""
 
     def __init__(self, queue: JobQueue, brancher: Brancher, budget: Budget | None) -> None:
@@ -36,48 +36,50 @@ class Trained(Search):
     @property
     def leader(self) -> Leader | None:
         """See `Search.leader`."""
-        first = self._queue.first if self._queue.begun else None
+        first = self._queue.first_entry if self._queue.has_begun else None
         return Leader(first.job, None) if first is not None and first.least < self._best else self._leader
 
     @property
     def times(self) -> Times | None:
         """See `Search.times`."""
-        if not self._queue.begun:
+        if not self._queue.has_begun:
             return {}
         least = min(self._best, self._queue.least)
         return None if least == np.inf else {self._queue.goal.metric: float(least)}
 
     def advance(self) -> None:
         """See `Search.advance`: the next job of the queue."""
-        if not self._queue.begun:
+        if not self._queue.has_begun:
             self._queue.begin()
         elif not self.done and (entry := self._queue.step()) is not None:
             self._refine(entry)
         # A job whose collectives are not bounded any more counts by its compute, and those behind it are no better.
         over = self._queue.least >= self._best
-        first = self._queue.first
+        first = self._queue.first_entry
         self.done = over or (first is not None and first.fits and self._refined == MOST_REFINED)
 
     def _refine(self, entry: Entry) -> None:
         if not entry.networks:
-            self._lead(entry.least, Leader(entry.job, None))
+            self._set_leader(entry.least, Leader(entry.job, None))
             return
         self._refined += 1
         for on in self._brancher.nodes(entry.job, entry.networks):
-            seconds, network = _least(on, self._brancher, self._budget, self._enough(entry))
-            self._lead(self._queue.goal.of(seconds, entry.busy), Leader(entry.job, network))
+            seconds, network = _least_time(on, self._brancher, self._budget, self._enough_time(entry))
+            self._set_leader(self._queue.goal.value_of(seconds, entry.busy), Leader(entry.job, network))
 
-    def _enough(self, entry: Entry) -> float:
+    def _enough_time(self, entry: Entry) -> float:
         """The time at which a job is no better than the best [s]."""
         goal = self._queue.goal
-        return (self._best - goal.of(0.0, entry.busy)) / goal.per_second if goal.per_second else np.inf
+        return (self._best - goal.value_of(0.0, entry.busy)) / goal.per_second if goal.per_second else np.inf
 
-    def _lead(self, least: float, leader: Leader) -> None:
+    def _set_leader(self, least: float, leader: Leader) -> None:
         if least < self._best:
             self._best, self._leader = least, leader
 
 
-def _least(node: Node, brancher: Brancher, budget: Budget | None, enough: float) -> tuple[float, Part | None]:
+def _least_time(
+    node: JobNode, brancher: Brancher, budget: Budget | None, enough: float
+) -> tuple[float, SpacePart | None]:
     """The least time of a job on its lifted networks, or something at least `enough`; and that network.
 
     Where a budget is split over all dimensions no network has the most of each: the best split of it is solved.
@@ -101,40 +103,40 @@ def _least(node: Node, brancher: Brancher, budget: Budget | None, enough: float)
             problems = [(constant, table * slowed) for constant, table in form.problems(family)]
             shares = budget.splits(len(slowed))
             if shares is None:
-                least = max(lifted, _solved(problems, budget.most))
+                least = max(lifted, _solve_largest(problems, budget.most))
             else:
-                least = max(lifted, _stepped(form, family, problems, shares, slowed, best))
+                least = max(lifted, _least_stepped_time(form, family, problems, shares, slowed, best))
         if least < best:
             best, network = least, node.networks.parts[start]
     return best, network
 
 
-def _stepped(
+def _least_stepped_time(
     form: Iteration,
-    family: Family,
+    family: NetworkFamily,
     problems: list[tuple[float, NDArray[np.float64]]],
     shares: NDArray[np.float64],
     slowed: NDArray[np.float64],
     enough: float,
 ) -> float:
     """The least time of a family on any of `shares` `[ways, dims]` [B/s], or something at least `enough` [s]."""
-    constant, table = _largest(problems, shares.mean(axis=0))
+    constant, table = _largest_problem(problems, shares.mean(axis=0))
     hopeful = shares[constant + (table / shares[:, None, :]).max(axis=2).sum(axis=1) < enough]
     if not len(hopeful):
         return enough
     latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
-    return float(form.seconds(Family(family.design, hopeful / slowed, latencies), {}).min())
+    return float(form.seconds(NetworkFamily(family.design, hopeful / slowed, latencies), {}).min())
 
 
-def _largest(
+def _largest_problem(
     problems: list[tuple[float, NDArray[np.float64]]], shares: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """The problem that takes longest at some shares."""
     return max(problems, key=lambda problem: split_time(problem[1], shares, problem[0]))
 
 
-def _solved(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
+def _solve_largest(problems: list[tuple[float, NDArray[np.float64]]], budget: float) -> float:
     """The time of the largest problem at equal shares, with the shares that are best for it [s]."""
     equal = np.full(problems[0][1].shape[1], budget / problems[0][1].shape[1])
-    constant, table = _largest(problems, equal)
+    constant, table = _largest_problem(problems, equal)
     return split_time(table, optimal_split(table, budget), constant) * (1 - WORST)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.branch import joined
-from dse.proof.parts import JOB, Networks, Part, fillings, grouped, parsed
+from dse.proof.branch import join_designs
+from dse.proof.parts import JOB, Networks, SpacePart, fillings, group_networks, parse_sound
 from dse.space.fill import is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
 from dse.space.split.solve import least_share
 from simcore.design.design import Design
-from simcore.document.quantity import parse, write
+from simcore.document.quantity import parse_quantity, write_quantity
 
 MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
@@ -63,20 +63,20 @@ def all_compositions(units: int, parts: int) -> NDArray[np.float64]:
 def whole_budget(cluster: Mapping[str, Any]) -> Budget | None:
     """The largest budget of a split over all dimensions of every shape; None where there is none."""
     split = cluster.get("bandwidth")
-    if not isinstance(split, Split) or not _all_open(cluster.get("dimensions")):
+    if not isinstance(split, Split) or not _has_all_open(cluster.get("dimensions")):
         return None
-    return Budget(parse(_extreme(split.budget, max), "bandwidth"), None if split.solve else split.step)
+    return Budget(parse_quantity(_extreme_value(split.budget, max), "bandwidth"), None if split.solve else split.step)
 
 
-def _all_open(dimensions: Any) -> bool:
+def _has_all_open(dimensions: Any) -> bool:
     if isinstance(dimensions, Choice):
-        return all(_all_open(alternative) for alternative in dimensions.alternatives)
+        return all(_has_all_open(alternative) for alternative in dimensions.alternatives)
     if isinstance(dimensions, list):
-        return all(_all_open(dimension) for dimension in dimensions)
+        return all(_has_all_open(dimension) for dimension in dimensions)
     return is_open(dimensions)
 
 
-def neutral(design: Design) -> Networks:
+def neutral_network(design: Design) -> Networks:
     """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
     (first, *_) = design.cluster.dimensions
     switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
@@ -87,8 +87,10 @@ def neutral(design: Design) -> Networks:
     document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
     # The NPU is the very one of the space: written and read again, the order of its keys may change.
     parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
-    whole = joined(design, parsed(document)).model_copy(update={"cluster": design.cluster.model_copy(update=parts)})
-    return Networks.of([[(Part({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
+    whole = join_designs(design, parse_sound(document)).model_copy(
+        update={"cluster": design.cluster.model_copy(update=parts)}
+    )
+    return Networks.of([[(SpacePart({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
 def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list[Networks]:
@@ -97,44 +99,44 @@ def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list
     cluster = dict(rest["cluster"])
     split = cluster.pop("bandwidth", None)
     if "dimensions" in cluster:
-        cluster["dimensions"] = _lifted(cluster["dimensions"], split)
+        cluster["dimensions"] = _lift_dimensions(cluster["dimensions"], split)
     rest["cluster"] = cluster
     if isinstance(system := rest.get("system"), Mapping):
         rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
     if template_count(rest) > MOST_NETWORKS:
         return []
-    return list(grouped([(part, parsed({**job, **part.document})) for part in fillings(rest)]))
+    return list(group_networks([(part, parse_sound({**job, **part.document})) for part in fillings(rest)]))
 
 
-def _lifted(dimensions: Any, split: Any) -> Any:
+def _lift_dimensions(dimensions: Any, split: Any) -> Any:
     if isinstance(dimensions, Choice):
-        return Choice(tuple(_lifted(alternative, split) for alternative in dimensions.alternatives))
+        return Choice(tuple(_lift_dimensions(alternative, split) for alternative in dimensions.alternatives))
     if isinstance(dimensions, list):
         shares = len([d for d in dimensions if is_open(d)])
-        return [_best(dimension, split, shares) for dimension in dimensions]
+        return [_best_dimension(dimension, split, shares) for dimension in dimensions]
     return dimensions
 
 
-def _best(dimension: Any, split: Any, shares: int) -> Any:
+def _best_dimension(dimension: Any, split: Any, shares: int) -> Any:
     if not isinstance(dimension, dict):
-        return _lifted(dimension, split)
+        return _lift_dimensions(dimension, split)
     out = dict(dimension)
     if is_open(out) and isinstance(split, Split):
-        most = parse(_extreme(split.budget, max), "bandwidth")
-        out["bandwidth"] = write(max(most - (shares - 1) * least_share(split), split.step), "bandwidth")
+        most = parse_quantity(_extreme_value(split.budget, max), "bandwidth")
+        out["bandwidth"] = write_quantity(max(most - (shares - 1) * least_share(split), split.step), "bandwidth")
     for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
         if key in out:
-            out[key] = _extreme(out[key], best)
+            out[key] = _extreme_value(out[key], best)
     return out
 
 
-def _extreme(value: Any, best: Callable[..., Any]) -> Any:
+def _extreme_value(value: Any, best: Callable[..., Any]) -> Any:
     """The best value of a hole of numbers; a value as it is."""
     if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
         return best(value.alternatives, key=magnitude)
     if isinstance(value, Range):
         end = best(value.low, value.high)
-        return end if value.kind is None else write(end, value.kind)
+        return end if value.kind is None else write_quantity(end, value.kind)
     if isinstance(value, PowersOfTwo):
         return best(value.low, value.high)
     return value

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.expression import Expression
-from dse.space.fill import Filled, fill_template, solves
-from dse.space.hole import Choice, Expr, Product, Split
-from dse.space.npus import following
+from dse.space.fill import FilledDocument, fill_template, has_solved_split
+from dse.space.hole import Choice, ExpressionHole, Product, Split
+from dse.space.npus import following_product
 from dse.space.space import Space
-from simcore.bounds.many import Family, linear
+from simcore.bounds.many import NetworkFamily, is_linear
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
@@ -36,7 +36,7 @@ PROVABLE = ("fast", "reference")
 
 
 @dataclass
-class Recorded:
+class RecordingOdometer:
     """An odometer that remembers which number each hole drew."""
 
     odometer: Odometer = field(default_factory=Odometer)
@@ -54,7 +54,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Part:
+class SpacePart:
     """A filling of some sections: their document, and the number each hole drew."""
 
     document: Mapping[str, Any]
@@ -65,21 +65,21 @@ class Part:
 class Networks:
     """Networks of one NPU type, shape (sizes, placement) and price list, in families, one after the other."""
 
-    families: tuple[Family, ...]
+    families: tuple[NetworkFamily, ...]
     linear: tuple[bool, ...]
     """Whether a family gives its networks' times; else it is of one network, which is bounded by itself."""
-    parts: tuple[Part, ...]
+    parts: tuple[SpacePart, ...]
     metrics: Mapping[str, NDArray[np.float64]]
     """Those that the network or its prices decide, such as what it costs, `[networks]`."""
 
     @classmethod
-    def of(cls, groups: Sequence[Sequence[tuple[Part, Design]]]) -> Networks:
+    def of(cls, groups: Sequence[Sequence[tuple[SpacePart, Design]]]) -> Networks:
         """Networks from the members of their families."""
         designs = [[design for _, design in members] for members in groups]
         found = [_priced(design) for members in designs for design in members]
         return cls(
-            tuple(map(Family.of, designs)),
-            tuple(linear(members[0]) for members in designs),
+            tuple(map(NetworkFamily.of, designs)),
+            tuple(is_linear(members[0]) for members in designs),
             tuple(part for members in groups for part, _ in members),
             {name: np.array([of[name] for of in found], float) for name in found[0]},
         )
@@ -95,7 +95,7 @@ class Networks:
         cluster = self.design.cluster
         return repr((cluster.npu, cluster.memory, cluster.npus))
 
-    def spans(self) -> Iterator[tuple[Family, bool, slice]]:
+    def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
         start = 0
         for family, straight in zip(self.families, self.linear, strict=True):
@@ -121,12 +121,12 @@ class Parts:
     @classmethod
     def of(cls, space: Space) -> Parts:
         """The parts of a space."""
-        return cls(space, separable(space.template))
+        return cls(space, is_separable(space.template))
 
-    def jobs(self) -> Iterator[Part]:
+    def jobs(self) -> Iterator[SpacePart]:
         """Every filling of workload and parallelism (of everything, where the space cannot be taken apart)."""
         if not self.separable:
-            return _drawn(self.space.fill)
+            return _draw_parts(self.space.fill)
         return fillings({k: v for k, v in self.space.template.items() if k in JOB})
 
     @cached_property
@@ -136,90 +136,90 @@ class Parts:
             return ()
         job = next(self.jobs()).document
         rest = {key: value for key, value in self.space.template.items() if key not in JOB}
-        return grouped((part, parsed({**job, **part.document})) for part in fillings(rest))
+        return group_networks((part, parse_sound({**job, **part.document})) for part in fillings(rest))
 
-    def networks_of(self, job: Part) -> tuple[Networks, ...]:
+    def networks_of(self, job: SpacePart) -> tuple[Networks, ...]:
         """The networks that a job can have."""
-        return self.networks if self.separable else (Networks.of([[(job, parsed(job.document))]]),)
+        return self.networks if self.separable else (Networks.of([[(job, parse_sound(job.document))]]),)
 
-    def filled(self, job: Part, network: Part) -> Filled:
+    def fill_design(self, job: SpacePart, network: SpacePart) -> FilledDocument:
         """The design document of a job on a network."""
         return self.space.fill(FixedDraw({**network.drawn, **job.drawn}))
 
 
-def grouped(members: Iterable[tuple[Part, Design]]) -> tuple[Networks, ...]:
+def group_networks(members: Iterable[tuple[SpacePart, Design]]) -> tuple[Networks, ...]:
     """Networks by shape and family, each with its design on some job."""
-    shapes: dict[str, dict[Any, list[tuple[Part, Design]]]] = {}
+    shapes: dict[str, dict[Any, list[tuple[SpacePart, Design]]]] = {}
     for number, (part, design) in enumerate(members):
         families = shapes.setdefault(_shape_key(design), {})
-        key = _family_key(design) if linear(design) else number
+        key = _family_key(design) if is_linear(design) else number
         families.setdefault(key, []).append((part, design))
     return tuple(Networks.of(list(families.values())) for families in shapes.values())
 
 
-def fillings(template: Mapping[str, Any]) -> Iterator[Part]:
+def fillings(template: Mapping[str, Any]) -> Iterator[SpacePart]:
     """Every filling of a finite template without splits that are to be solved."""
-    return _drawn(lambda draw: fill_template(template, draw))
+    return _draw_parts(lambda draw: fill_template(template, draw))
 
 
-def _drawn(fill: Callable[[Draw], Filled]) -> Iterator[Part]:
-    draw = Recorded()
+def _draw_parts(fill: Callable[[Draw], FilledDocument]) -> Iterator[SpacePart]:
+    draw = RecordingOdometer()
     while True:
         draw.drawn = {}
         document = fill(draw).document
-        yield Part(document, draw.drawn)
+        yield SpacePart(document, draw.drawn)
         if not draw.odometer.step():
             return
 
 
-def separable(template: Mapping[str, Any]) -> bool:
+def is_separable(template: Mapping[str, Any]) -> bool:
     """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
-    if following(template) is not None:
+    if following_product(template) is not None:
         return False  # degrees that multiply to the number of NPUs of the network
-    return not solves(template) and not tied(template)
+    return not has_solved_split(template) and not is_tied(template)
 
 
-def tied(template: Mapping[str, Any]) -> bool:
+def is_tied(template: Mapping[str, Any]) -> bool:
     """Whether an expression of a job looks at a network, or the other way round."""
     for section, inner in template.items():
-        for path in _expressions(inner):
+        for path in _expression_paths(inner):
             if (str(path[0]) in JOB) != (section in JOB):
                 return True
     return False
 
 
-def proven_kind(template: Mapping[str, Any]) -> bool:
+def has_proven_kinds(template: Mapping[str, Any]) -> bool:
     """Whether every workload of a space is of a kind that bounds of many networks are proven of."""
     workload = template["workload"]
     alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
-    return all(isinstance(a, dict) and _proven_workload(a) for a in alternatives)
+    return all(isinstance(a, dict) and _is_proven_workload(a) for a in alternatives)
 
 
-def _proven_workload(workload: dict[str, Any]) -> bool:
+def _is_proven_workload(workload: dict[str, Any]) -> bool:
     model = workload.get("model")
     models = model.alternatives if isinstance(model, Choice) else (model,)
     return all(kind_named(workload_tag({**workload, "model": each})).exact for each in models)
 
 
-def _expressions(value: Any) -> Iterator[tuple[str | int, ...]]:
+def _expression_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
     """The paths that the expressions in a template look at."""
-    if isinstance(value, Expr):
+    if isinstance(value, ExpressionHole):
         yield from Expression(value.text).paths
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from _expressions(inner)
+            yield from _expression_paths(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _expressions(inner)
+            yield from _expression_paths(inner)
     elif isinstance(value, Choice):
-        yield from _expressions(list(value.alternatives))
+        yield from _expression_paths(list(value.alternatives))
     elif isinstance(value, Split):
-        yield from _expressions(value.budget)
+        yield from _expression_paths(value.budget)
     else:
         assert not isinstance(value, Product) or value.of
 
 
-def parsed(document: Mapping[str, Any]) -> Design:
+def parse_sound(document: Mapping[str, Any]) -> Design:
     """The design of a document of sound form."""
     design, problems = parse_design(dict(document))
     if design is None:

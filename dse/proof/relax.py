@@ -14,14 +14,14 @@ from functools import cached_property
 from typing import Any
 
 from dse.proof.branch import Brancher
-from dse.proof.job_queue import TIME, Entry, Goal, Job, JobQueue, of_layers, of_programs, sound_jobs
+from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, QueuedJob, layer_entries, program_entries, sound_jobs
 from dse.proof.least import SECONDS, Search, Together, Unknown
-from dse.proof.least_served import Served
-from dse.proof.least_trained import Trained
-from dse.proof.lifted import lifted_networks, neutral, whole_budget
-from dse.proof.parts import JOB, Networks, fillings, parsed, tied
+from dse.proof.least_served import ServingSearch
+from dse.proof.least_trained import TrainingSearch
+from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
+from dse.proof.parts import JOB, Networks, fillings, is_tied, parse_sound
 from dse.space.fill import template_count
-from dse.space.npus import following
+from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
 from simcore.metrics import moves
@@ -39,15 +39,15 @@ class LeastTimes:
     def __init__(self, space: Space) -> None:
         self._space, self._template = space, space.template
         self._known: dict[Key, Search] = {}
-        self._jobs: dict[int, dict[str, list[Job]]] = {}
+        self._jobs: dict[int, dict[str, list[QueuedJob]]] = {}
         self._layers: dict[str, dict[Hashable, float]] = {}
-        self._sound: dict[Key, list[tuple[int, Job]]] = {}
-        self._tied = tied(space.template)
+        self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
+        self._tied = is_tied(space.template)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
 
-    def of(self, shape: Design) -> Search:
+    def search_of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""
         key = shape.workload.model_dump_json(), *_npu_key(shape)
         if key not in self._known:
@@ -57,14 +57,16 @@ class LeastTimes:
     def _search(self, shape: Design, key: Key) -> Search:
         by = kind_of(shape.workload).jobs_by
         jobs = None if by is None else self._jobs_of(shape, key)
-        mine = [n for n in self._lifted if _npu_key(n.design) == key[1:]] if jobs else []
+        mine = [n for n in self._lifted_networks if _npu_key(n.design) == key[1:]] if jobs else []
         if jobs is None or not (mine or by == "layers" or not jobs):
             return Unknown()  # what whole Programs compute is known on a network only
         if by == "tokens":
-            return Served(jobs, mine, self._brancher, self._space)
-        goals = (TIME, drawn_energy(shape)) if self._energy else (TIME,)
+            return ServingSearch(jobs, mine, self._brancher, self._space)
+        goals = (TIME, energy_goal(shape)) if self._energy else (TIME,)
         budget = whole_budget(self._template["cluster"])
-        return Together([Trained(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals])
+        return Together(
+            [TrainingSearch(self._queue(shape, jobs, mine, goal), self._brancher, budget) for goal in goals]
+        )
 
     def queue(self, shape: Design) -> JobQueue | None:
         """The jobs of a shape by least compute; None where they are too many, or not known by layers or Programs."""
@@ -73,59 +75,59 @@ class LeastTimes:
         jobs = self._jobs_of(shape, key) if computing else None
         if not jobs:
             return None
-        return self._queue(shape, jobs, [n for n in self._lifted if _npu_key(n.design) == key[1:]], TIME)
+        return self._queue(shape, jobs, [n for n in self._lifted_networks if _npu_key(n.design) == key[1:]], TIME)
 
-    def _queue(self, shape: Design, jobs: list[Job], mine: list[Networks], goal: Goal) -> JobQueue:
+    def _queue(self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> JobQueue:
         if kind_of(shape.workload).jobs_by != "layers":
-            return JobQueue(of_programs(jobs, mine, goal), self._brancher, goal)
+            return JobQueue(program_entries(jobs, mine, goal), self._brancher, goal)
         known = self._layers.setdefault(_npu_key(shape)[0], {})
-        return JobQueue(self._layered(shape, jobs, mine, known, goal), self._brancher, goal)
+        return JobQueue(self._layered_entries(shape, jobs, mine, known, goal), self._brancher, goal)
 
-    def _layered(
-        self, shape: Design, jobs: list[Job], mine: list[Networks], known: dict[Hashable, float], goal: Goal
+    def _layered_entries(
+        self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], known: dict[Hashable, float], goal: Goal
     ) -> Iterator[Entry]:
-        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral(shape)
+        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral_network(shape)
         if key not in self._sound:
             self._sound[key] = sound_jobs(jobs, anywhere)
-        yield from of_layers(self._sound[key], anywhere, mine, known, goal)
+        yield from layer_entries(self._sound[key], anywhere, mine, known, goal)
 
-    def _jobs_of(self, shape: Design, key: Key) -> list[Job] | None:
+    def _jobs_of(self, shape: Design, key: Key) -> list[QueuedJob] | None:
         """The jobs of a shape; None where there are too many, or where they follow from the network."""
         template = None if self._tied else self._job_template(key[2])
         if self._tied or template_count(template) > MOST_JOBS:
             return None
         if key[2] not in self._jobs:
-            by_workload: dict[str, list[Job]] = {}
+            by_workload: dict[str, list[QueuedJob]] = {}
             texts: dict[str, str] = {}
             document = shape.document()
             for part in fillings(template) if template is not None else ():
-                design = parsed({**document, **part.document})
+                design = parse_sound({**document, **part.document})
                 text = repr(part.document["workload"])
                 if text not in texts:
                     texts[text] = design.workload.model_dump_json()
-                by_workload.setdefault(texts[text], []).append(Job(part, design))
+                by_workload.setdefault(texts[text], []).append(QueuedJob(part, design))
             self._jobs[key[2]] = by_workload
         return self._jobs[key[2]].get(key[0], [])
 
     def _job_template(self, npus: int) -> dict[str, Any] | None:
         """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
         template = {key: value for key, value in self._template.items() if key in JOB}
-        degrees = following(template)
+        degrees = following_product(template)
         if degrees is not None:
             try:
-                product = degrees.of_total(npus)
+                product = degrees.product_of(npus)
             except ValueError:
                 return None
             template["parallelism"] = {**template["parallelism"], "degrees": product}
         return template
 
     @cached_property
-    def _lifted(self) -> list[Networks]:
+    def _lifted_networks(self) -> list[Networks]:
         job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
         return lifted_networks(self._template, job.part.document)
 
 
-def drawn_energy(shape: Design) -> Goal:
+def energy_goal(shape: Design) -> Goal:
     """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
     power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
     return Goal("energy", each * power.idle, each * (power.max - power.idle))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dse.space.constraint import Constraint
 from dse.space.expression import path_of
-from dse.space.interval import Between, interval, of_bounds
-from simcore.document.problem import Problem, dotted
+from dse.space.interval import Between, interval, interval_lookup
+from simcore.document.problem import Problem, format_path
 from simcore.metrics import METRICS
 
 SLACK = 1e-9
@@ -17,27 +17,27 @@ Excluded = tuple[ast.expr, float, ast.expr, float]
 """A side that is at least a number, and above one that is at most another: those numbers beside them."""
 
 
-def breaks(constraints: Iterable[Constraint], bounds: Mapping[str, float | None]) -> bool:
+def is_infeasible(constraints: Iterable[Constraint], bounds: Mapping[str, float | None]) -> bool:
     """Whether no design with these bounds of its metrics, in their usual directions, meets the constraints."""
-    between = of_bounds(bounds)
-    return any(True for constraint in constraints for _ in _excluded(constraint, between))
+    between = interval_lookup(bounds)
+    return any(True for constraint in constraints for _ in _find_excluded(constraint, between))
 
 
-def unreachable(constraint: Constraint, between: Between) -> Problem | None:
+def unreachable_problem(constraint: Constraint, between: Between) -> Problem | None:
     """The problem of a constraint that nothing `between` those ends meets."""
-    for least, low, most, high in _excluded(constraint, between):
-        proven = " and ".join(filter(None, (_said(least, "least", low), _said(most, "most", high))))
+    for least, low, most, high in _find_excluded(constraint, between):
+        proven = " and ".join(filter(None, (_describe_side(least, "least", low), _describe_side(most, "most", high))))
         expected = f"a condition that a design can meet: {proven}"
         fix = "loosen it, or widen the space"
         return Problem(constraint.place, expected, f"'{constraint.name}'", fix, line=constraint.line)
     return None
 
 
-def _excluded(constraint: Constraint, between: Between) -> Iterator[Excluded]:
+def _find_excluded(constraint: Constraint, between: Between) -> Iterator[Excluded]:
     for compared in _comparisons(constraint.expression.tree):
         sides = [compared.left, *compared.comparators]
         for op, left, right in zip(compared.ops, sides, sides[1:], strict=False):
-            for least, most in _orders(op, left, right):
+            for least, most in _ordered_pairs(op, left, right):
                 (low, _), (_, high) = interval(least, between), interval(most, between)
                 if low > high + SLACK * max(abs(low), abs(high)):
                     yield least, low, most, high
@@ -52,7 +52,7 @@ def _comparisons(node: ast.expr) -> Iterator[ast.Compare]:
         yield node
 
 
-def _orders(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+def _ordered_pairs(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Pairs of which the first must not be above the second."""
     if isinstance(op, ast.NotEq):
         return []
@@ -61,10 +61,10 @@ def _orders(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple[ast.ex
     return [(left, right) if isinstance(op, ast.Lt | ast.LtE) else (right, left)]
 
 
-def _said(side: ast.expr, end: str, value: float) -> str:
+def _describe_side(side: ast.expr, end: str, value: float) -> str:
     """What is proven of one side of a comparison; empty of a plain number."""
     if isinstance(side, ast.Constant):
         return ""
     path = path_of(side)
-    unit = METRICS[dotted(path)].unit if path is not None and dotted(path) in METRICS else ""
+    unit = METRICS[format_path(path)].unit if path is not None and format_path(path) in METRICS else ""
     return f"{ast.unparse(side)} is proven to be at {end} {value:.6g} {unit}".rstrip()

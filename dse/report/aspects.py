@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.report.units import MISSING, brief, clean
+from dse.report.units import MISSING, clean_text, format_brief
 from dse.report.values import cell
 from simcore.collective import ALGORITHMS
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 from simcore.family import Family
 from simcore.network import TOPOLOGIES
 
@@ -35,7 +35,7 @@ _LATENCIES = ((1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
 def short_name(family: Family[Any], name: Any) -> str:
     """A topology or an algorithm in the notation of tables; a name that nothing goes by as it is."""
     known = family[name].short if isinstance(name, str) and name in family else ""
-    return known or clean(name)
+    return known or clean_text(name)
 
 
 def short_names() -> dict[str, str]:
@@ -61,62 +61,65 @@ class Aspect:
     """The aspect that usually decides this one: where it does in all designs, this one is no difference."""
 
 
-def _at(design: Document, path: str) -> Any:
+def _value_at(design: Document, path: str) -> Any:
     value: Any = design
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def _leaf(path: str) -> Callable[[Document], str | None]:
+def _make_leaf_reader(path: str) -> Callable[[Document], str | None]:
     def read(design: Document) -> str | None:
-        value = _at(design, path)
-        return None if value is None else short(value)
+        value = _value_at(design, path)
+        return None if value is None else shorten_value(value)
 
     return read
 
 
-def short(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """Any value of a document in few words: a list as `a/b`, a subtree by its name or as *inline*."""
     if isinstance(value, Mapping):
         value = value.get("name") or "inline"
     if isinstance(value, (list, tuple)) and all(isinstance(entry, (str, int, float)) for entry in value):
-        return clean("/".join(cell(entry) for entry in value))
+        return clean_text("/".join(cell(entry) for entry in value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return clean(brief(value) if isinstance(value, float) else cell(value))
+    return clean_text(format_brief(value) if isinstance(value, float) else cell(value))
 
 
 def _workload(design: Document) -> str | None:
-    work = _at(design, "workload")
+    work = _value_at(design, "workload")
     if not isinstance(work, Mapping):
         return None
     if "collective" in work:
-        return clean(f"{work['collective']} of {work.get('size')}")
+        return clean_text(f"{work['collective']} of {work.get('size')}")
     named = next((work[key] for key in ("model", "layers", "trace") if key in work), None)
-    return None if named is None else short(named)
+    return None if named is None else shorten_value(named)
 
 
 def _dimensions(design: Document) -> list[Document]:
-    listed = _at(design, "cluster.dimensions")
+    listed = _value_at(design, "cluster.dimensions")
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
 
 
 def _npus(design: Document) -> str | None:
-    npu = _at(design, "cluster.npu")
-    count = _at(design, "cluster.npus")
+    npu = _value_at(design, "cluster.npu")
+    count = _value_at(design, "cluster.npus")
     sizes = [entry.get("size") for entry in _dimensions(design)]
     if sizes and all(isinstance(size, int) for size in sizes):
         count = math.prod(sizes)
-    return None if npu is None else short(npu) if count is None else f"{clean(count)} x {short(npu)}"
+    return (
+        None if npu is None else shorten_value(npu) if count is None else f"{clean_text(count)} x {shorten_value(npu)}"
+    )
 
 
 def _topology(design: Document) -> str | None:
     blocks = [
-        f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean(entry.get('size'))})" for entry in _dimensions(design)
+        f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
+        for entry in _dimensions(design)
     ]
-    fabric = _at(design, "cluster.fabric")
-    return "_".join(blocks) or (None if fabric is None else short(fabric))
+    fabric = _value_at(design, "cluster.fabric")
+    return "_".join(blocks) or (None if fabric is None else shorten_value(fabric))
 
 
 def _quantities(
@@ -127,9 +130,13 @@ def _quantities(
         if not texts or None in texts:
             return None
         try:
-            values = [parse(text, kind) if isinstance(text, str) else float(text) for text in texts if text is not None]
+            values = [
+                parse_quantity(text, kind) if isinstance(text, str) else float(text)
+                for text in texts
+                if text is not None
+            ]
         except (TypeError, ValueError):
-            return clean("/".join(map(str, texts)))
+            return clean_text("/".join(map(str, texts)))
         positive = [value for value in values if value > 0]
         factor, unit = next((step for step in steps if positive and min(positive) >= least * step[0]), steps[-1])
         return f"{'/'.join(f'{value / factor:.6g}' for value in values)} {unit}"
@@ -139,20 +146,20 @@ def _quantities(
 
 def _tiers(design: Document) -> str | None:
     tiers = [entry.get("tier") for entry in _dimensions(design)]
-    return clean("/".join(map(str, tiers))) if any(tiers) else None
+    return clean_text("/".join(map(str, tiers))) if any(tiers) else None
 
 
 def _degrees(design: Document) -> str | None:
-    parallelism = _at(design, "parallelism")
+    parallelism = _value_at(design, "parallelism")
     if not isinstance(parallelism, Mapping):
         return None
     kept = {name: parallelism.get(name) for name in _DEGREES if parallelism.get(name) is not None}
     shown = [f"{_DEGREES[name]}{n}" for name, n in kept.items() if n != 1 or name not in ("context", "expert")]
-    return clean(" ".join(shown)) or None
+    return clean_text(" ".join(shown)) or None
 
 
 def _algorithms(design: Document) -> str | None:
-    listed = _at(design, "system.collective")
+    listed = _value_at(design, "system.collective")
     if not listed:
         return None
     names = [short_name(ALGORITHMS, name) for name in (listed if isinstance(listed, list) else [listed])]
@@ -160,8 +167,8 @@ def _algorithms(design: Document) -> str | None:
 
 
 def _scheduling(design: Document) -> str | None:
-    parts = [_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
-    return clean("+".join(str(part) for part in parts if part is not None)) or None
+    parts = [_value_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
+    return clean_text("+".join(str(part) for part in parts if part is not None)) or None
 
 
 def dimension_extras(design: Document) -> dict[str, str]:
@@ -169,14 +176,16 @@ def dimension_extras(design: Document) -> dict[str, str]:
     dimensions = _dimensions(design)
     keys = dict.fromkeys(key for entry in dimensions for key in entry if key not in _DIMENSION)
     return {
-        clean(key): "/".join(short(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions)
+        clean_text(key): "/".join(
+            shorten_value(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions
+        )
         for key in keys
     }
 
 
 def is_default_extra(name: str, text: str) -> bool:
     """Whether `text` of the extra `name` only says that every dimension has its default."""
-    return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {short(_DIMENSION_DEFAULTS[name])}
+    return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {shorten_value(_DIMENSION_DEFAULTS[name])}
 
 
 _WORKLOAD = tuple(f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size"))
@@ -184,37 +193,37 @@ _NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
 _SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 
 
-def _simple(name: str, phrase: str, path: str, quiet: str | None = None) -> Aspect:
-    return Aspect(name, phrase, (path,), _leaf(path), quiet)
+def _simple_aspect(name: str, phrase: str, path: str, quiet: str | None = None) -> Aspect:
+    return Aspect(name, phrase, (path,), _make_leaf_reader(path), quiet)
 
 
 ASPECTS: tuple[Aspect, ...] = (
     Aspect("workload", "{}", _WORKLOAD, _workload),
-    _simple("batch", "batch {}", "workload.global_batch"),
-    _simple("sequence", "sequence {}", "workload.sequence_length"),
-    _simple("precision", "{}", "workload.precision"),
-    _simple("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
+    _simple_aspect("batch", "batch {}", "workload.global_batch"),
+    _simple_aspect("sequence", "sequence {}", "workload.sequence_length"),
+    _simple_aspect("precision", "{}", "workload.precision"),
+    _simple_aspect("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
     Aspect("NPUs", "{}", _NPU, _npus),
     Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
     Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),
     Aspect("tiers", "tiers {}", (), _tiers, follows="topology"),
-    _simple("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
+    _simple_aspect("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
     Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in _DEGREES), _degrees),
-    _simple("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),
-    _simple("accumulate", "accumulate {}", "parallelism.accumulate", "sharded"),
-    _simple("gather", "gather {}", "parallelism.gather", "twice"),
-    _simple("shard group", "shard group {}", "parallelism.shard_group"),
-    _simple("microbatch", "microbatch {}", "parallelism.microbatch"),
-    _simple("schedule", "{}", "parallelism.schedule"),
-    _simple("interleave", "interleave {}", "parallelism.interleave", "1"),
-    _simple("recompute", "recompute {}", "parallelism.recompute", "none"),
-    _simple("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
-    _simple("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
+    _simple_aspect("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),
+    _simple_aspect("accumulate", "accumulate {}", "parallelism.accumulate", "sharded"),
+    _simple_aspect("gather", "gather {}", "parallelism.gather", "twice"),
+    _simple_aspect("shard group", "shard group {}", "parallelism.shard_group"),
+    _simple_aspect("microbatch", "microbatch {}", "parallelism.microbatch"),
+    _simple_aspect("schedule", "{}", "parallelism.schedule"),
+    _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
+    _simple_aspect("recompute", "recompute {}", "parallelism.recompute", "none"),
+    _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
     Aspect("collective", "{}", ("system.collective",), _algorithms),
-    _simple("chunks", "{} chunks", "system.chunks"),
+    _simple_aspect("chunks", "{} chunks", "system.chunks"),
     Aspect("scheduling", "{}", _SCHEDULING, _scheduling),
-    _simple("active chunks", "active chunks {}", "system.active_chunks", "overlap"),
-    _simple("prices", "prices {}", "cost"),
+    _simple_aspect("active chunks", "active chunks {}", "system.active_chunks", "overlap"),
+    _simple_aspect("prices", "prices {}", "cost"),
 )
 BY_NAME = {aspect.name: aspect for aspect in ASPECTS}

@@ -26,17 +26,17 @@ def unit_of(unit: str, samples: bool) -> str:
     return unit.replace("token", "sample") if samples else unit
 
 
-def in_own_units(record: StudyRecord) -> StudyRecord:
+def convert_units(record: StudyRecord) -> StudyRecord:
     """The study with the units of its objectives in what its workload counts."""
     if not counts_samples(record.trials):
         return record
 
-    def own(objective: Objective) -> Objective:
+    def convert_objective(objective: Objective) -> Objective:
         return replace(objective, unit=unit_of(objective.unit, samples=True))
 
     purchase = record.purchase
     return replace(
         record,
-        objectives=tuple(own(objective) for objective in record.objectives),
-        purchase=None if purchase is None else replace(purchase, tune=own(purchase.tune)),
+        objectives=tuple(convert_objective(objective) for objective in record.objectives),
+        purchase=None if purchase is None else replace(purchase, tune=convert_objective(purchase.tune)),
     )

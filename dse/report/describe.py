@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, short
-from dse.report.units import MISSING, clean, shorten
+from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, shorten_value
+from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 
 _LONGEST = 40
@@ -34,7 +34,7 @@ def describe(design: Document) -> dict[str, str]:
     told = {aspect.name: text for aspect in ASPECTS if (text := aspect.read(design)) is not None}
     covered = {path for aspect in ASPECTS for path in aspect.paths}
     leaves = flatten(design)
-    rest = {clean(path): short(value) for path, value in leaves.items() if path not in covered}
+    rest = {clean_text(path): shorten_value(value) for path, value in leaves.items() if path not in covered}
     return told | dimension_extras(design) | rest
 
 
@@ -51,11 +51,11 @@ def headline(design: Document | None, names: Sequence[str] | None = None) -> str
 def compare(designs: Sequence[Document | None]) -> Comparison:
     """What is common to `designs`, and what differs."""
     told = [{} if design is None else describe(design) for design in designs]
-    names = _ordered(told)
+    names = _order_names(told)
     differing = [name for name in names if len({texts.get(name) for texts in told}) > 1]
-    columns = tuple(name for name in differing if not _follows(name, told))
+    columns = tuple(name for name in differing if not _is_implied(name, told))
     common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in differing and "." not in name]
-    rows = tuple(tuple(shorten(texts.get(name, MISSING), _LONGEST) for name in columns) for texts in told)
+    rows = tuple(tuple(shorten_text(texts.get(name, MISSING), _LONGEST) for name in columns) for texts in told)
     phrases = tuple(
         tuple(phrase for name in columns if name in texts if (phrase := _phrase(name, texts[name], quiet=True)))
         for texts in told
@@ -63,7 +63,7 @@ def compare(designs: Sequence[Document | None]) -> Comparison:
     return Comparison(", ".join(phrase for phrase in common if phrase), columns, rows, phrases)
 
 
-def _follows(name: str, told: Sequence[Mapping[str, str]]) -> bool:
+def _is_implied(name: str, told: Sequence[Mapping[str, str]]) -> bool:
     """Whether an aspect follows from another one in all these designs (the latencies from the topology, say)."""
     aspect = BY_NAME.get(name)
     if aspect is None or aspect.follows is None:
@@ -71,14 +71,14 @@ def _follows(name: str, told: Sequence[Mapping[str, str]]) -> bool:
     return len({(t.get(aspect.follows), t.get(name)) for t in told}) == len({t.get(aspect.follows) for t in told})
 
 
-def _ordered(told: Sequence[Mapping[str, str]]) -> list[str]:
+def _order_names(told: Sequence[Mapping[str, str]]) -> list[str]:
     seen = dict.fromkeys(name for texts in told for name in texts)
     first = [aspect.name for aspect in ASPECTS if aspect.name in seen]
     return first + [name for name in seen if name not in first]
 
 
 def _phrase(name: str, text: str, *, quiet: bool) -> str:
-    aspect, text = BY_NAME.get(name), shorten(text, _LONGEST)
+    aspect, text = BY_NAME.get(name), shorten_text(text, _LONGEST)
     if aspect is None:
-        return "" if quiet and is_default_extra(name, text) else f"{shorten(name, _LONGEST)} {text}"
+        return "" if quiet and is_default_extra(name, text) else f"{shorten_text(name, _LONGEST)} {text}"
     return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

@@ -13,9 +13,9 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
-from dse.report.reasons import bounds_by
+from dse.report.reasons import describe_bounds
 from dse.report.summary import Summary
-from dse.report.units import clean, human, label, number, percent
+from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
 from dse.space.objective import Objective
 from simcore.metrics import BEFORE, is_of, moves
 
@@ -25,17 +25,17 @@ _OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. par
 _OF_NETWORK = ("NPUs", "topology")
 
 
-def unreached(record: StudyRecord, summary: Summary) -> list[str]:
+def describe_gaps(record: StudyRecord, summary: Summary) -> list[str]:
     """A paragraph for each objective whose best is further from its bound than `WORTH`; none if there is a proof."""
     if record.proof is not None:
         return []
-    return [_paragraph(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
+    return [_describe_gap(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
 
 
-def _paragraph(objective: Objective, record: StudyRecord, summary: Summary) -> str:
+def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -> str:
     gap, leader = summary.gaps[objective.name], record.leaders.get(objective.name)
-    name = clean(label(objective.name))
-    start = f"{name[0].upper()}{name[1:]}: a design that is up to {percent(gap or 0.0)} better is not ruled out."
+    name = clean_text(label(objective.name))
+    start = f"{name[0].upper()}{name[1:]}: a design that is up to {format_percent(gap or 0.0)} better is not ruled out."
     if leader is None:
         return f"{start} The bound combines the best of several designs; perhaps no design reaches it."
     job, network = headline(leader, _OF_JOB), headline(leader, _OF_NETWORK)
@@ -44,25 +44,25 @@ def _paragraph(objective: Objective, record: StudyRecord, summary: Summary) -> s
     behind = f"{job} on {network}"
     if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "running"):
         behind = f"the least time (of {behind}) at the least price of any network there"
-    return f"{start} The bound is that of {behind}. {_became(objective, leader, record)}"
+    return f"{start} The bound is that of {behind}. {_describe_outcome(objective, leader, record)}"
 
 
-def _became(objective: Objective, leader: Mapping[str, Any], record: StudyRecord) -> str:
+def _describe_outcome(objective: Objective, leader: Mapping[str, Any], record: StudyRecord) -> str:
     """Whether the job behind the bound was simulated, ruled out, or not tried."""
-    alike = [trial for trial in record.trials if _same_job(trial, leader)]
+    alike = [trial for trial in record.trials if _is_same_job(trial, leader)]
     feasible = [trial for trial in alike if trial.state == "feasible"]
     if feasible:
         best = min(feasible, key=lambda trial: objective.sign * trial.values[objective.name])
-        value = human(best.values[objective.name], objective.unit, objective.name)
-        networks = "1 network" if len(feasible) == 1 else f"{number(len(feasible))} networks"
-        spent = clean(bounds_by(best)) or "its parts are not known"
+        value = format_with_unit(best.values[objective.name], objective.unit, objective.name)
+        networks = "1 network" if len(feasible) == 1 else f"{format_number(len(feasible))} networks"
+        spent = clean_text(describe_bounds(best)) or "its parts are not known"
         return (
             f"It was simulated with {networks}: {value} at best (trial {best.number}: {spent}), because the bound "
             "assumes the best of every dimension at once and leaves out waits."
         )
     if alike:
         rules = Counter(_rule(trial) for trial in alike)
-        return f"It was ruled out by {', '.join(f'{clean(rule)} ({number(n)})' for rule, n in rules.most_common(3))}."
+        return f"It was ruled out by {', '.join(f'{clean_text(rule)} ({format_number(n)})' for rule, n in rules.most_common(3))}."
     return "It was not tried: more trials may reach it."
 
 
@@ -71,7 +71,7 @@ def _rule(trial: TrialRecord) -> str:
     return trial.cut_by or (missed[0] if missed else "a failure of the simulation")
 
 
-def _same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:
+def _is_same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:
     """Whether a trial has the job of a design, on as many NPUs of its kind."""
     design = trial.design
     if design is None or trial.workloads:

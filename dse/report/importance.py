@@ -51,23 +51,23 @@ UNKNOWN = Importance()
 
 def importance(record: StudyRecord) -> Importance:
     """The answers to the three questions."""
-    trials = record.feasible[-MOST:]
+    trials = record.feasible_trials[-MOST:]
     if len(trials) < LEAST:
         return Importance()
     losses = record.losses(trials)
     if len(record.objectives) == 1:
-        return Importance(_by_objective(record, trials, losses))
+        return Importance(_shares_by_objective(record, trials, losses))
     far = nearness(losses, record.losses(record.front))
     order = np.argsort(far, kind="stable")[: max(LEAST, round(NEAR * len(trials)))]
     near = tuple(trials[index] for index in sorted(order))
     return Importance(
-        _by_objective(record, trials, losses),
+        _shares_by_objective(record, trials, losses),
         _shares(trials, far),
-        _by_objective(record, near, record.losses(near)),
+        _shares_by_objective(record, near, record.losses(near)),
     )
 
 
-def _by_objective(
+def _shares_by_objective(
     record: StudyRecord, trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]
 ) -> dict[str, Shares]:
     found = {o.name: _shares(trials, losses[:, column]) for column, o in enumerate(record.objectives)}

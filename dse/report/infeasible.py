@@ -10,73 +10,81 @@ from collections import Counter
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
-from dse.report.units import clean, human, number, shorten
-from dse.report.values import result
-from dse.report.words import without_value
+from dse.report.units import clean_text, format_number, format_with_unit, shorten_text
+from dse.report.values import read_result
+from dse.report.words import describe_without_value
 
 _SHOWN = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
 
 
 def explain_infeasible(record: StudyRecord) -> str:
     """A few sentences for a study without a feasible trial; empty where there is one."""
-    if record.feasible:
+    if record.feasible_trials:
         return ""
     if not record.trials:
         return "No design was evaluated."
     failed = [trial for trial in record.trials if trial.state == "failed"]
     rest = [trial for trial in record.trials if trial.state != "failed"]
-    sentences = [_how_they_ended(record)]
+    sentences = [_describe_ends(record)]
     if rest:
-        sentences += [_binding(rest), _closest(rest), without_value(record)]
+        sentences += [_describe_binding(rest), _describe_closest(rest), describe_without_value(record)]
     if failed:
-        error, times = Counter(clean(trial.error or "no message") for trial in failed).most_common(1)[0]
+        error, times = Counter(clean_text(trial.error or "no message") for trial in failed).most_common(1)[0]
         often = (
-            f"The most frequent error ({number(times)} of {number(len(failed))})" if len(failed) > 1 else "The error"
+            f"The most frequent error ({format_number(times)} of {format_number(len(failed))})"
+            if len(failed) > 1
+            else "The error"
         )
         sentences.append(f"{often}: {error}")
     return "\n".join(sentence for sentence in sentences if sentence)
 
 
-def _how_they_ended(record: StudyRecord) -> str:
+def _describe_ends(record: StudyRecord) -> str:
     states = Counter(trial.state for trial in record.trials)
     endings = {"infeasible": "broke a constraint on results", "cut": "were cut before simulation", "failed": "failed"}
-    parts = [f"{number(states[state])} {text}" for state, text in endings.items() if states[state]]  # type: ignore[index]
-    return f"Nothing is feasible: of {number(len(record.trials))} designs, {', '.join(parts)}."
+    parts = [f"{format_number(states[state])} {text}" for state, text in endings.items() if states[state]]  # type: ignore[index]
+    return f"Nothing is feasible: of {format_number(len(record.trials))} designs, {', '.join(parts)}."
 
 
-def _broken(trial: TrialRecord) -> dict[str, float]:
+def _broken_constraints(trial: TrialRecord) -> dict[str, float]:
     return {name: missed for name, missed in trial.violations.items() if missed > 0}
 
 
-def _binding(trials: list[TrialRecord]) -> str:
+def _describe_binding(trials: list[TrialRecord]) -> str:
     # A rule that cut a trial without a measured violation counts under its own name.
-    names = [name for trial in trials for name in (_broken(trial) or [trial.cut_by or "unknown"])]
+    names = [name for trial in trials for name in (_broken_constraints(trial) or [trial.cut_by or "unknown"])]
     ordered = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
     (binding, times), others = ordered[0], ordered[1:4]
-    then = ", ".join(f"'{clean(name)}' by {number(count)}" for name, count in others)
+    then = ", ".join(f"'{clean_text(name)}' by {format_number(count)}" for name, count in others)
     after = f" (then {then})" if then else ""
-    return f"The binding constraint is '{clean(binding)}', broken by {number(times)} of them{after}."
+    return f"The binding constraint is '{clean_text(binding)}', broken by {format_number(times)} of them{after}."
 
 
-def _closest(trials: list[TrialRecord]) -> str:
+def _describe_closest(trials: list[TrialRecord]) -> str:
     """The simulated trial that comes closest; one that was cut only where none was simulated."""
-    measured = [trial for trial in trials if _broken(trial)]
+    measured = [trial for trial in trials if _broken_constraints(trial)]
     if not measured:
         return ""
     simulated = [trial for trial in measured if trial.state != "cut"]
-    best = min(simulated or measured, key=lambda t: (len(_broken(t)), max(_broken(t).values()), t.number))
-    misses = " and ".join(f"'{clean(name)}' by {missed:.3g}" for name, missed in _broken(best).items())
-    what = "" if best.design is None else f" ({headline(best.decided, _SHOWN)})"
+    best = min(
+        simulated or measured,
+        key=lambda t: (len(_broken_constraints(t)), max(_broken_constraints(t).values()), t.number),
+    )
+    misses = " and ".join(f"'{clean_text(name)}' by {missed:.3g}" for name, missed in _broken_constraints(best).items())
+    what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
     unknown = "" if simulated else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
-    return f"The {which} is trial {best.number}{what}: it misses {misses}{_memory(best)}{unknown}."
+    return f"The {which} is trial {best.number}{what}: it misses {misses}{_describe_memory(best)}{unknown}."
 
 
-def _memory(trial: TrialRecord) -> str:
+def _describe_memory(trial: TrialRecord) -> str:
     if trial.metrics is None or trial.workloads:
         return ""
-    outcome = result(trial.metrics)
+    outcome = read_result(trial.metrics)
     if outcome.memory_bytes is None or outcome.memory_bytes.reserved <= outcome.memory_capacity_bytes:
         return ""
-    reserved, capacity = human(outcome.memory_bytes.reserved, "B"), human(outcome.memory_capacity_bytes, "B")
-    return shorten(f"; it needs {reserved} of the {capacity} of memory", 120)
+    reserved, capacity = (
+        format_with_unit(outcome.memory_bytes.reserved, "B"),
+        format_with_unit(outcome.memory_capacity_bytes, "B"),
+    )
+    return shorten_text(f"; it needs {reserved} of the {capacity} of memory", 120)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
-from dse.report.values import finite
+from dse.report.values import finite_or_none
 from dse.space.objective import Objective
 
 Kind = Literal["cut", "infeasible", "dominated", "front"]
@@ -58,7 +58,7 @@ def groups(record: StudyRecord, summary: Summary) -> dict[Kind, list[TrialRecord
     on_front = {trial.number for trial in summary.front}
     names = [objective.name for objective in record.objectives]
     for trial in record.trials:
-        if trial.state == "failed" or any(finite(trial.values.get(name)) is None for name in names):
+        if trial.state == "failed" or any(finite_or_none(trial.values.get(name)) is None for name in names):
             continue
         kind: Kind = "dominated" if trial.state == "feasible" else trial.state
         if trial.number not in on_front:
@@ -100,16 +100,16 @@ def _extent(
     return low - margin, high + margin
 
 
-def outside(
+def count_outside(
     objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]]
 ) -> dict[Kind, int]:
     """How many trials of each kind lie outside the windows; kinds without any are left out."""
 
-    def hidden(trial: TrialRecord) -> bool:
+    def is_hidden(trial: TrialRecord) -> bool:
         pairs = zip(objectives, windows, strict=True)
         return not all(window.holds(trial.values[objective.name]) for objective, window in pairs)
 
-    counts = {kind: sum(hidden(trial) for trial in trials) for kind, trials in shown.items()}
+    counts = {kind: sum(is_hidden(trial) for trial in trials) for kind, trials in shown.items()}
     return {kind: count for kind, count in counts.items() if count}
 
 

@@ -10,8 +10,8 @@ from dataclasses import fields
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
-from dse.report.units import clean, percent
-from dse.report.values import result
+from dse.report.units import clean_text, format_percent
+from dse.report.values import read_result
 from simcore.result import ExposedCommunication, Result
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
@@ -25,7 +25,7 @@ def breakdown(outcome: Result) -> dict[str, float]:
     return {"compute": outcome.compute_s, **exposed, **rest}
 
 
-def reason(metrics: Mapping[str, Any] | None) -> str:
+def describe_reason(metrics: Mapping[str, Any] | None) -> str:
     """A sentence about one simulated design, from its result's document; empty where there is none.
 
     *Bound by compute (62 %), then data communication (20 %) and bubble (11 %); memory 76 % full; network 34 % of
@@ -33,28 +33,28 @@ def reason(metrics: Mapping[str, Any] | None) -> str:
     """
     if metrics is None:
         return ""
-    outcome = result(metrics)
-    clauses = [_bound_by(outcome), _memory(outcome), _money(outcome)]
+    outcome = read_result(metrics)
+    clauses = [_describe_bound(outcome), _describe_memory(outcome), _describe_cost(outcome)]
     text = "; ".join(clause for clause in clauses if clause)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def reasons(trial: TrialRecord) -> str:
+def describe_reasons(trial: TrialRecord) -> str:
     """`reason` of a trial. If a cluster is bought for several workloads, one for each, after its name."""
-    texts = [(name, reason(part.metrics)) for name, part in trial.parts]
-    return " ".join(f"{clean(name)}: {text}" if name else text for name, text in texts if text)
+    texts = [(name, describe_reason(part.metrics)) for name, part in trial.parts]
+    return " ".join(f"{clean_text(name)}: {text}" if name else text for name, text in texts if text)
 
 
-def bounds_by(trial: TrialRecord) -> str:
+def describe_bounds(trial: TrialRecord) -> str:
     """`bound_by` of a trial, for each workload as in `reasons`."""
-    texts = [(name, bound_by(part.metrics)) for name, part in trial.parts]
-    return "; ".join(f"{clean(name)}: {text}" if name else text for name, text in texts if text)
+    texts = [(name, describe_bound(part.metrics)) for name, part in trial.parts]
+    return "; ".join(f"{clean_text(name)}: {text}" if name else text for name, text in texts if text)
 
 
-def bound_by(metrics: Mapping[str, Any] | None) -> str:
+def describe_bound(metrics: Mapping[str, Any] | None) -> str:
     """The two largest parts of an iteration: `compute 62 %, data communication 20 %`."""
-    shares = _shares(result(metrics)) if metrics is not None else []
-    return ", ".join(f"{part} {percent(share)}" for part, share in shares[:2])
+    shares = _shares(read_result(metrics)) if metrics is not None else []
+    return ", ".join(f"{part} {format_percent(share)}" for part, share in shares[:2])
 
 
 def _shares(outcome: Result) -> list[tuple[str, float]]:
@@ -65,18 +65,24 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
     return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
 
 
-def _bound_by(outcome: Result) -> str:
-    first, *others = [f"{part} ({percent(share)})" for part, share in _shares(outcome)[:3]] or [""]
+def _describe_bound(outcome: Result) -> str:
+    first, *others = [f"{part} ({format_percent(share)})" for part, share in _shares(outcome)[:3]] or [""]
     then = f", then {' and '.join(others)}" if others else ""
     return f"bound by {first}{then}" if first else ""
 
 
-def _memory(outcome: Result) -> str:
+def _describe_memory(outcome: Result) -> str:
     if outcome.memory_bytes is None or outcome.memory_capacity_bytes <= 0:
         return ""
     share = outcome.memory_bytes.reserved / outcome.memory_capacity_bytes
-    return f"memory {percent(share)} full" if share <= 1 else f"memory {percent(share - 1)} over its capacity"
+    return (
+        f"memory {format_percent(share)} full"
+        if share <= 1
+        else f"memory {format_percent(share - 1)} over its capacity"
+    )
 
 
-def _money(outcome: Result) -> str:
-    return f"network {percent(outcome.cost.network / outcome.cost.total)} of cost" if outcome.cost.total > 0 else ""
+def _describe_cost(outcome: Result) -> str:
+    return (
+        f"network {format_percent(outcome.cost.network / outcome.cost.total)} of cost" if outcome.cost.total > 0 else ""
+    )

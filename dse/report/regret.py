@@ -52,12 +52,12 @@ def regrets(record: StudyRecord) -> tuple[WorkloadRegret, ...]:
     if purchase is None:
         return ()
     return tuple(
-        _one(record, index, name, weight, purchase.tune)
+        _workload_regret(record, index, name, weight, purchase.tune)
         for index, (name, weight) in enumerate(zip(purchase.names, purchase.weights, strict=True))
     )
 
 
-def _one(record: StudyRecord, index: int, name: str, weight: float, tune: Objective) -> WorkloadRegret:
+def _workload_regret(record: StudyRecord, index: int, name: str, weight: float, tune: Objective) -> WorkloadRegret:
     found = []
     for trial in record.trials:
         if index >= len(trial.workloads) or trial.workloads[index].state != "feasible":
@@ -77,9 +77,9 @@ def _one(record: StudyRecord, index: int, name: str, weight: float, tune: Object
         if best is None or loss < best[0]:
             best = loss, trial
         value = tune.sign * loss
-        losses[trial.number] = Loss(value, _relative(loss, overall), _relative(loss, best[0]), best[1].number)
+        losses[trial.number] = Loss(value, _relative_loss(loss, overall), _relative_loss(loss, best[0]), best[1].number)
     return WorkloadRegret(name, weight, own, tune.sign * overall, losses)
 
 
-def _relative(loss: float, best: float) -> float:
+def _relative_loss(loss: float, best: float) -> float:
     return (loss - best) / abs(best) if best else 0.0 if loss == best else float("inf")

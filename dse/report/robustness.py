@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
-from dse.report.ties import stretch
-from dse.report.units import number
+from dse.report.ties import time_stretch
+from dse.report.units import format_number
 from dse.report.values import trial_metrics
 from dse.space.objective import Objective
 from dse.whatif.answers import AtBatch
@@ -53,7 +53,7 @@ class Robustness:
 
 def robustness(record: StudyRecord, summary: Summary) -> dict[int, Robustness]:
     """Robustness of each member of the front, by trial number."""
-    trials = [trial for trial in record.feasible if trial.metrics is not None]
+    trials = [trial for trial in record.feasible_trials if trial.metrics is not None]
     members = {trial.number for trial in summary.front}
     rows = [index for index, trial in enumerate(trials) if trial.number in members]
     if not rows:
@@ -69,13 +69,13 @@ def robustness(record: StudyRecord, summary: Summary) -> dict[int, Robustness]:
     }
 
 
-def among(summary: Summary) -> str:
+def describe_scope(summary: Summary) -> str:
     """What the answers hold among, where a proof has cut designs without simulating them; empty where none has."""
     proof = summary.proof
     if proof is None or not proof["cut"]:
         return ""
     return (
-        f"Among the {number(summary.feasible)} feasible designs that were simulated, of {number(proof['points'])} "
+        f"Among the {format_number(summary.feasible)} feasible designs that were simulated, of {format_number(proof['points'])} "
         "combinations: what the proof has cut by bounds is not compared with."
     )
 
@@ -83,7 +83,7 @@ def among(summary: Summary) -> str:
 def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | None:
     """Share of the scenarios in which each trial is on the front `[trials]`."""
     named = {name for objective in record.objectives for name in objective.names}
-    if not any(moves(name, mover) for name in named for mover in _MOVERS) or _unknown(record):
+    if not any(moves(name, mover) for name in named for mover in _MOVERS) or _is_unknown(record):
         return None
     prices = _Prices.of(trials)
     calculated = [objective for objective in record.objectives if objective.expression is not None]
@@ -94,10 +94,12 @@ def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | No
         columns = []
         for column, objective in enumerate(record.objectives):
             if objective.expression is None:
-                values = prices.moved(objective.name, objective.sign * base[:, column], factors)
+                values = prices.metric_at(objective.name, objective.sign * base[:, column], factors)
             else:
-                moved = {name: prices.moved(name, known[name], factors) for name in objective.names if name in known}
-                values = _calculated(objective, trials, moved)
+                moved = {
+                    name: prices.metric_at(name, known[name], factors) for name in objective.names if name in known
+                }
+                values = _calculate_objective(objective, trials, moved)
             columns.append(objective.sign * values)
         stays += front_mask(np.stack(columns, axis=1))
     return stays / len(scenarios)
@@ -124,7 +126,7 @@ class _Prices:
         """Factors of the parts; 1 for a part that costs nothing."""
         return list(product(*((1 - PRICES, 1.0, 1 + PRICES) if part.any() else (1.0,) for part in self.parts.T)))
 
-    def moved(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
+    def metric_at(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
         """A metric `[trials]` at other prices."""
         before = self._by_mover(self.parts, 0.0)
         parts = self.parts * np.array(factors)
@@ -151,7 +153,7 @@ def _values(trials: list[TrialRecord], name: str) -> Matrix:
     return np.array([np.nan if (value := trial_metrics(trial)[name]) is None else value for trial in trials])
 
 
-def _calculated(objective: Objective, trials: list[TrialRecord], metrics: Mapping[str, Matrix]) -> Matrix:
+def _calculate_objective(objective: Objective, trials: list[TrialRecord], metrics: Mapping[str, Matrix]) -> Matrix:
     """An expression at other metrics `[trials]`; NaN, which is on no front, where it has no value there."""
     found = np.full(len(trials), np.nan)
     for row, trial in enumerate(trials):
@@ -160,7 +162,7 @@ def _calculated(objective: Objective, trials: list[TrialRecord], metrics: Mappin
     return found
 
 
-def _unknown(record: StudyRecord) -> bool:
+def _is_unknown(record: StudyRecord) -> bool:
     """Whether objectives cannot be calculated again: an expression over several workloads, each tuned for itself."""
     return record.purchase is not None and any(objective.expression is not None for objective in record.objectives)
 
@@ -173,7 +175,9 @@ def _costs(trial: TrialRecord) -> Mapping[str, float]:
 
 def _survives(record: StudyRecord, member: TrialRecord, trials: list[TrialRecord]) -> bool | None:
     """Whether a member whose time is longer is still dominated by no other trial of another design."""
-    if _unknown(record) or not any(moves(name, "time") for objective in record.objectives for name in objective.names):
+    if _is_unknown(record) or not any(
+        moves(name, "time") for objective in record.objectives for name in objective.names
+    ):
         return None
     slower = record.losses((member,))[0]
     for column, objective in enumerate(record.objectives):
@@ -182,7 +186,7 @@ def _survives(record: StudyRecord, member: TrialRecord, trials: list[TrialRecord
         else:
             names = [name for name in objective.names if name in METRICS]
             moved = {name: _values([member], name) * _slowdown(member) ** moves(name, "time") for name in names}
-            slower[column] = objective.sign * _calculated(objective, [member], moved)[0]
+            slower[column] = objective.sign * _calculate_objective(objective, [member], moved)[0]
     others = record.losses(tuple(trial for trial in trials if trial.number != member.number))
     better = (others <= slower).all(axis=1) & (others < slower).any(axis=1)
     return not bool(better.any())
@@ -190,5 +194,5 @@ def _survives(record: StudyRecord, member: TrialRecord, trials: list[TrialRecord
 
 def _slowdown(trial: TrialRecord) -> float:
     """Longest time by the result's own interval, as a multiple of its prediction."""
-    known = stretch(trial)
+    known = time_stretch(trial)
     return 1.0 + PREDICTION if known is None else known[1]

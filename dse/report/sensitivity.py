@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.report.summary import Summary
-from dse.report.units import MISSING, clean, label, number, percent, shorten
+from dse.report.units import MISSING, clean_text, format_number, format_percent, label, shorten_text
 from dse.report.values import cell
 from dse.space.objective import Objective
-from dse.whatif.answers import DOES_NOT_FIT, Step
+from dse.whatif.answers import DOES_NOT_FIT, ParameterStep
 
 MINUS = "\N{MINUS SIGN}"
 NO_CHANGE = 1e-6
@@ -30,60 +30,60 @@ class StepRow:
     """Other parameters that the step brought along."""
     losses: tuple[str, ...]
     """For each objective; one text that says why where the design is not feasible."""
-    step: Step
+    step: ParameterStep
 
 
-def dominating(step: Step) -> bool:
+def is_dominating(step: ParameterStep) -> bool:
     """Whether the design after the step dominates that before it."""
     known = [loss for loss in step.loss.values() if loss is not None]
-    return step.feasible and bool(known) and max(known) <= 0 and min(known) < -NO_CHANGE
+    return step.is_feasible and bool(known) and max(known) <= 0 and min(known) < -NO_CHANGE
 
 
-def step_rows(objectives: Sequence[Objective], steps: Sequence[Step]) -> list[StepRow]:
+def step_rows(objectives: Sequence[Objective], steps: Sequence[ParameterStep]) -> list[StepRow]:
     """The steps of one design as text, in the order of the space."""
     return [
         StepRow(
-            tuple(_move(path, *step.changes[path]) for path in step.moved),
+            tuple(_describe_move(path, *step.changes[path]) for path in step.moved),
             len(step.changes) - len(step.moved),
-            _losses(objectives, step),
+            _format_losses(objectives, step),
             step,
         )
         for step in steps
     ]
 
 
-def _move(path: str, before: Any, after: Any) -> str:
-    return f"{_name(path)} {_short(before)} → {_short(after)}"
+def _describe_move(path: str, before: Any, after: Any) -> str:
+    return f"{_short_path(path)} {_format_value(before)} → {_format_value(after)}"
 
 
-def _name(path: str) -> str:
+def _short_path(path: str) -> str:
     """A path as people call it: without its section, `dimensions[1].bandwidth` as `dimension 2 bandwidth`."""
-    rest = clean(path.partition(".")[2] or path)
+    rest = clean_text(path.partition(".")[2] or path)
     if rest.startswith("dimensions[") and "]." in rest:
         index, _, key = rest.removeprefix("dimensions[").partition("].")
         return f"dimension {int(index) + 1} {key}" if index.isdigit() else rest
     return rest.removesuffix(".split").replace("_", " ")
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return MISSING if value is None else shorten(cell(value), 48)
+    return MISSING if value is None else shorten_text(cell(value), 48)
 
 
-def _losses(objectives: Sequence[Objective], step: Step) -> tuple[str, ...]:
-    if not step.feasible:
-        return (shorten(step.why if step.why == DOES_NOT_FIT else f"infeasible: {step.why}", 80),)
-    return tuple(signed(step.loss.get(objective.name), objective.sign) for objective in objectives)
+def _format_losses(objectives: Sequence[Objective], step: ParameterStep) -> tuple[str, ...]:
+    if not step.is_feasible:
+        return (shorten_text(step.why if step.why == DOES_NOT_FIT else f"infeasible: {step.why}", 80),)
+    return tuple(format_change(step.loss.get(objective.name), objective.sign) for objective in objectives)
 
 
-def signed(loss: float | None, sign: float) -> str:
+def format_change(loss: float | None, sign: float) -> str:
     """A change of an objective in percent, in its own direction: `+2.3 %`; `=` where there is none."""
     if loss is None:
         return MISSING
     if abs(loss) < NO_CHANGE:
         return "="
-    return f"{'+' if loss * sign > 0 else MINUS}{percent(abs(loss))}"
+    return f"{'+' if loss * sign > 0 else MINUS}{format_percent(abs(loss))}"
 
 
 def sensitivity_note(summary: Summary) -> str:
@@ -93,16 +93,16 @@ def sensitivity_note(summary: Summary) -> str:
         return f"Not asked: {asked.note[0].lower()}{asked.note[1:]}"
     if not asked.left_out:
         return ""
-    some = f"{number(len(asked.steps))} of {number(len(asked.steps) + asked.left_out)}"
+    some = f"{format_number(len(asked.steps))} of {format_number(len(asked.steps) + asked.left_out)}"
     return (
-        f"For {some} designs of the front, within {number(asked.simulations)} simulations; "
+        f"For {some} designs of the front, within {format_number(asked.simulations)} simulations; "
         "dse report RUN --simulations N asks about more."
     )
 
 
-def improvement(summary: Summary, objectives: Sequence[Objective]) -> str:
+def describe_improvement(summary: Summary, objectives: Sequence[Objective]) -> str:
     """A sentence on steps that lead to a better design than the front has; empty where there is none."""
-    better = [step for steps in summary.what_if.steps.values() for step in steps if dominating(step)]
+    better = [step for steps in summary.what_if.steps.values() for step in steps if is_dominating(step)]
     if not better:
         return ""
     best = min(better, key=lambda step: (min(loss for loss in step.loss.values() if loss is not None), step.trial))
@@ -110,7 +110,7 @@ def improvement(summary: Summary, objectives: Sequence[Objective]) -> str:
     pairs = zip(objectives, row.losses, strict=True)
     told = ", ".join(f"{label(objective.name)} {loss}" for objective, loss in pairs if loss != "=")
     count = len({step.trial for step in better})
-    designs = "1 design" if count == 1 else f"{number(count)} designs"
+    designs = "1 design" if count == 1 else f"{format_number(count)} designs"
     return f"One step improves {designs} of the front, e.g. trial {best.trial} with {', '.join(row.moves)}: {told}."
 
 

@@ -14,7 +14,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import UNKNOWN, Importance
 from dse.report.regret import WorkloadRegret, regrets
 from dse.report.ties import ties
-from dse.report.values import finite
+from dse.report.values import finite_or_none
 from dse.whatif.answers import NOTHING, WhatIf
 
 
@@ -65,8 +65,8 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
     rules = Counter(trial.cut_by or "unknown" for trial in record.trials if trial.state == "cut")
     front, knee, reference = record.front, record.knee, record.reference
     signs = [objective.sign for objective in record.objectives]
-    best = _best(record)
-    bounds = {objective.name: finite(record.bounds.get(objective.name)) for objective in record.objectives}
+    best = _best_values(record)
+    bounds = {objective.name: finite_or_none(record.bounds.get(objective.name)) for objective in record.objectives}
     return Summary(
         trials=len(record.trials),
         feasible=states["feasible"],
@@ -75,7 +75,7 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
         failed=states["failed"],
         front=front,
         knee=None if knee is None else knee.number,
-        hypervolume=finite(record.hypervolume),
+        hypervolume=finite_or_none(record.hypervolume),
         reference=() if reference is None else tuple(s * float(x) for s, x in zip(signs, reference, strict=True)),
         best=best,
         bounds=bounds,
@@ -87,10 +87,14 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
     )
 
 
-def _best(record: StudyRecord) -> dict[str, float | None]:
+def _best_values(record: StudyRecord) -> dict[str, float | None]:
     best: dict[str, float | None] = {}
     for objective in record.objectives:
-        values = [value for trial in record.feasible if (value := finite(trial.values[objective.name])) is not None]
+        values = [
+            value
+            for trial in record.feasible_trials
+            if (value := finite_or_none(trial.values[objective.name])) is not None
+        ]
         best[objective.name] = (min if objective.sign > 0 else max)(values, default=None)
     return best
 
@@ -101,7 +105,7 @@ def _gap(best: float | None, bound: float | None) -> float | None:
     return abs(best - bound) / abs(best) if best else 0.0
 
 
-def spread(count: int, limit: int, keep: frozenset[int] = frozenset()) -> list[int]:
+def spread_indices(count: int, limit: int, keep: frozenset[int] = frozenset()) -> list[int]:
     """At most about `limit` of the indices 0 … count-1, evenly, with the first, the last and those of `keep`."""
     if count <= limit:
         return list(range(count))

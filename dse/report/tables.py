@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
-from dse.report.values import cell, finite, plain, trial_metrics
+from dse.report.values import cell, finite_or_none, to_plain, trial_metrics
 from dse.report.workloads import workload_cells
 from dse.whatif.answers import FACTORS
 from simcore.metrics import METRICS
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     """Named columns in order, and rows of plain values; a key missing from a row is an empty cell."""
 
     columns: tuple[str, ...]
@@ -39,16 +39,16 @@ class Table:
     """Columns that hold floats, also where all their cells are empty."""
 
 
-def trials_table(record: StudyRecord) -> Table:
+def trials_table(record: StudyRecord) -> ColumnTable:
     """Every trial, in order."""
     names = _Names.of(record)
     workloads = workload_cells(record)
     columns = tuple(dict.fromkeys(name for cells in workloads.values() for name in cells))
     rows = tuple({**names.row(trial), **workloads.get(trial.number, {})} for trial in record.trials)
-    return Table((*names.columns, *columns), rows, names.numbers)
+    return ColumnTable((*names.columns, *columns), rows, names.numbers)
 
 
-def pareto_table(record: StudyRecord, summary: Summary) -> Table:
+def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
     """The members of the front in its order, with `rank` (from 1), whether each is the knee, how robust, its ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
@@ -58,19 +58,19 @@ def pareto_table(record: StudyRecord, summary: Summary) -> Table:
             **by_number[trial.number],
             "rank": rank,
             "knee": trial.number == summary.knee,
-            **_robust(robust.get(trial.number)),
+            **_robust_cells(robust.get(trial.number)),
             **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return Table((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {ROBUST[0]})
+    return ColumnTable((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {ROBUST[0]})
 
 
 ROBUST = ("robust: prices", "robust: prediction", *(f"robust: batch x{factor:g}" for factor in FACTORS))
 TIES = "ties"
 
 
-def _robust(found: Robustness | None) -> Row:
+def _robust_cells(found: Robustness | None) -> Row:
     """Cells of the front's own columns (see `dse.report.robustness`)."""
     if found is None:
         return {}
@@ -79,24 +79,24 @@ def _robust(found: Robustness | None) -> Row:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def csv_text(table: Table) -> str:
+def csv_text(table: ColumnTable) -> str:
     """The table as CSV: `\\n` line ends, floats in their shortest exact form, `true` and `false`, empty for nothing."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_one_line(column) for column in table.columns])
     for row in table.rows:
-        writer.writerow([_one_line(_text(row[name])) if name in row else "" for name in table.columns])
+        writer.writerow([_one_line(_format_text(row[name])) if name in row else "" for name in table.columns])
     return out.getvalue()
 
 
-def parquet_bytes(table: Table) -> bytes:
+def parquet_bytes(table: ColumnTable) -> bytes:
     """The table as Parquet."""
     out = io.BytesIO()
-    frame(table).to_parquet(out, engine="pyarrow", index=False)
+    make_frame(table).to_parquet(out, engine="pyarrow", index=False)
     return out.getvalue()
 
 
-def frame(table: Table) -> pd.DataFrame:
+def make_frame(table: ColumnTable) -> pd.DataFrame:
     """The table as a data frame with nullable types; a column of mixed types becomes text."""
     import pandas as pd
 
@@ -117,11 +117,11 @@ class _Names:
         """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
         others = tuple(name for name in METRICS if name not in objectives)
-        violations = _first_seen(trial.violations for trial in record.trials)
+        violations = _collect_keys(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
         taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", TIES, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
-        params = _first_seen(trial.params for trial in record.trials)
+        params = _collect_keys(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})
 
     @property
@@ -140,21 +140,21 @@ class _Names:
         measured = trial_metrics(trial)
         cells: dict[str, Any] = {"number": trial.number, "state": trial.state}
         if trial.state in ("feasible", "infeasible"):
-            cells |= {name: finite(trial.values.get(name)) for name in self.objectives}
+            cells |= {name: finite_or_none(trial.values.get(name)) for name in self.objectives}
         cells |= {name: measured[name] for name in self.metrics}
-        violations = {name: finite(value) for name, value in trial.violations.items()}
+        violations = {name: finite_or_none(value) for name, value in trial.violations.items()}
         cells["violation"] = max((value for value in violations.values() if value is not None), default=None)
         cells |= {self.constraints[name]: value for name, value in violations.items()}
         cells |= {"cut_by": trial.cut_by, "error": trial.error}
         known = {name: value for name, value in cells.items() if value is not None}
-        return known | {self.params[path]: plain(value) for path, value in trial.params.items()}
+        return known | {self.params[path]: to_plain(value) for path, value in trial.params.items()}
 
 
-def _first_seen(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+def _collect_keys(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for mapping in mappings for name in mapping))
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else cell(value)
 
 
@@ -162,7 +162,7 @@ def _one_line(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _series(name: str, table: Table) -> pd.Series[Any]:
+def _series(name: str, table: ColumnTable) -> pd.Series[Any]:
     import pandas as pd
 
     values = [row.get(name) for row in table.rows]
@@ -173,5 +173,5 @@ def _series(name: str, table: Table) -> pd.Series[Any]:
         return pd.Series(values, dtype="Int64")
     if name in table.numbers or (kinds and kinds <= {int, float}):
         return pd.Series(values, dtype="Float64")
-    texts = [_text(row[name]) if name in row else None for row in table.rows]
+    texts = [_format_text(row[name]) if name in row else None for row in table.rows]
     return pd.Series(texts, dtype="string")

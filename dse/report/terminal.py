@@ -17,17 +17,25 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.evaluate.record import StudyRecord
-from dse.report.counted import counts_samples, in_own_units, unit_of
+from dse.report.counted import convert_units, counts_samples, unit_of
 from dse.report.describe import Comparison, compare
-from dse.report.gap import unreached
+from dse.report.gap import describe_gaps
 from dse.report.infeasible import explain_infeasible
-from dse.report.reasons import reasons
-from dse.report.sensitivity import improvement
-from dse.report.summary import Summary, spread, summarize
-from dse.report.units import MISSING, Scale, always_shown, clean, label, number, scale, shorten
+from dse.report.reasons import describe_reasons
+from dse.report.sensitivity import describe_improvement
+from dse.report.summary import Summary, spread_indices, summarize
+from dse.report.units import MISSING, Scale, always_shown, clean_text, format_number, label, scale, shorten_text
 from dse.report.values import trial_metrics
-from dse.report.words import bound, counts, prices, proof, ties_note, volume, without_value
-from dse.report.workloads import EXPLAINED, own_best, workload_tables
+from dse.report.words import (
+    describe_best,
+    describe_counts,
+    describe_prices,
+    describe_proof,
+    describe_volume,
+    describe_without_value,
+    ties_note,
+)
+from dse.report.workloads import EXPLAINED, describe_own_best, workload_tables
 from dse.whatif.answers import NOTHING, WhatIf
 from simcore.metrics import METRICS
 
@@ -41,50 +49,50 @@ _ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
 
 def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:
     """Print the front of a study, or the reason why there is none, and the summary."""
-    record = in_own_units(record)
+    record = convert_units(record)
     summary = summarize(record, what_if)
-    for paragraph in unreached(record, summary):
-        _say(console, paragraph)
+    for paragraph in describe_gaps(record, summary):
+        _print_text(console, paragraph)
     if summary.front:
         _print_table(record, summary, console)
     else:
-        _say(console, explain_infeasible(record))
-    sentences = [counts(summary), without_value(record)] if summary.front else []
-    sentences += [volume(record, summary)]
-    sentences += [proof(summary)]
-    sentences += [bound(objective, summary) for objective in record.objectives]
-    for sentence in [*sentences, prices(record)]:
+        _print_text(console, explain_infeasible(record))
+    sentences = [describe_counts(summary), describe_without_value(record)] if summary.front else []
+    sentences += [describe_volume(record, summary)]
+    sentences += [describe_proof(summary)]
+    sentences += [describe_best(objective, summary) for objective in record.objectives]
+    for sentence in [*sentences, describe_prices(record)]:
         if sentence:
-            _say(console, sentence)
+            _print_text(console, sentence)
 
 
 def _print_table(record: StudyRecord, summary: Summary, console: Console) -> None:
     members = summary.front
     numbers = [trial.number for trial in members]
     knee = frozenset() if summary.knee is None else frozenset({numbers.index(summary.knee)})
-    shown = spread(len(members), _LONGEST, knee)
-    compared = compare([trial.decided for trial in members])
-    size = "1 design" if len(members) == 1 else f"{number(len(members))} designs"
-    _say(console, f"{clean(record.space)}: {size} on the Pareto front", "bold")
+    shown = spread_indices(len(members), _LONGEST, knee)
+    compared = compare([trial.decided_document for trial in members])
+    size = "1 design" if len(members) == 1 else f"{format_number(len(members))} designs"
+    _print_text(console, f"{clean_text(record.space)}: {size} on the Pareto front", "bold")
     if compared.common:
-        _say(console, f"{'The design' if len(members) == 1 else 'All'}: {compared.common}.")
+        _print_text(console, f"{'The design' if len(members) == 1 else 'All'}: {compared.common}.")
     columns = _columns(record, summary)
     wide = _table(columns, summary, shown, _Differing(compared.columns, compared.rows), console)
     console.print(
-        wide if _width(wide, console) <= console.width else _narrow(columns, summary, shown, compared, console)
+        wide if _width(wide, console) <= console.width else _narrow_table(columns, summary, shown, compared, console)
     )
     note = ties_note(summary)
     if note:
-        _say(console, note)
+        _print_text(console, note)
     if summary.knee is not None:
-        why = next(reasons(trial) for trial in members if trial.number == summary.knee)
-        _say(console, f"★ Knee: trial {summary.knee}. {why}")
-    better = improvement(summary, record.objectives)
+        why = next(describe_reasons(trial) for trial in members if trial.number == summary.knee)
+        _print_text(console, f"★ Knee: trial {summary.knee}. {why}")
+    better = describe_improvement(summary, record.objectives)
     if better:
-        _say(console, better)
+        _print_text(console, better)
     _print_workloads(record, summary, shown, console)
     if len(shown) < len(members):
-        _say(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
+        _print_text(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
 
 
 def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int], console: Console) -> None:
@@ -96,17 +104,17 @@ def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int]
     table.add_column("trial", justify="right", no_wrap=True)
     for workload in workloads:
         for heading in workload.headings:
-            table.add_column(_text(f"{shorten(workload.title, 20)}\n{heading}", console), justify="right")
+            table.add_column(_text(f"{shorten_text(workload.title, 20)}\n{heading}", console), justify="right")
     for index in shown:
         cells = [cell for workload in workloads for cell in workload.rows[index]]
         table.add_row(str(summary.front[index].number), *(_text(cell, console) for cell in cells))
     console.print(table)
-    for sentence in [EXPLAINED, *own_best(record, summary)]:
-        _say(console, sentence)
+    for sentence in [EXPLAINED, *describe_own_best(record, summary)]:
+        _print_text(console, sentence)
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _NumberColumn:
     """A column of numbers: its heading, its unit, and a cell for each member of the front."""
 
     heading: str
@@ -115,7 +123,7 @@ class _Column:
     objective: bool = False
 
 
-def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
+def _columns(record: StudyRecord, summary: Summary) -> list[_NumberColumn]:
     members = summary.front
     measured = [trial_metrics(trial) for trial in members]
     samples = counts_samples(members)
@@ -125,7 +133,7 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
         columns.append(_column(objective.name, scale(objective.unit, values, objective.name), values, objective=True))
     if summary.ties and any(summary.ties.values()):
         counts = [len(summary.ties[trial.number]) for trial in members]
-        columns.append(_Column("ties", "", tuple(str(count) if count else MISSING for count in counts)))
+        columns.append(_NumberColumn("ties", "", tuple(str(count) if count else MISSING for count in counts)))
     chosen = {objective.name for objective in record.objectives}
     for name in always_shown(page=False):
         found = [metrics[name] for metrics in measured]
@@ -136,18 +144,18 @@ def _columns(record: StudyRecord, summary: Summary) -> list[_Column]:
     return columns
 
 
-def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _Column:
+def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _NumberColumn:
     short = METRICS[name].short if name in METRICS else ""
-    return _Column(short or label(name), unit.unit, tuple(unit.number(value) for value in values), objective)
+    return _NumberColumn(short or label(name), unit.unit, tuple(unit.number(value) for value in values), objective)
 
 
-def _memory(measured: Sequence[dict[str, float | None]]) -> _Column:
+def _memory(measured: Sequence[dict[str, float | None]]) -> _NumberColumn:
     cells = []
     for metrics in measured:
         reserved, capacity = metrics["memory.reserved"], metrics["memory.capacity"]
         whole = MISSING if reserved is None or capacity is None else f"{reserved / 2**30:.1f}/{capacity / 2**30:.4g}"
         cells.append(whole)
-    return _Column("memory", "GiB", tuple(cells))
+    return _NumberColumn("memory", "GiB", tuple(cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +166,8 @@ class _Differing:
     rows: tuple[tuple[str, ...], ...]
 
 
-def _narrow(
-    columns: Sequence[_Column], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
+def _narrow_table(
+    columns: Sequence[_NumberColumn], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
 ) -> Table:
     """The table with one column for all differences, whose lines break between phrases only.
 
@@ -174,11 +182,11 @@ def _narrow(
         if room >= _LEAST_ROOM or not heading or not extra:
             break
         kept.remove(extra[-1])
-    rows = tuple((_packed(phrases, max(room, 12)),) for phrases in compared.phrases)
+    rows = tuple((_pack_phrases(phrases, max(room, 12)),) for phrases in compared.phrases)
     return _table(kept, summary, shown, _Differing(heading, rows), console)
 
 
-def _packed(phrases: Sequence[str], width: int) -> str:
+def _pack_phrases(phrases: Sequence[str], width: int) -> str:
     lines = [""]
     for phrase in phrases:
         joined = f"{lines[-1]}, {phrase}" if lines[-1] else phrase
@@ -195,7 +203,7 @@ def _width(table: Table, console: Console) -> int:
 
 
 def _table(
-    columns: Sequence[_Column], summary: Summary, shown: Sequence[int], differing: _Differing, console: Console
+    columns: Sequence[_NumberColumn], summary: Summary, shown: Sequence[int], differing: _Differing, console: Console
 ) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("trial", justify="right", no_wrap=True)
@@ -219,7 +227,7 @@ def _table(
     return table
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
+def _print_text(console: Console, text: str, style: str = "") -> None:
     console.print(_text(text, console, style))
 
 

@@ -26,7 +26,7 @@ from simcore.metrics import moves
 def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[int, tuple[int, ...]] | None:
     """Member -> the members it is tied with, by trial number in the order of the front; None where it is not known."""
     timed = [objective for objective in objectives if any(moves(name, "time") for name in objective.names)]
-    spread = [stretch(trial) for trial in front]
+    spread = [time_stretch(trial) for trial in front]
     if timed and None in spread:
         return None
     overlap = np.full((len(front), len(front)), bool(timed))
@@ -41,7 +41,7 @@ def ties(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> dict[
     }
 
 
-def stretch(trial: TrialRecord) -> tuple[float, float] | None:
+def time_stretch(trial: TrialRecord) -> tuple[float, float] | None:
     """The ends of a trial's interval, as multiples of its predicted time; None where its result has none."""
     metrics: Mapping[str, object] = {} if trial.metrics is None or trial.workloads else trial.metrics
     interval, predicted = metrics.get("iteration_time_interval_s"), metrics.get("iteration_time_s")

@@ -40,11 +40,11 @@ class Scale:
 
     def number(self, value: float | None) -> str:
         """`value` [SI] in this unit, without the unit."""
-        return MISSING if value is None else number(value / self.factor)
+        return MISSING if value is None else format_number(value / self.factor)
 
     def text(self, value: float | None) -> str:
         """`value` [SI] in this unit, with the unit, as in a sentence: no zeros at the end."""
-        text = MISSING if value is None else brief(value / self.factor)
+        text = MISSING if value is None else format_brief(value / self.factor)
         return f"{text} {self.unit}" if self.unit and text != MISSING else text
 
 
@@ -54,7 +54,7 @@ def scale(unit: str, values: Iterable[float | None], name: str = "") -> Scale:
         return Scale(0.01, "%")
     steps = _STEPS.get(unit)
     if steps is None:
-        return Scale(1.0, clean(unit))
+        return Scale(1.0, clean_text(unit))
     finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(finite, default=0.0)
     fitting = (step for step in steps if largest >= step[0])
@@ -62,12 +62,12 @@ def scale(unit: str, values: Iterable[float | None], name: str = "") -> Scale:
     return Scale(*next(fitting, steps[-1] if largest else base))
 
 
-def human(value: float | None, unit: str, name: str = "") -> str:
+def format_with_unit(value: float | None, unit: str, name: str = "") -> str:
     """One value [SI] with the unit that suits it."""
     return scale(unit, [value], name).text(value)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Four significant digits, thousands apart, an exponent only beyond 1e-4 … 1e9; integers are exact."""
     if isinstance(value, int):
         return f"{value:,}"
@@ -81,13 +81,13 @@ def number(value: float) -> str:
     return f"{value:,.{min(7, max(0, 3 - math.floor(math.log10(size))))}f}"
 
 
-def brief(value: float) -> str:
+def format_brief(value: float) -> str:
     """`number` without zeros at the end."""
-    text = number(value)
+    text = format_number(value)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """A share as percent: one digit after the point below ten, none above."""
     value = 100 * share
     if not math.isfinite(value):
@@ -100,7 +100,7 @@ def percent(share: float) -> str:
 def label(name: str) -> str:
     """A metric's name as a phrase: `cost.total` is *total cost*; an expression as it was written."""
     if not all(part.isidentifier() for part in name.split(".")):
-        return clean(name)
+        return clean_text(name)
     given = METRICS[name].label if name in METRICS else ""
     return given or name.replace("_", " ").replace(".", " ")
 
@@ -111,7 +111,7 @@ def always_shown(page: bool) -> list[str]:
     return everywhere + [name for name, metric in METRICS.items() if page and metric.shown == "page"]
 
 
-def clean(text: object) -> str:
+def clean_text(text: object) -> str:
     """`text` on one line, without control and other unprintable characters."""
     whole = str(text)
     if whole.isprintable() and "  " not in whole:
@@ -120,7 +120,7 @@ def clean(text: object) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in joined)
 
 
-def shorten(text: object, length: int) -> str:
+def shorten_text(text: object, length: int) -> str:
     """`text`, cleaned, in at most `length` characters."""
-    whole = clean(text)
+    whole = clean_text(text)
     return whole if len(whole) <= length else whole[: length - 1] + "…"

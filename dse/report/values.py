@@ -15,19 +15,19 @@ from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Res
 _Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
 
 
-def result(document: Mapping[str, Any]) -> Result:
+def read_result(document: Mapping[str, Any]) -> Result:
     """The `Result` that `document` (see `Result.document`) was written from; keys of later versions are ignored."""
     memory = document["memory_bytes"]
     parts = {
-        "exposed_communication_s": _part(ExposedCommunication, document["exposed_communication_s"]),
-        "memory_bytes": None if memory is None else _part(Memory, memory),
-        "network": tuple(_part(DimensionUse, use) for use in document["network"]),
-        "cost": _part(Cost, document["cost"]),
+        "exposed_communication_s": _read_part(ExposedCommunication, document["exposed_communication_s"]),
+        "memory_bytes": None if memory is None else _read_part(Memory, memory),
+        "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
+        "cost": _read_part(Cost, document["cost"]),
     }
-    return _part(Result, {**document, **parts})
+    return _read_part(Result, {**document, **parts})
 
 
-def _part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
+def _read_part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
     return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
 
 
@@ -41,31 +41,31 @@ def trial_metrics(trial: TrialRecord) -> dict[str, float | None]:
         return {name: value if all(m[name] == value for m in each) else None for name, value in each[0].items()}
     if trial.metrics is None:
         return dict.fromkeys(METRICS)
-    return {name: finite(value) for name, value in metrics(result(trial.metrics)).items()}
+    return {name: finite_or_none(value) for name, value in metrics(read_result(trial.metrics)).items()}
 
 
-def finite(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     """`value`, or None where it is missing, NaN or infinite."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """`value` as JSON types only; NaN and infinities become None, tuples lists, keys text."""
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): to_plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
+        return [to_plain(entry) for entry in value]
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if hasattr(value, "item"):
-        return plain(value.item())
-    return finite(value) if isinstance(value, float) else str(value)
+        return to_plain(value.item())
+    return finite_or_none(value) if isinstance(value, float) else str(value)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Strict JSON of `value`: no NaN, no Infinity."""
     separators = (",", ":") if indent is None else None
-    return json.dumps(plain(value), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
+    return json.dumps(to_plain(value), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
 
 
 def cell(value: Any) -> str:

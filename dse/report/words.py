@@ -6,73 +6,73 @@ from collections import Counter
 
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
-from dse.report.units import clean, human, label, number, percent
+from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
 from dse.space.objective import Objective
 
 
-def counts(summary: Summary) -> str:
+def describe_counts(summary: Summary) -> str:
     """How the trials ended, with the rules that cut."""
-    rules = ", ".join(f"{clean(rule)} {number(count)}" for rule, count in summary.cut.items())
-    parts = [f"{number(summary.feasible)} feasible", f"{number(summary.infeasible)} infeasible"]
-    parts += [f"{number(summary.cuts)} cut before simulation ({rules})"] if summary.cuts else []
-    parts += [f"{number(summary.failed)} failed"] if summary.failed else []
+    rules = ", ".join(f"{clean_text(rule)} {format_number(count)}" for rule, count in summary.cut.items())
+    parts = [f"{format_number(summary.feasible)} feasible", f"{format_number(summary.infeasible)} infeasible"]
+    parts += [f"{format_number(summary.cuts)} cut before simulation ({rules})"] if summary.cuts else []
+    parts += [f"{format_number(summary.failed)} failed"] if summary.failed else []
     noun = "design" if summary.trials == 1 else "designs"
-    return f"{number(summary.trials)} {noun} evaluated: {', '.join(parts)}."
+    return f"{format_number(summary.trials)} {noun} evaluated: {', '.join(parts)}."
 
 
-def without_value(record: StudyRecord) -> str:
+def describe_without_value(record: StudyRecord) -> str:
     """For how many designs a constraint could not be calculated, and why; empty if there are none."""
-    found = Counter(clean(trial.error) for trial in record.trials if trial.error and could_be(trial))
+    found = Counter(clean_text(trial.error) for trial in record.trials if trial.error and is_possible(trial))
     if not found:
         return ""
     count = sum(found.values())
     (why, times), others = found.most_common(1)[0], len(found) - 1
     designs = "design counts" if count == 1 else "designs count"
-    often = f" ({number(times)} of them; {number(others)} other reasons in trials.csv)" if others else ""
-    return f"{number(count)} {designs} as infeasible because a constraint has no value for them: {why}{often}."
+    often = f" ({format_number(times)} of them; {format_number(others)} other reasons in trials.csv)" if others else ""
+    return f"{format_number(count)} {designs} as infeasible because a constraint has no value for them: {why}{often}."
 
 
-def could_be(trial: TrialRecord) -> bool:
+def is_possible(trial: TrialRecord) -> bool:
     """Whether a design is one, and was judged by its constraints."""
     return trial.state in ("infeasible", "cut") and trial.violations.get(VALID, 0.0) <= 0
 
 
-def volume(record: StudyRecord, summary: Summary) -> str:
+def describe_volume(record: StudyRecord, summary: Summary) -> str:
     """The hypervolume and its reference point; empty where there is no reference point."""
     if not summary.reference or summary.hypervolume is None:
         return ""
     pairs = zip(record.objectives, summary.reference, strict=True)
-    point = ", ".join(human(value, objective.unit, objective.name) for objective, value in pairs)
+    point = ", ".join(format_with_unit(value, objective.unit, objective.name) for objective, value in pairs)
     return f"Hypervolume {summary.hypervolume:.4g} to the reference point ({point})."
 
 
-def bound(objective: Objective, summary: Summary) -> str:
+def describe_best(objective: Objective, summary: Summary) -> str:
     """Best value found of an objective, its proven bound, and how far apart the two are."""
     best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
     name = label(objective.name)
     start = name if objective.expression is not None else f"{name[0].upper()}{name[1:]}" if name else "Objective"
-    found = "nothing feasible" if best is None else f"best {human(best, objective.unit, objective.name)}"
+    found = "nothing feasible" if best is None else f"best {format_with_unit(best, objective.unit, objective.name)}"
     if proven is None:
         return f"{start}: {found}, no proven bound."
-    text = f"{start}: {found}, proven bound {human(proven, objective.unit, objective.name)}"
-    return f"{text}." if gap is None else f"{text} (gap {percent(gap)})."
+    text = f"{start}: {found}, proven bound {format_with_unit(proven, objective.unit, objective.name)}"
+    return f"{text}." if gap is None else f"{text} (gap {format_percent(gap)})."
 
 
-def proof(summary: Summary) -> str:
+def describe_proof(summary: Summary) -> str:
     """The sampler's proof about the whole space; empty if it has none."""
     proved = summary.proof
     if proved is None:
         return ""
     cuts = sorted(proved["cut"].items(), key=lambda item: (-item[1], item[0]))
-    rules = ", ".join(f"{clean(rule)} {number(count)}" for rule, count in cuts)
-    text = f"Of {number(proved['points'])} combinations {number(proved['simulated'])} were simulated"
-    text += f", {number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
+    rules = ", ".join(f"{clean_text(rule)} {format_number(count)}" for rule, count in cuts)
+    text = f"Of {format_number(proved['points'])} combinations {format_number(proved['simulated'])} were simulated"
+    text += f", {format_number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
     if proved["complete"]:
         shares = ", of designs with the shares that were solved for them" if proved["solved_shares"] else ""
         return f"{text}: this is the whole Pareto front{shares}."
     left = ["not all are bounded yet"] if proved["open"] is None else []
-    left += [f"{number(proved['open'])} could still be on the front"] if proved["open"] else []
-    left += [f"{number(proved['failed'])} failed and could be on the front"] if proved.get("failed") else []
+    left += [f"{format_number(proved['open'])} could still be on the front"] if proved["open"] else []
+    left += [f"{format_number(proved['failed'])} failed and could be on the front"] if proved.get("failed") else []
     return f"{text}; {', '.join(left)}."
 
 
@@ -81,9 +81,9 @@ def is_assumed(source: str) -> bool:
     return source.strip().strip("*").lower().startswith("assumed")
 
 
-def prices(record: StudyRecord) -> str:
+def describe_prices(record: StudyRecord) -> str:
     """Which prices have a source and which are assumed; empty where no price was used."""
-    assumed = [clean(name) for name, source in record.prices.items() if is_assumed(source)]
+    assumed = [clean_text(name) for name, source in record.prices.items() if is_assumed(source)]
     sourced = len(record.prices) - len(assumed)
     parts = [f"{sourced} with a source"] if sourced else []
     parts += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
@@ -95,5 +95,5 @@ def ties_note(summary: Summary) -> str:
     tied = sum(bool(others) for others in (summary.ties or {}).values())
     if not tied:
         return ""
-    some = f"{number(tied)} of {number(len(summary.front))} designs"
+    some = f"{format_number(tied)} of {format_number(len(summary.front))} designs"
     return f"Ties ({some}): the intervals of their times overlap, so it is not proven which of them is faster."

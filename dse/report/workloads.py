@@ -10,8 +10,8 @@ from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.regret import regrets
 from dse.report.summary import Summary
-from dse.report.units import MISSING, clean, human, label, percent, scale
-from dse.report.values import finite, plain, trial_metrics
+from dse.report.units import MISSING, clean_text, format_percent, format_with_unit, label, scale
+from dse.report.values import finite_or_none, to_plain, trial_metrics
 
 EXPLAINED = (
     "Regret: how much worse than on the workload's own best cluster; at its price: than on the best one that costs no "
@@ -42,12 +42,12 @@ def _table(purchase: Purchase, summary: Summary, index: int, software: bool) -> 
     regret, tune = summary.regrets[index], purchase.tune
     parts = [trial.parts[index][1] for trial in summary.front]
     compared = compare([_software(part, purchase) for part in parts])
-    values = [finite(tune.value(trial_metrics(part), part.design or {})) for part in parts]
+    values = [finite_or_none(tune.value(trial_metrics(part), part.design or {})) for part in parts]
     unit = scale(tune.unit, values, tune.name)
     rows = []
     for trial, value, told in zip(summary.front, values, compared.rows, strict=True):
         loss = regret.losses.get(trial.number)
-        lost = (MISSING, MISSING) if loss is None else (percent(loss.regret), percent(loss.at_price))
+        lost = (MISSING, MISSING) if loss is None else (format_percent(loss.regret), format_percent(loss.at_price))
         rows.append((unit.number(value), *lost, *(told if software else ())))
     heading = f"{label(tune.name)} [{unit.unit}]" if unit.unit else label(tune.name)
     columns = compared.columns if software else ()
@@ -65,7 +65,7 @@ def _software(trial: TrialRecord, purchase: Purchase) -> Mapping[str, Any] | Non
     return kept | ({"cluster": {"placement": placement}} if placement else {})
 
 
-def own_best(record: StudyRecord, summary: Summary) -> list[str]:
+def describe_own_best(record: StudyRecord, summary: Summary) -> list[str]:
     """A sentence for each workload: the cluster it would have chosen alone, and what that costs the others."""
     purchase = record.purchase
     if purchase is None:
@@ -74,24 +74,24 @@ def own_best(record: StudyRecord, summary: Summary) -> list[str]:
     sentences = []
     for regret in summary.regrets:
         if regret.best is None:
-            sentences.append(f"{clean(regret.name)} alone: no cluster runs it.")
+            sentences.append(f"{clean_text(regret.name)} alone: no cluster runs it.")
             continue
         trial = trials[regret.best]
-        value = human(regret.value, purchase.tune.unit, purchase.tune.name)
-        price = human(trial_metrics(trial.parts[0][1])["cost.total"], "$")
-        cluster = headline(trial.decided, ("NPUs", "topology", "bandwidth"))
-        text = f"{clean(regret.name)} alone would choose trial {trial.number} ({cluster}): {value} for {price}"
-        sentences.append(f"{text}{_others(trial, regret.name, summary)}.")
+        value = format_with_unit(regret.value, purchase.tune.unit, purchase.tune.name)
+        price = format_with_unit(trial_metrics(trial.parts[0][1])["cost.total"], "$")
+        cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth"))
+        text = f"{clean_text(regret.name)} alone would choose trial {trial.number} ({cluster}): {value} for {price}"
+        sentences.append(f"{text}{_describe_others(trial, regret.name, summary)}.")
     return sentences
 
 
-def _others(trial: TrialRecord, name: str, summary: Summary) -> str:
+def _describe_others(trial: TrialRecord, name: str, summary: Summary) -> str:
     said = []
     for other in summary.regrets:
         if other.name != name:
             loss = other.losses.get(trial.number)
             said.append(
-                f"{clean(other.name)} {'cannot run there' if loss is None else f'loses {percent(loss.regret)}'}"
+                f"{clean_text(other.name)} {'cannot run there' if loss is None else f'loses {format_percent(loss.regret)}'}"
             )
     return f"; there {', '.join(said)}" if said else ""
 
@@ -133,10 +133,10 @@ def workload_cells(record: StudyRecord) -> dict[int, dict[str, Any]]:
             loss = regret.losses.get(trial.number)
             found: dict[str, Any] = {"state": workload.state}
             if workload.state in ("feasible", "infeasible"):
-                found |= {name: finite(value) for name, value in workload.values.items()}
+                found |= {name: finite_or_none(value) for name, value in workload.values.items()}
             if loss is not None:
-                found |= {"regret": finite(loss.regret), "regret at price": finite(loss.at_price)}
-            found |= {"cut_by": workload.cut_by, **{path: plain(value) for path, value in workload.params.items()}}
+                found |= {"regret": finite_or_none(loss.regret), "regret at price": finite_or_none(loss.at_price)}
+            found |= {"cut_by": workload.cut_by, **{path: to_plain(value) for path, value in workload.params.items()}}
             row |= {f"{workload.name}: {name}": value for name, value in found.items() if value is not None}
     return cells
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dse.evaluate.record import StudyRecord
-from dse.report.counted import in_own_units
+from dse.report.counted import convert_units
 from dse.report.front import pareto_json
 from dse.report.importance import importance
 from dse.report.page import report_html
@@ -31,7 +31,7 @@ def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOT
 
 def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, bytes]:
     """The content of every file of `FILES` by name."""
-    record = in_own_units(record)
+    record = convert_units(record)
     summary = replace(summarize(record, what_if), importance=importance(record))
     trials = trials_table(record)
     plots = plot_bytes(record, summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
-from dse.space.fill import solves
+from dse.space.fill import has_solved_split
 from dse.space.space import Space
 
 MOST_ENUMERATED = 20_000
@@ -18,11 +18,11 @@ def best_of_all(space: Space, record: StudyRecord) -> dict[str, float] | None:
     """
     trials = record.trials
     failed = any(trial.state == "failed" for trial in trials)
-    if space.jobs or solves(space.template) or failed or not record.feasible:
+    if space.jobs or has_solved_split(space.template) or failed or not record.feasible_trials:
         return None
     if not _covered(space, len(trials), record.sampler):
         return None
-    losses = record.losses(record.feasible).min(axis=0)
+    losses = record.losses(record.feasible_trials).min(axis=0)
     return {o.name: o.sign * float(loss) for o, loss in zip(record.objectives, losses, strict=True)}
 
 

@@ -15,8 +15,8 @@ from dse.run.resolved import resolved
 from dse.run.settings import Settings
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
-from simcore.document.form import worded
-from simcore.document.problem import InputError, Problem, dotted
+from simcore.document.form import describe_error
+from simcore.document.problem import InputError, Problem, format_path
 from simcore.document.text import Document, dump_document, parse_document, read_document
 
 VERSION = "0.1.0"
@@ -87,7 +87,7 @@ def check_study(data: Mapping[str, Any], document: Document) -> None:
     try:
         study = _StudyDocument.model_validate(data)
     except ValidationError as error:
-        problems += [Problem(tuple(entry["loc"]), *worded(entry)) for entry in error.errors(include_url=False)]
+        problems += [Problem(tuple(entry["loc"]), *describe_error(entry)) for entry in error.errors(include_url=False)]
     else:
         problems += sampler_problems(study.sampler, ("sampler",), by_path=True)  # a report runs no sampler
     if problems:
@@ -102,4 +102,4 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
         return [line for key in keys for line in differences(old.get(key), new.get(key), (*path, key))]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [line for i, pair in enumerate(zip(old, new, strict=True)) for line in differences(*pair, (*path, i))]
-    return [] if old == new else [f"{dotted(path)}: {json.dumps(old)} -> {json.dumps(new)}"]
+    return [] if old == new else [f"{format_path(path)}: {json.dumps(old)} -> {json.dumps(new)}"]

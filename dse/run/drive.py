@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.buy.evaluate import Buyer, tuned_for
+from dse.buy.evaluate import Buyer, tuning_objective
 from dse.buy.tuner import Tuner
 from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
@@ -21,7 +21,7 @@ from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
 from dse.run.settings import Settings
-from dse.search import Prover, Sampler, make_sampler, resolve
+from dse.search import Prover, Sampler, make_sampler, resolve_sampler
 from dse.space.samplers import PROVERS
 from dse.space.space import Space
 from dse.study.journal import StoredTrial
@@ -87,12 +87,12 @@ def _sampler_name(space: Space, settings: Settings) -> str:
 
         return check_tuned(space, settings)
     if settings.storage is not None:
-        name = resolve(settings.sampler, space)
+        name = resolve_sampler(settings.sampler, space)
         if name in PROVERS:
             what, fix = "a sampler that several drivers can share", "run it alone, or use another sampler"
             raise InputError([Problem(("--sampler",), what, name, fix)], "study")
         return name
-    name = resolve(settings.sampler, space, settings.engine)
+    name = resolve_sampler(settings.sampler, space, settings.engine)
     if name in PROVERS and settings.engine not in PROVABLE:
         fix = f"use --engine {PROVABLE[0]}, or another sampler"
         what = f"{' or '.join(PROVABLE)} for exact"
@@ -166,7 +166,7 @@ def evaluator_of(space: Space, settings: Settings) -> Evaluate:
     if not space.jobs:
         return evaluator
     study = space.settings
-    tuner = Tuner(evaluator, tuned_for(space), study.tune_sampler, study.tune_trials, settings.seed)
+    tuner = Tuner(evaluator, tuning_objective(space), study.tune_sampler, study.tune_trials, settings.seed)
     return Buyer(space, tuner, study.aggregate)
 
 

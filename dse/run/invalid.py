@@ -13,7 +13,7 @@ import numpy as np
 
 from dse.evaluate.record import VALID, TrialRecord
 from dse.space.draw import RandomDraw
-from dse.space.screen import Screened
+from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
 
@@ -28,19 +28,19 @@ def drawn_reasons(space: Space) -> list[Reason]:
     """What is wrong with designs drawn from a space: the first rule that each breaks, constraints on results aside."""
     generator = np.random.default_rng(0)
     found: list[Reason] = []
-    plain = [space.of_job(job) for job in space.jobs] or [space]
+    plain = [space.space_of_job(job) for job in space.jobs] or [space]
     for number in range(DRAWN):
         one = plain[number % len(plain)]
         design, problems = parse_design(one.fill(RandomDraw(generator)).document)
         if design is None:
             found.append((problems[0].rule, str(problems[0]), True))
             continue
-        known = Screened(design, one.constraints)
+        known = ScreenedDesign(design, one.constraints)
         if known.problems:
             found.append((known.problems[0].rule, str(known.problems[0]), True))
-        elif known.broken:
-            missed = known.early[known.broken[0]]
-            found.append((known.broken[0], f"missed by {100 * missed:.3g} %", False))
+        elif known.broken_constraints:
+            missed = known.early_violations[known.broken_constraints[0]]
+            found.append((known.broken_constraints[0], f"missed by {100 * missed:.3g} %", False))
     return found
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dse.buy.evaluate import tuned_for
+from dse.buy.evaluate import tuning_objective
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
-from dse.proof.bound import Limit
+from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import open_space
@@ -53,7 +53,9 @@ def record_of(
         purchase=purchase,
         proof=proof,
     )
-    limits = {name: Limit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(space, proof)
+    limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
+        space, proof
+    )
     leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
     return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
 
@@ -76,9 +78,9 @@ def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRe
     )
 
 
-def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, Limit]:
+def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, ProvenLimit]:
     """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
-    proved = {} if proof is None else {name: Limit(v) for name, v in proof["bounds"].items() if v is not None}
+    proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
     return proved if len(proved) == len(space.objectives) else {**proven_limits(space), **proved}
 
 
@@ -99,4 +101,4 @@ def purchase_of(space: Space) -> Purchase | None:
         return None
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
     sections = tuple(dict.fromkeys((*space.template, "cost")))
-    return Purchase(names, weights, tuned_for(space), space.settings.aggregate, sections)
+    return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections)

@@ -10,7 +10,7 @@ from dse.execute import Where
 from dse.space.samplers import PROVERS
 from dse.space.settings import MOST_TRIALS, sampler_problems
 from dse.space.space import Space
-from simcore.document.problem import InputError, Problem, together
+from simcore.document.problem import InputError, Problem, collect_reads
 from simcore.engine.registry import BUILT_IN, engine_named
 
 
@@ -47,7 +47,7 @@ def settle(space: Space, earlier: Mapping[str, Any] | None, given: Mapping[str, 
     """
     base = space.settings.model_dump() if earlier is None else earlier
     asked = {name: value for name, value in given.items() if value is not None}
-    sampler, engine = together(
+    sampler, engine = collect_reads(
         lambda: _sampler(asked.get("sampler"), base["sampler"]), lambda: _engine(asked.get("engine"), earlier)
     )
     # A proof needs as many simulations as it needs: only what is asked for, or the repeated study, ends it earlier.

@@ -26,7 +26,7 @@ from typing import Any
 from ray import tune
 from ray.tune.search import Searcher
 
-from dse.evaluate.evaluate import Evaluator, read_outcome, written
+from dse.evaluate.evaluate import Evaluator, read_outcome, write_outcome
 from dse.search.optuna_sampler import MAKERS, OptunaSampler
 from dse.space.draw import RecordedDraw
 from dse.space.space import Space
@@ -52,7 +52,7 @@ class DesignTrainable(tune.Trainable):
         filled = self._space.fill(RecordedDraw(self.config["draws"], self.config["smooth"]))
         outcome = self._evaluator(filled.document)
         values = {o.name: outcome.values.get(o.name, math.nan) for o in self._space.objectives}
-        found = {"state": outcome.state, "key": outcome.key, "outcome": written(outcome)}
+        found = {"state": outcome.state, "key": outcome.key, "outcome": write_outcome(outcome)}
         return values | found | {"done": True}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -107,11 +107,13 @@ class SpaceSearch(Searcher):
         if result and "outcome" in result:
             outcome = read_outcome(result["outcome"])
             if not all(map(math.isfinite, outcome.values.values())):
-                outcome = self._evaluator.failed(document, f"ValueError: no finite values, got {outcome.values}")
+                outcome = self._evaluator.failure_outcome(
+                    document, f"ValueError: no finite values, got {outcome.values}"
+                )
             self._study.finish(trial, outcome)
         elif error:
             text = "WorkerError: its worker process died (killed, crashed, or ended by the design); tried once"
-            self._study.finish(trial, self._evaluator.failed(document, text))
+            self._study.finish(trial, self._evaluator.failure_outcome(document, text))
         else:
             self._study.sampler.reject(trial.proposal)
 

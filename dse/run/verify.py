@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.execute.leash import shielded, tie
+from dse.execute.leash import hold_signals, tie_to_parent
 from simcore.check.check import check
 from simcore.check.load import design_from
 from simcore.simulate import simulate
@@ -57,9 +57,9 @@ def verify(record: StudyRecord, seconds: float, jobs: int, links: bool) -> Itera
     if jobs == 1:
         yield from map(_verify, tasks)
         return
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=tie)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=tie_to_parent)
     try:
-        with shielded():
+        with hold_signals():
             found = pool.map(_verify, tasks)
         yield from found
     finally:
@@ -118,12 +118,12 @@ def _time(trial: TrialRecord) -> float:
 
 
 def _verify(task: tuple[int, str, Mapping[str, Any], float, int, bool]) -> Verified:
-    from simcore.engine.reference import EventBudgetError, reduced
+    from simcore.engine.reference import EventBudgetError, reduce_design
 
     number, name, document, full, budget, links = task
     design = design_from(document)
     try:
-        design, notes = reduced(design, check, budget, links)
+        design, notes = reduce_design(design, check, budget, links)
     except EventBudgetError:
         return Verified(number, name, full, simulate(design).iteration_time_s, None, ("does not fit the budget",))
     engine = "reference_links" if links else "reference"

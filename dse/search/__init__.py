@@ -1,18 +1,18 @@
 """Which designs to try: one file per way."""
 
-from dse.search.auto import choose
+from dse.search.auto import choose_sampler
 from dse.search.base import Proposal, Prover, Sampler
 from dse.space.samplers import AUTO, PROVERS, SAMPLERS
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
 
-def resolve(name: str, space: Space, engine: str | None = None) -> str:
+def resolve_sampler(name: str, space: Space, engine: str | None = None) -> str:
     """The sampler that `auto` stands for; any other name as it is.
 
     One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
     """
-    return choose(space, engine) if name == AUTO else name
+    return choose_sampler(space, engine) if name == AUTO else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
@@ -23,9 +23,9 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     if name in PROVERS:
         _check_bounded(space)
     if name not in SAMPLERS and ":" in name:
-        from dse.search.external import named
+        from dse.search.external import sampler_named
 
-        return named(name, space, seed)
+        return sampler_named(name, space, seed)
     origin = SAMPLERS.origin(name)
     if origin is None:
         made: Sampler = SAMPLERS[name](space, seed)
@@ -69,4 +69,4 @@ def _check_bounded(space: Space) -> None:
         raise InputError(problems, "study")
 
 
-__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve"]
+__all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve_sampler"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.proof.parts import JOB, PROVABLE, proven_kind, separable
+from dse.proof.parts import JOB, PROVABLE, has_proven_kinds, is_separable
 from dse.space.fill import template_count
 from dse.space.space import Space
 
@@ -24,26 +24,29 @@ MOST_TIED = 2_000
 bounds everything in about a minute."""
 
 
-def _exact(space: Space) -> bool:
+def _is_exact_affordable(space: Space) -> bool:
     """Whether `exact` is allowed, and finishes soon."""
-    if space.jobs or not proven_kind(space.template) or any(o.expression is not None for o in space.objectives):
+    if space.jobs or not has_proven_kinds(space.template) or any(o.expression is not None for o in space.objectives):
         return False
-    if not separable(space.template):
+    if not is_separable(space.template):
         return space.count() <= MOST_TIED
     jobs = {key: value for key, value in space.template.items() if key in JOB}
     return space.count() <= MOST_DESIGNS and template_count(jobs) <= MOST_JOBS
 
 
-def _led(space: Space) -> bool:
+def _is_led_affordable(space: Space) -> bool:
     """Whether the designs that `exact` simulates are too many, and in too poor an order, to begin with."""
-    return _exact(space) and len(space.objectives) > 1 and space.count() > MOST_PLAIN
+    return _is_exact_affordable(space) and len(space.objectives) > 1 and space.count() > MOST_PLAIN
 
 
-FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (("guided-exact", _led), ("exact", _exact))
+FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (
+    ("guided-exact", _is_led_affordable),
+    ("exact", _is_exact_affordable),
+)
 """Samplers that end with a proven answer, by name, each with the test of whether it can finish a space."""
 
 
-def choose(space: Space, engine: str | None) -> str:
+def choose_sampler(space: Space, engine: str | None) -> str:
     """The sampler for a space: the first that can finish it, else `guided`; clusters to buy are all tried, or bred.
 
     `engine` evaluates its designs; nothing is proven where it is None, or of another model.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.samplers import Maker
 
 
@@ -20,14 +20,14 @@ from dse.space.samplers import Maker
 class Proposal:
     """A filled document, and the sampler's own handle on it."""
 
-    filled: Filled
+    filled: FilledDocument
     handle: Any = None
     key: str | None = None
     """The design's identity, where the sampler knows it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnValues:
     """What a sampler drew for a proposal, by name: `space.fill(RecordedDraw(values, smooth))` gives it again."""
 
     values: Mapping[str, Any]
@@ -52,12 +52,12 @@ class Sampler(ABC):
     def reject(self, proposal: Proposal) -> None:
         """The proposal repeats an earlier one, or failed: it teaches nothing."""
 
-    def drawn(self, proposal: Proposal) -> Drawn | None:
+    def drawn_values(self, proposal: Proposal) -> DrawnValues | None:
         """What was drawn for a proposal, for the samplers of other drivers; None where they could not learn from it."""
         return None
 
     def learn(  # noqa: B027  # most have nothing to learn
-        self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]
+        self, drawn: DrawnValues, losses: tuple[float, ...], violations: Mapping[str, float]
     ) -> None:
         """Take in what became of another driver's proposal, where it is of a kind that this sampler can learn from."""
 

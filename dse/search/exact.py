@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask
-from dse.proof.branch import Brancher, Matrix, Node
-from dse.proof.parts import Networks, Part, Parts, parsed, proven_kind
+from dse.proof.branch import Brancher, JobNode, Matrix
+from dse.proof.parts import Networks, Parts, SpacePart, has_proven_kinds, parse_sound
 from dse.search.base import Proposal, Prover
-from dse.space.fill import solves
+from dse.space.fill import has_solved_split
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
@@ -40,18 +40,18 @@ Index = NDArray[np.int64]
 
 
 @dataclass
-class _Open:
+class _OpenDesigns:
     """Open designs: bounds `[n, objectives]` to be minimised; the number of the node, and of the network in it."""
 
     bounds: Matrix
     node: Index
     network: Index
 
-    def kept(self, mask: NDArray[np.bool_]) -> _Open:
-        return _Open(self.bounds[mask], self.node[mask], self.network[mask])
+    def keep(self, mask: NDArray[np.bool_]) -> _OpenDesigns:
+        return _OpenDesigns(self.bounds[mask], self.node[mask], self.network[mask])
 
-    def __add__(self, other: _Open) -> _Open:
-        return _Open(
+    def __add__(self, other: _OpenDesigns) -> _OpenDesigns:
+        return _OpenDesigns(
             np.concatenate([self.bounds, other.bounds]),
             np.concatenate([self.node, other.node]),
             np.concatenate([self.network, other.network]),
@@ -66,7 +66,7 @@ class Exact(Prover):
         if space.jobs:
             fix = "use another sampler; study.tune_sampler can be exact"
             raise InputError([Problem(("study", "sampler"), "one workload for exact", f"{len(space.jobs)}", fix)])
-        if not proven_kind(space.template):
+        if not has_proven_kinds(space.template):
             expected = "a transformer's training or a collective for exact, of whose times bounds are proven"
             problem = Problem(("study", "sampler"), expected, "another kind of workload", "use another sampler")
             raise InputError([problem])
@@ -77,7 +77,7 @@ class Exact(Prover):
             problem = Problem(("study", "sampler"), f"at most {MOST:,} combinations for exact", found, fix)
             raise InputError([problem])
         self._space, self._points = space, int(points)
-        self._solved = solves(space.template)
+        self._solved = has_solved_split(space.template)
         """Whether designs have shares that were solved for them: others could be better than any of them."""
         self._parts = Parts.of(space)
         self._brancher = Brancher(space.objectives, space.constraints)
@@ -87,8 +87,8 @@ class Exact(Prover):
         self._asked: dict[str, NDArray[np.float64]] = {}
         self._failed: list[NDArray[np.float64]] = []
         """Bounds of what was proposed and not answered yet, and of what failed."""
-        self._nodes: list[tuple[Part, Networks]] = []
-        self._open = _Open(np.empty((0, len(space.objectives))), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._nodes: list[tuple[SpacePart, Networks]] = []
+        self._open = _OpenDesigns(np.empty((0, len(space.objectives))), np.empty(0, np.int64), np.empty(0, np.int64))
         self._bounded = False
         self._stream = self._search()
 
@@ -110,9 +110,9 @@ class Exact(Prover):
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""
-        left = self._open.bounds[~self._dominated(self._open.bounds)]
+        left = self._open.bounds[~self._dominated_mask(self._open.bounds)]
         failed = np.array(self._failed).reshape(-1, self._front.shape[1])
-        failed = failed[~self._dominated(failed)]  # of the others it does not matter what they are
+        failed = failed[~self._dominated_mask(failed)]  # of the others it does not matter what they are
         cut = Counter(self._brancher.cut)
         cut[DOMINATED] = self._counts[DOMINATED] + len(self._open.bounds) - len(left)
         bounds: dict[str, float | None] = {}
@@ -134,7 +134,7 @@ class Exact(Prover):
 
     def _search(self) -> Iterator[Proposal]:
         """All proposals: after each block of jobs the best of the open designs, in the end all that stay open."""
-        nodes = self._feasible()
+        nodes = self._feasible_nodes()
         start, block = 0, FIRST_BLOCK
         while start < len(nodes):
             for done, (number, node) in enumerate(nodes[start : start + block], start):
@@ -147,9 +147,9 @@ class Exact(Prover):
         while len(self._open.bounds):
             yield from self._propose()
 
-    def _feasible(self) -> list[tuple[int, Node]]:
+    def _feasible_nodes(self) -> list[tuple[int, JobNode]]:
         """Jobs that fit somewhere, by shape of network, those of least compute first."""
-        found: list[tuple[int, Node]] = []
+        found: list[tuple[int, JobNode]] = []
         for checked, job in enumerate(self._parts.jobs()):
             self.on_note(f"checked {checked:,} jobs, {len(found):,} can be")
             for node in self._brancher.nodes(job, self._parts.networks_of(job)):
@@ -158,35 +158,35 @@ class Exact(Prover):
         found.sort(key=lambda entry: (entry[1].compute, entry[0]))
         return found
 
-    def _bound(self, number: int, node: Node) -> None:
+    def _bound(self, number: int, node: JobNode) -> None:
         """Open the designs of a node that nothing simulated so far dominates."""
-        hopeful = ~self._dominated(self._brancher.relaxed(node))
+        hopeful = ~self._dominated_mask(self._brancher.relaxed_bounds(node))
         networks = np.flatnonzero(node.live)
         if hopeful.any():
             bounds = self._brancher.bounds(node)
-            hopeful &= ~self._dominated(bounds)
-            these = _Open(bounds, np.full(len(networks), number), networks)
-            self._open = self._open + these.kept(hopeful)
+            hopeful &= ~self._dominated_mask(bounds)
+            these = _OpenDesigns(bounds, np.full(len(networks), number), networks)
+            self._open = self._open + these.keep(hopeful)
         self._counts[DOMINATED] += int((~hopeful).sum())
 
     def _propose(self) -> Iterator[Proposal]:
         """The open designs whose bounds no other's dominate, of equal bounds one; as long as they stay open."""
-        dominated = self._dominated(self._open.bounds)
+        dominated = self._dominated_mask(self._open.bounds)
         self._counts[DOMINATED] += int(dominated.sum())
-        self._open = self._open.kept(~dominated)
+        self._open = self._open.keep(~dominated)
         best = np.flatnonzero(front_mask(self._open.bounds))
         _, first = np.unique(self._open.bounds[best], axis=0, return_index=True)
         chosen = np.zeros(len(self._open.bounds), bool)
         chosen[best[first]] = True
-        these = self._open.kept(chosen)
-        self._open = self._open.kept(~chosen)
+        these = self._open.keep(chosen)
+        self._open = self._open.keep(~chosen)
         for i in np.lexsort(these.bounds.T[::-1]):
-            if self._dominated(these.bounds[i : i + 1])[0]:
+            if self._dominated_mask(these.bounds[i : i + 1])[0]:
                 self._counts[DOMINATED] += 1
                 continue
             job, networks = self._nodes[these.node[i]]
-            filled = self._parts.filled(job, networks.parts[these.network[i]])
-            key = parsed(filled.document).key
+            filled = self._parts.fill_design(job, networks.parts[these.network[i]])
+            key = parse_sound(filled.document).key
             if key in self._seen:
                 self._counts["repeats"] += 1
                 continue
@@ -195,7 +195,7 @@ class Exact(Prover):
             self._asked[key] = these.bounds[i]
             yield Proposal(filled, key=key)
 
-    def _dominated(self, bounds: Matrix) -> NDArray[np.bool_]:
+    def _dominated_mask(self, bounds: Matrix) -> NDArray[np.bool_]:
         """Which `bounds` `[n, objectives]` some simulated feasible design dominates."""
         mask = np.zeros(len(bounds), bool)
         for value in self._front:

@@ -25,7 +25,7 @@ REHEARSED = 12
 """Trials of a rehearsal: more than the random ones that Optuna's samplers begin with."""
 
 
-def named(name: str, space: Space, seed: int) -> OptunaSampler:
+def sampler_named(name: str, space: Space, seed: int) -> OptunaSampler:
     """The sampler at import path `name`, or of OptunaHub.
 
     It gets degrees and shares as weights, or by index where it cannot do with weights. Raises `InputError` where it
@@ -45,7 +45,7 @@ def named(name: str, space: Space, seed: int) -> OptunaSampler:
 
 def _maker(name: str, seed: int) -> Callable[[], Any]:
     module_name, _, class_name = name.rpartition(":")
-    module = _of_hub(name, module_name) if name.startswith(HUB) else _imported(name, module_name)
+    module = _load_from_hub(name, module_name) if name.startswith(HUB) else _import_module(name, module_name)
     made = getattr(module, class_name, None)
     if made is None:
         raise _problem(f"'{name}', where '{module_name}' has no '{class_name}'")
@@ -66,7 +66,7 @@ def _maker(name: str, seed: int) -> Callable[[], Any]:
     return make
 
 
-def _imported(name: str, module_name: str) -> ModuleType:
+def _import_module(name: str, module_name: str) -> ModuleType:
     try:
         return import_module(module_name)
     except ImportError as error:
@@ -75,7 +75,7 @@ def _imported(name: str, module_name: str) -> ModuleType:
         raise _problem(f"'{name}', which names no module") from None
 
 
-def _of_hub(name: str, module_name: str) -> ModuleType:
+def _load_from_hub(name: str, module_name: str) -> ModuleType:
     """A package of OptunaHub, downloaded unless it was before."""
     try:
         hub = import_module("optunahub")

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import optuna
 
-from dse.search.base import Drawn, Proposal, Sampler
-from dse.search.replay import MOST_CATEGORIES, finished
+from dse.search.base import DrawnValues, Proposal, Sampler
+from dse.search.replay import MOST_CATEGORIES, make_finished_trial
 from dse.space.fill import fill_template
 from dse.space.jobs import is_software
 from dse.space.space import Space
@@ -58,7 +58,7 @@ class OptunaSampler(Sampler):
 
         Raises `InputError` where Optuna's sampler fails.
         """
-        with self._told():
+        with self._explain_failures():
             trial = self.study.ask()
             return Proposal(self._space.fill(OptunaDraw(trial, self.smooth)), trial)
 
@@ -66,7 +66,7 @@ class OptunaSampler(Sampler):
         """See `Sampler.tell`."""
         for name, violation in violations.items():
             proposal.handle.set_constraint(name, violation)
-        with self._told():
+        with self._explain_failures():
             self.study.tell(proposal.handle, losses)
 
     def rehearse(self, trials: int) -> None:
@@ -74,7 +74,7 @@ class OptunaSampler(Sampler):
         generator = np.random.default_rng(0)
         keep = is_software if self._space.jobs else None
         for _ in range(trials):
-            with self._told(), warnings.catch_warnings():
+            with self._explain_failures(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # each is said when it is asked in earnest
                 trial = self.study.ask()
                 fill_template(self._space.template, OptunaDraw(trial, self.smooth), keep)
@@ -83,7 +83,7 @@ class OptunaSampler(Sampler):
                 self.study.tell(trial, generator.uniform(size=len(self._space.objectives)).tolist())
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         """Say what is wrong with Optuna's sampler, where it is that which fails."""
         try:
             yield
@@ -98,14 +98,14 @@ class OptunaSampler(Sampler):
             problem = Problem(("--sampler",), what, f"{type(error).__name__}: {reason}", fix)
             raise InputError([problem], "sampler") from error
 
-    def drawn(self, proposal: Proposal) -> Drawn | None:
-        """See `Sampler.drawn`."""
-        return Drawn(proposal.handle.params, self.smooth)
+    def drawn_values(self, proposal: Proposal) -> DrawnValues | None:
+        """See `Sampler.drawn_values`."""
+        return DrawnValues(proposal.handle.params, self.smooth)
 
-    def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+    def learn(self, drawn: DrawnValues, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.learn`."""
         if drawn.smooth == self.smooth:
-            self.study.add_trial(finished(self._space, drawn, losses, violations))
+            self.study.add_trial(make_finished_trial(self._space, drawn, losses, violations))
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import optuna
 
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 from dse.space.draw import RecordedDraw
 from dse.space.space import Space
 
@@ -42,7 +42,9 @@ class Distributions(RecordedDraw):
         return super().real(name, low, high, log)
 
 
-def finished(space: Space, drawn: Drawn, losses: Sequence[float], violations: Mapping[str, float]) -> Any:
+def make_finished_trial(
+    space: Space, drawn: DrawnValues, losses: Sequence[float], violations: Mapping[str, float]
+) -> Any:
     """A complete trial; `losses` and `violations` as of `Sampler.tell`.
 
     Raises `KeyError` or `ValueError` where the numbers are of another space.

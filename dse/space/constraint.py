@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from dse.space.expression import Expression
-from dse.space.naming import unknown_names, values_of
-from simcore.document.problem import Path, Problem, Refusal, dotted
+from dse.space.naming import make_value_lookup, unknown_name_problems
+from simcore.document.problem import Path, Problem, Refusal, format_path
 from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
 
 NO_VALUE = 1.0
@@ -35,7 +35,7 @@ class Constraint:
         return self.expression.text
 
     @cached_property
-    def early(self) -> bool:
+    def is_early(self) -> bool:
         """Whether it can be checked before simulation."""
         return all(is_of(name, BEFORE) for name in self.metrics)
 
@@ -51,29 +51,29 @@ class Constraint:
     @cached_property
     def names(self) -> frozenset[str]:
         """The metrics and paths it speaks of."""
-        return frozenset(dotted(path) for path in self.expression.paths)
+        return frozenset(format_path(path) for path in self.expression.paths)
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Names of the metrics it speaks of."""
-        return tuple(name for path in self.expression.paths if (name := dotted(path)) in METRICS)
+        return tuple(name for path in self.expression.paths if (name := format_path(path)) in METRICS)
 
     def violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """By how much it is missed, relative; <= 0 where it holds, `NO_VALUE` where it has no value (`without`)."""
         try:
-            return self.measured(metrics, document)
+            return self.measure_violation(metrics, document)
         except ValueError:
             return NO_VALUE
 
-    def without(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
+    def explain_no_value(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
         """Why it has no value for a design: it divides by 0, say. Empty where it has one."""
         try:
-            self.measured(metrics, document)
+            self.measure_violation(metrics, document)
         except ValueError as error:
-            return f"{dotted(self.place)}: {error}" if self.place else str(error)
+            return f"{format_path(self.place)}: {error}" if self.place else str(error)
         return ""
 
-    def measured(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+    def measure_violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
         if self.name.strip() == "fits":
             reserved, capacity = metrics.get("memory.reserved"), metrics["memory.capacity"]
@@ -81,7 +81,7 @@ class Constraint:
             missed = -1.0 if reserved is None else reserved / capacity - 1.0
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
-        return self.expression.violation(values_of(self.name, metrics, document))
+        return self.expression.violation(make_value_lookup(self.name, metrics, document))
 
 
 def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, ...]:
@@ -100,6 +100,6 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
         except Refusal as refusal:
             problems.append(refusal.at(path))
             continue
-        problems += unknown_names(expression.paths, path)
+        problems += unknown_name_problems(expression.paths, path)
         found.append(Constraint(expression, path))
     return tuple(found)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dse.space.quantities import parsed, unit_conflicts
-from simcore.document.problem import Path, Refusal, dotted, nearest
+from dse.space.quantities import parse_expression, unit_conflicts
+from simcore.document.problem import Path, Refusal, format_path, suggest_nearest
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -51,14 +51,14 @@ class Expression:
         if len(self.text) > MAX_LENGTH:
             raise Refusal(f"an expression of at most {MAX_LENGTH} characters", str(len(self.text)))
         try:
-            tree = parsed(self.text)
+            tree = parse_expression(self.text)
             conflicts = list(unit_conflicts(tree, _name_of))
         except Refusal:
             raise
         except (SyntaxError, RecursionError, ValueError):
             raise Refusal("an expression such as 'memory.peak <= memory.capacity'", f"'{self.text}'") from None
         for node in ast.walk(tree):
-            _allowed(node, self.text)
+            _check_allowed(node, self.text)
         if conflicts:
             raise conflicts[0]
         return tree
@@ -83,16 +83,16 @@ class Expression:
 
     def value(self, lookup: Lookup) -> Any:
         """The value; raises `ValueError` for a path without a value, or a division by zero."""
-        return self._guarded(_value, lookup)
+        return self._evaluate(_value, lookup)
 
     def violation(self, lookup: Lookup) -> float:
         """How much the condition is missed, relative to its larger side; <= 0 where it holds.
 
         `a <= b` gives (a - b) / max(|a|, |b|); `and` the worst of its parts; a plain truth value 1 where it is false.
         """
-        return float(self._guarded(_violation, lookup))
+        return float(self._evaluate(_violation, lookup))
 
-    def _guarded(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
+    def _evaluate(self, function: Callable[[ast.expr, Lookup], Any], lookup: Lookup) -> Any:
         try:
             return function(self.tree, lookup)
         except ZeroDivisionError as error:
@@ -105,7 +105,7 @@ class Expression:
             raise Refusal("an expression that nests less", "a deep one", where=f"'{self.text[:40]}…'") from None
 
 
-def lookup_in(document: Mapping[str, Any]) -> Lookup:
+def make_lookup(document: Mapping[str, Any]) -> Lookup:
     """Looks paths up in a nested mapping."""
 
     def look(path: Path) -> Any:
@@ -114,15 +114,15 @@ def lookup_in(document: Mapping[str, Any]) -> Lookup:
             try:
                 value = value[part]
             except (KeyError, IndexError, TypeError):
-                known = [dotted((*path[:depth], key)) for key in value] if isinstance(value, Mapping) else []
-                hint = nearest(dotted(path[: depth + 1]), known)
-                raise Refusal("a path of the document", f"'{dotted(path)}'", hint) from None
+                known = [format_path((*path[:depth], key)) for key in value] if isinstance(value, Mapping) else []
+                hint = suggest_nearest(format_path(path[: depth + 1]), known)
+                raise Refusal("a path of the document", f"'{format_path(path)}'", hint) from None
         return value
 
     return look
 
 
-def _allowed(node: ast.AST, text: str) -> None:
+def _check_allowed(node: ast.AST, text: str) -> None:
     ok = isinstance(
         node,
         ast.BinOp
@@ -169,7 +169,7 @@ def path_of(node: ast.AST) -> Path | None:
 
 def _name_of(node: ast.AST) -> str | None:
     path = path_of(node)
-    return None if path is None else dotted(path)
+    return None if path is None else format_path(path)
 
 
 def _collect(node: ast.AST, found: dict[Path, None]) -> None:
@@ -192,14 +192,14 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _value(operand, lookup)
         case ast.UnaryOp(op=op, operand=operand):
-            value = _number(_value(operand, lookup))
+            value = _check_number(_value(operand, lookup))
             return -value if isinstance(op, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right):
-            one, other = _number(_value(left, lookup)), _number(_value(right, lookup))
+            one, other = _check_number(_value(left, lookup)), _check_number(_value(right, lookup))
             try:
                 return _BINARY[type(op)](one, other)
             except ZeroDivisionError:
-                raise ZeroDivisionError(_zero(right, lookup)) from None
+                raise ZeroDivisionError(_describe_zero(right, lookup)) from None
         case ast.BoolOp(values=values):
             return all(_value(value, lookup) for value in values)
         case ast.Compare():
@@ -210,16 +210,16 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
             raise AssertionError(f"unchecked node {node!r}")
 
 
-def _zero(divisor: ast.expr, lookup: Lookup) -> str:
+def _describe_zero(divisor: ast.expr, lookup: Lookup) -> str:
     """A divisor that is 0, and what it is made of: `0 for 'a - 1' (a is 1)`."""
     found: dict[Path, None] = {}
     _collect(divisor, found)
     own = path_of(divisor)
-    made = ", ".join(f"{dotted(path)} is {lookup(path):g}" for path in found if path != own)
+    made = ", ".join(f"{format_path(path)} is {lookup(path):g}" for path in found if path != own)
     return f"0 for '{ast.unparse(divisor)}'" + (f" ({made})" if made else "")
 
 
-def _number(value: Any) -> Any:
+def _check_number(value: Any) -> Any:
     """A number itself; anything else has no arithmetic here, whatever Python thinks of multiplied text."""
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r}")
@@ -235,12 +235,12 @@ def _violation(node: ast.expr, lookup: Lookup) -> float:
     left = _value(node.left, lookup)
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = _value(comparator, lookup)
-        worst = max(worst, _missed(op, left, right))
+        worst = max(worst, _missed_by(op, left, right))
         left = right
     return worst
 
 
-def _missed(op: ast.cmpop, left: Any, right: Any) -> float:
+def _missed_by(op: ast.cmpop, left: Any, right: Any) -> float:
     texts = [isinstance(side, str) for side in (left, right)]
     if any(texts) and not all(texts):
         raise TypeError(f"{left!r} beside {right!r}")

@@ -8,11 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.space.draw import Draw, PlacedDraw
-from dse.space.expression import Expression, lookup_in
-from dse.space.hole import Choice, Expr, PowersOfTwo, Product, Range, SolvedSplit, Split, compositions, magnitude
-from dse.space.npus import ProductOfNpus, following, npus_of, sizes_of
-from simcore.document.problem import Path, Refusal, dotted
-from simcore.document.quantity import SI, write
+from dse.space.expression import Expression, make_lookup
+from dse.space.hole import (
+    Choice,
+    ExpressionHole,
+    PowersOfTwo,
+    Product,
+    Range,
+    SolvedSplit,
+    Split,
+    compositions,
+    magnitude,
+)
+from dse.space.npus import ProductOfNpus, following_product, npus_of, sizes_of
+from simcore.document.problem import Path, Refusal, format_path
+from simcore.document.quantity import SI, write_quantity
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 """Types of what stands in a template as it does in a document: most of it."""
@@ -22,7 +32,7 @@ Keep = Callable[[Path], bool]
 
 
 @dataclass
-class Filled:
+class FilledDocument:
     """A design document without holes, and how it came about."""
 
     document: Any
@@ -52,10 +62,10 @@ class _Late:
     """A value that waits for the rest of the document."""
 
     path: Path
-    hole: Expr
+    hole: ExpressionHole
 
 
-def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled:
+def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> FilledDocument:
     """Fill every live hole of a template; what `keep` holds back stays a hole of the document, as do expressions then.
 
     Splits that are to be solved are equal shares, and listed: `dse.space.split.solve` solves them, as `Space.fill`
@@ -63,7 +73,7 @@ def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled
 
     Raises `ValueError` where an expression names what the document lacks, or a budget is too small to split.
     """
-    filled = Filled(None, keep=keep)
+    filled = FilledDocument(None, keep=keep)
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
     for entry in late if filled.solved else ():
@@ -98,27 +108,27 @@ class _NotYetError(Exception):
     """An expression needs one that has no value yet."""
 
 
-def _settle(entry: _Late, filled: Filled) -> bool:
+def _settle(entry: _Late, filled: FilledDocument) -> bool:
     """Give an expression its value; False where it needs another one first."""
     try:
-        value = _resolved(Expression(entry.hole.text), filled.document)
+        value = _resolve_expression(Expression(entry.hole.text), filled.document)
     except _NotYetError:
         return False
     except Refusal as refusal:
         raise FillError.of(refusal, entry.path) from None
     _put(filled.document, entry.path, value)
-    filled.params[dotted(entry.path)] = value
+    filled.params[format_path(entry.path)] = value
     return True
 
 
-def _resolved(expression: Expression, document: Any) -> Any:
-    look = lookup_in(document)
+def _resolve_expression(expression: Expression, document: Any) -> Any:
+    look = make_lookup(document)
     exact = True
 
     def number(path: Path) -> Any:
         nonlocal exact
         value = look(path)
-        if isinstance(value, Expr):
+        if isinstance(value, ExpressionHole):
             raise _NotYetError
         if isinstance(value, str):
             exact = False
@@ -135,7 +145,9 @@ def _put(document: Any, path: Path, value: Any) -> None:
     document[path[-1]] = value
 
 
-def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled: Filled, late: list[_Late]) -> Any:
+def _fill(
+    template: Any, path: Path, source: Path, name: str, draw: Draw, filled: FilledDocument, late: list[_Late]
+) -> Any:
     if isinstance(template, dict):
         return _fill_mapping(template, path, source, name, draw, filled, late)
     if isinstance(template, list):
@@ -154,24 +166,30 @@ def _fill(template: Any, path: Path, source: Path, name: str, draw: Draw, filled
         chosen = template.alternatives[index]
         filled.choices[name] = template.count
         filled.origins[path] = (*source, "choice", index)
-        filled.params[dotted(path)] = label(chosen, index)
+        filled.params[format_path(path)] = label(chosen, index)
         return _fill(chosen, path, (*source, "choice", index), f"{name}={index}", draw, filled, late)
     if isinstance(template, (Range, PowersOfTwo)):
         value = template.fill(draw, name)
-        filled.params[dotted(path)] = value
+        filled.params[format_path(path)] = value
         return value
-    if isinstance(template, Expr):
+    if isinstance(template, ExpressionHole):
         late.append(_Late(path, template))
         return template  # until it has its value
     return template
 
 
 def _fill_mapping(
-    template: Mapping[str, Any], path: Path, source: Path, name: str, draw: Draw, filled: Filled, late: list[_Late]
+    template: Mapping[str, Any],
+    path: Path,
+    source: Path,
+    name: str,
+    draw: Draw,
+    filled: FilledDocument,
+    late: list[_Late],
 ) -> dict[str, Any]:
     out: dict[str, Any] = {}
     items = list(template.items())
-    if not path and following(template):
+    if not path and following_product(template):
         items.sort(key=lambda item: item[0] != "cluster")  # its size is what the degrees multiply to
     for key, inner in items:
         if type(inner) in _PLAIN:
@@ -179,14 +197,14 @@ def _fill_mapping(
             continue
         below, inside = (*path, key), f"{name}.{key}" if name else str(key)
         if isinstance(inner, ProductOfNpus):
-            inner = _of_npus(inner, filled, (*source, key))
+            inner = _product_of_npus(inner, filled, (*source, key))
             inside = inside if draw.smooth else f"{inside}#{inner.total}"  # an index means another one there
         if isinstance(inner, Product):
             _place(draw, inner, tuple((*path, degree) for degree in inner.of))
             for degree, value in inner.fill(draw, inside).items():
                 out[degree] = value
                 filled.origins[(*path, degree)] = (*source, key)
-                filled.params[dotted((*path, degree))] = value
+                filled.params[format_path((*path, degree))] = value
         elif not isinstance(inner, Split):
             out[key] = _fill(inner, below, (*source, key), inside, draw, filled, late)
             if below == ("cluster",):
@@ -205,15 +223,22 @@ def _place(draw: Draw, hole: Any, paths: tuple[Path, ...]) -> None:
         draw.place(hole, paths)
 
 
-def _of_npus(hole: ProductOfNpus, filled: Filled, source: Path) -> Product:
+def _product_of_npus(hole: ProductOfNpus, filled: FilledDocument, source: Path) -> Product:
     try:
-        return hole.of_total(npus_of(filled.cluster))
+        return hole.product_of(npus_of(filled.cluster))
     except Refusal as refusal:
         raise FillError.of(refusal, source) from None
 
 
 def _share(
-    split: Split, name: str, budget: str, cluster: dict[str, Any], path: Path, source: Path, draw: Draw, filled: Filled
+    split: Split,
+    name: str,
+    budget: str,
+    cluster: dict[str, Any],
+    path: Path,
+    source: Path,
+    draw: Draw,
+    filled: FilledDocument,
 ) -> None:
     """Give each dimension that has no bandwidth of its own its share of the budget."""
     listed = cluster.get("dimensions")
@@ -225,9 +250,9 @@ def _share(
         _place(draw, split, ((*path, "bandwidth", "solve"),))
         goal = draw.index(f"{name}.solve", len(split.solve), False) if len(split.solve) > 1 else 0
         if split.units(budget) >= len(open_ones):
-            filled.solved.append(split.solved(tuple(open_ones), budget, split.solve[goal]))
+            filled.solved.append(split.make_solved(tuple(open_ones), budget, split.solve[goal]))
         if len(split.solve) > 1:
-            filled.params[dotted((*path, "bandwidth", "solve"))] = split.solve[goal]
+            filled.params[format_path((*path, "bandwidth", "solve"))] = split.solve[goal]
     if not split.solve:
         _place(draw, split, tuple((*path, "dimensions", i, "bandwidth") for i in open_ones))
     solved = filled.solved[-1] if split.solve and filled.solved else None
@@ -236,7 +261,7 @@ def _share(
         listed[i] = {**listed[i], "bandwidth": share}
         at = (*path, "dimensions", i, "bandwidth")
         filled.origins[at] = source
-        filled.params[dotted(at)] = share
+        filled.params[format_path(at)] = share
 
 
 def label(alternative: Any, index: int) -> Any:
@@ -257,23 +282,23 @@ def label(alternative: Any, index: int) -> Any:
     return alternative if simple else f"#{index}"
 
 
-def solves(template: Any) -> bool:
+def has_solved_split(template: Any) -> bool:
     """Whether a split anywhere in a template is to be solved: then bandwidths follow from the rest of a design."""
     if isinstance(template, Split):
         return bool(template.solve)
     if isinstance(template, Choice):
-        return any(map(solves, template.alternatives))
+        return any(map(has_solved_split, template.alternatives))
     inside = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()
-    return any(map(solves, inside))
+    return any(map(has_solved_split, inside))
 
 
 def template_count(template: Any) -> float:
     """Number of ways to fill a template; infinite where a hole is continuous."""
-    if (degrees := following(template)) is not None:
+    if (degrees := following_product(template)) is not None:
         parallelism = {key: inner for key, inner in template["parallelism"].items() if key != "degrees"}
         rest = {key: inner for key, inner in template.items() if key != "cluster"} | {"parallelism": parallelism}
         by_npus = npus_count(template.get("cluster"))
-        return template_count(rest) * sum(ways * degrees.of_total(npus).count for npus, ways in by_npus.items())
+        return template_count(rest) * sum(ways * degrees.product_of(npus).count for npus, ways in by_npus.items())
     if isinstance(template, dict):
         splits = [inner for inner in template.values() if isinstance(inner, Split)]
         rest = {key: inner for key, inner in template.items() if not isinstance(inner, Split)}
@@ -354,7 +379,9 @@ def _split_count(split: Split, parts: int) -> float:
     if isinstance(split.budget, Range) and split.budget.step is None:
         return math.inf
     if isinstance(split.budget, Range):
-        budgets = [write(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)]  # type: ignore[operator]
+        budgets = [
+            write_quantity(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)
+        ]  # type: ignore[operator]
     else:
         budgets = list(split.budget.alternatives if isinstance(split.budget, Choice) else (split.budget,))
     if split.solve:

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from dse.space.draw import Draw
-from dse.space.split.bandwidth import Goal, Vector, even_split
-from dse.space.split.limits import Limits, limits_of
+from dse.space.split.bandwidth import SplitGoal, Vector, even_split
+from dse.space.split.limits import ShareLimits, limits_of
 from simcore.document.problem import Refusal
-from simcore.document.quantity import KINDS, parse, write
+from simcore.document.quantity import KINDS, parse_quantity, write_quantity
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Choice:
 
     def fill(self, draw: Draw, name: str) -> int:
         """Index of the alternative."""
-        return draw.index(name, len(self.alternatives), self.ordered)
+        return draw.index(name, len(self.alternatives), self.is_ordered)
 
     @cached_property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether the alternatives are numbers or quantities in order."""
         numbers = [magnitude(value) for value in self.alternatives]
         known = [number for number in numbers if number is not None]
@@ -54,7 +54,7 @@ def magnitude(value: Any) -> float | None:
     if isinstance(value, str):
         for kind in KINDS:
             try:
-                return parse(value, kind)
+                return parse_quantity(value, kind)
             except ValueError:
                 continue
     return None
@@ -75,8 +75,8 @@ class Range:
     def fill(self, draw: Draw, name: str) -> Any:
         """The value."""
         if self.step is not None:
-            return self._written(min(self.low + self.step * draw.index(name, self.steps, True), self.high))
-        return self._written(draw.real(name, self.low, self.high, self.log))
+            return self._write_value(min(self.low + self.step * draw.index(name, self.steps, True), self.high))
+        return self._write_value(draw.real(name, self.low, self.high, self.log))
 
     @property
     def steps(self) -> int:
@@ -89,9 +89,9 @@ class Range:
         """Number of values; infinite where it is continuous."""
         return self.steps if self.step is not None else math.inf
 
-    def _written(self, value: float) -> Any:
+    def _write_value(self, value: float) -> Any:
         if self.kind is not None:
-            return write(value, self.kind)
+            return write_quantity(value, self.kind)
         return round(value) if self.whole else value
 
 
@@ -173,13 +173,13 @@ class Split:
     budget: Any
     step: float
     """[B/s]."""
-    solve: tuple[Goal, ...] = ()
+    solve: tuple[SplitGoal, ...] = ()
     """What the shares are solved for (`dse.space.split.solve`) instead of drawn, one of several.
 
     `step` then is the least share.
     """
-    lower: Limits = ()
-    upper: Limits = ()
+    lower: ShareLimits = ()
+    upper: ShareLimits = ()
     """Least and most of each dimension, where shares are solved."""
 
     def fill(self, draw: Draw, name: str, budget: str, parts: int) -> list[str]:
@@ -189,38 +189,38 @@ class Split:
         """
         units = self.units(budget)
         if units < parts:
-            raise Refusal(f"a budget of at least {parts} steps of {write(self.step, 'bandwidth')}", budget)
+            raise Refusal(f"a budget of at least {parts} steps of {write_quantity(self.step, 'bandwidth')}", budget)
         if parts == 1:
-            return [write(units * self.step, "bandwidth")]
+            return [write_quantity(units * self.step, "bandwidth")]
         if draw.smooth:
             weights = [draw.real(f"{name}#{parts}.{i}", 0.0, 1.0, False) for i in range(parts)]
             shares = apportion(units, weights)
         else:
             shares = composition(units, parts, draw.index(f"{name}#{units}/{parts}", compositions(units, parts), False))
-        return [write(share * self.step, "bandwidth") for share in shares]
+        return [write_quantity(share * self.step, "bandwidth") for share in shares]
 
-    def solved(self, dimensions: tuple[int, ...], budget: str, goal: Goal) -> SolvedSplit:
+    def make_solved(self, dimensions: tuple[int, ...], budget: str, goal: SplitGoal) -> SolvedSplit:
         """The shares of some dimensions that are to be solved.
 
         Raises `ValueError` where no shares meet the limits.
         """
-        total = parse(budget, "bandwidth")
+        total = parse_quantity(budget, "bandwidth")
         lower = [max(self.step, least) for least in limits_of("lower", self.lower, dimensions, total, 0.0)]
         upper = limits_of("upper", self.upper, dimensions, total, total)
         for dimension, least, most in zip(dimensions, lower, upper, strict=True):
             if least > most:
-                what = f"an upper limit of dimension {dimension} of at least {write(least, 'bandwidth')}"
-                raise Refusal(what, write(most, "bandwidth"))
+                what = f"an upper limit of dimension {dimension} of at least {write_quantity(least, 'bandwidth')}"
+                raise Refusal(what, write_quantity(most, "bandwidth"))
         for said, limit, wrong in (("lower", lower, sum(lower) > total), ("upper", upper, sum(upper) < total)):
             if wrong and not math.isclose(sum(limit), total, rel_tol=1e-9):
-                found = f"{budget} for limits of {write(sum(limit), 'bandwidth')}"
+                found = f"{budget} for limits of {write_quantity(sum(limit), 'bandwidth')}"
                 word = "least the sum of the lower" if said == "lower" else "most the sum of the upper"
                 raise Refusal(f"a budget of at {word} limits", found)
         return SolvedSplit(dimensions, budget, self.step, goal, tuple(lower), tuple(upper))
 
     def units(self, budget: str) -> int:
         """Whole steps in a budget."""
-        return int(parse(budget, "bandwidth") / self.step + 1e-9)
+        return int(parse_quantity(budget, "bandwidth") / self.step + 1e-9)
 
 
 def is_share(name: str) -> bool:
@@ -242,7 +242,7 @@ class SolvedSplit:
     budget: str
     least: float
     """Least share [B/s]."""
-    goal: Goal
+    goal: SplitGoal
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     """Least and most of each dimension [B/s]; empty: `least`, and no most."""
@@ -257,8 +257,8 @@ class SolvedSplit:
     def start(self) -> list[str]:
         """Shares as equal as the limits let them be, until the rest of the document is known."""
         lower, upper = self.limits
-        shares = even_split(parse(self.budget, "bandwidth"), lower, upper)
-        return [write(float(share), "bandwidth") for share in shares]
+        shares = even_split(parse_quantity(self.budget, "bandwidth"), lower, upper)
+        return [write_quantity(float(share), "bandwidth") for share in shares]
 
 
 def compositions(units: int, parts: int) -> int:
@@ -303,12 +303,12 @@ def apportion(units: int, weights: list[float]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Expr:
+class ExpressionHole:
     """A value that follows from others."""
 
     KEYS: ClassVar[tuple[str, ...]] = ("expr",)
     text: str
 
 
-Hole = Choice | Range | PowersOfTwo | Product | Split | Expr
+Hole = Choice | Range | PowersOfTwo | Product | Split | ExpressionHole
 KINDS_OF_HOLE: dict[str, tuple[str, ...]] = {kind.KEYS[0]: kind.KEYS for kind in get_args(Hole)}

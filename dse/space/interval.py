@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dse.space.expression import Lookup, lookup_in, path_of
+from dse.space.expression import Lookup, make_lookup, path_of
 from dse.space.hole import magnitude
 from dse.space.objective import Objective
-from simcore.document.problem import Path, dotted
+from simcore.document.problem import Path, format_path
 from simcore.metrics import METRICS
 
 Interval = tuple[float, float]
@@ -37,7 +37,7 @@ def interval(node: ast.expr, between: Between) -> Interval:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return interval(operand, between)
         case ast.BinOp(left=left, op=op, right=right):
-            return _combined(op, interval(left, between), interval(right, between))
+            return _combine_intervals(op, interval(left, between), interval(right, between))
         case ast.Call(func=ast.Name(id=name), args=args):
             ends = [interval(arg, between) for arg in args]
             chosen: Any = min if name == "min" else max
@@ -46,7 +46,7 @@ def interval(node: ast.expr, between: Between) -> Interval:
             return ANY
 
 
-def _combined(op: ast.operator, one: Interval, other: Interval) -> Interval:
+def _combine_intervals(op: ast.operator, one: Interval, other: Interval) -> Interval:
     if isinstance(op, ast.Add):
         return one[0] + other[0], one[1] + other[1]
     if isinstance(op, ast.Sub):
@@ -73,11 +73,11 @@ def _quotient(a: float, b: float) -> float:
     return 0.0 if b == 0 else a / b
 
 
-def of_bounds(proven: Mapping[str, float | None], look: Lookup | None = None) -> Between:
+def interval_lookup(proven: Mapping[str, float | None], look: Lookup | None = None) -> Between:
     """Between what names lie: metrics by their proven bounds, and none is below 0; values of a design by `look`."""
 
     def between(path: Path) -> Interval:
-        name = dotted(path)
+        name = format_path(path)
         if name in METRICS:
             bound = proven.get(name)
             if METRICS[name].better == "less":
@@ -94,7 +94,7 @@ def design_bound(objective: Objective, proven: Mapping[str, float | None], docum
     """The bound of an objective for one design, from those of its metrics; None where nothing is proven."""
     if objective.expression is None:
         return proven.get(objective.name)
-    return bound_of(objective, of_bounds(proven, lookup_in(document)))
+    return bound_of(objective, interval_lookup(proven, make_lookup(document)))
 
 
 def bound_of(objective: Objective, between: Between) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 from dse.space.hole import Choice
 from dse.space.settings import StudySettings
 from dse.space.template import parse_template
-from simcore.document.problem import Path, Problem, nearest
+from simcore.document.problem import Path, Problem, suggest_nearest
 
 JOB_KEYS = ("workload", "parallelism", "system")
 """Sections that a workload of the list may have of its own."""
@@ -43,14 +43,16 @@ def is_software(path: Path) -> bool:
     return path == ("cluster", "placement") or (path[:2] == ("cluster", "dimensions") and path[-1] == "collective")
 
 
-def hardware(template: Any, path: Path = ()) -> Any:
+def strip_software(template: Any, path: Path = ()) -> Any:
     """A template without the holes of software in it."""
     if isinstance(template, dict):
-        return {key: hardware(inner, (*path, key)) for key, inner in template.items() if not is_software((*path, key))}
+        return {
+            key: strip_software(inner, (*path, key)) for key, inner in template.items() if not is_software((*path, key))
+        }
     if isinstance(template, list):
-        return [hardware(inner, (*path, index)) for index, inner in enumerate(template)]
+        return [strip_software(inner, (*path, index)) for index, inner in enumerate(template)]
     if isinstance(template, Choice):
-        return Choice(tuple(hardware(alternative, path) for alternative in template.alternatives))
+        return Choice(tuple(strip_software(alternative, path) for alternative in template.alternatives))
     return template
 
 
@@ -74,7 +76,7 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
         found = ", ".join(section for section in decided if section != "cost") or "nothing"
         problems.append(Problem(("study", "decide"), "the cluster among what is decided", found, fix))
     if "workloads" not in data:
-        return (_job(str(_name(data) or "workload"), 1.0, data, {}, (), decided, problems),)
+        return (_parse_job(str(_name(data) or "workload"), 1.0, data, {}, (), decided, problems),)
     listed = data["workloads"]
     if "workload" in data:
         problems.append(Problem(("workload",), "either 'workload' or 'workloads'", "both", "drop one"))
@@ -82,7 +84,7 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
         what = "a list of workloads, each {name, weight, workload, parallelism, system}"
         problems.append(Problem(("workloads",), what, repr(listed)[:60]))
         return ()
-    jobs = [_entry(index, entry, data, decided, problems) for index, entry in enumerate(listed)]
+    jobs = [_parse_entry(index, entry, data, decided, problems) for index, entry in enumerate(listed)]
     for index, job in enumerate(jobs):
         if any(other.name == job.name for other in jobs[:index]):
             fix = "give each workload a 'name'"
@@ -90,7 +92,7 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
     return tuple(jobs)
 
 
-def _entry(
+def _parse_entry(
     index: int, entry: Mapping[str, Any], data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]
 ) -> Job:
     place: Path = ("workloads", index)
@@ -103,13 +105,13 @@ def _entry(
     if not isinstance(name, str) or not name.isprintable() or not name.strip():
         problems.append(Problem((*place, "name"), "a name in text", repr(name)))
         name = f"workload {index + 1}"
-    return _job(name, float(weight), data, entry, place, decided, problems)
+    return _parse_job(name, float(weight), data, entry, place, decided, problems)
 
 
 def _entry_problems(entry: Mapping[str, Any], place: Path, decided: tuple[str, ...]) -> Iterator[Problem]:
     for key in entry:
         if key not in _ENTRY_KEYS:
-            fix = nearest(str(key), _ENTRY_KEYS) or f"known keys: {', '.join(_ENTRY_KEYS)}"
+            fix = suggest_nearest(str(key), _ENTRY_KEYS) or f"known keys: {', '.join(_ENTRY_KEYS)}"
             yield Problem((*place, key), "a key of a workload", f"'{key}'", fix)
         elif key in decided:
             fix = f"move it to the top, or take '{key}' out of study.decide"
@@ -126,7 +128,7 @@ def _name(entry: Mapping[str, Any]) -> Any:
     return name if isinstance(name, str) else None
 
 
-def _job(
+def _parse_job(
     name: str,
     weight: float,
     data: Mapping[str, Any],

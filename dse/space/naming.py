@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dse.space.expression import Lookup, lookup_in
+from dse.space.expression import Lookup, make_lookup
 from dse.space.hole import magnitude
 from simcore.design.cluster import Cluster
 from simcore.design.parallelism import Parallelism
 from simcore.design.system import System
-from simcore.document.problem import Path, Problem, Refusal, dotted, nearest
+from simcore.document.problem import Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.metrics import METRICS
 
 DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
@@ -23,15 +23,15 @@ _LEAVES = {
 """Keys of a section by their own name, for those who leave the section out."""
 
 
-def values_of(text: str, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> Lookup:
+def make_value_lookup(text: str, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> Lookup:
     """Looks names up in metrics and a design, quantities as SI numbers; it raises `ValueError` for one without a value.
 
     `text` is the expression that asks.
     """
-    look = lookup_in(document)
+    look = make_lookup(document)
 
     def value(path: Path) -> Any:
-        name = dotted(path)
+        name = format_path(path)
         if name in METRICS:
             metric = metrics.get(name)
             if metric is None:
@@ -44,11 +44,11 @@ def values_of(text: str, metrics: Mapping[str, float | None], document: Mapping[
     return value
 
 
-def unknown_names(paths: Sequence[Path], place: Path) -> Iterator[Problem]:
+def unknown_name_problems(paths: Sequence[Path], place: Path) -> Iterator[Problem]:
     """The problem of each name that is neither a metric nor in a section of the design."""
     for path in paths:
-        if dotted(path) not in METRICS and path[0] not in DESIGN_KEYS:
+        if format_path(path) not in METRICS and path[0] not in DESIGN_KEYS:
             of_section = _LEAVES.get(str(path[0])) if len(path) == 1 else None
-            known = nearest(dotted(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
+            known = suggest_nearest(format_path(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
             fix = f"did you mean '{of_section}'?" if of_section else known
-            yield Problem(place, "metrics and paths of the design", f"'{dotted(path)}'", fix)
+            yield Problem(place, "metrics and paths of the design", f"'{format_path(path)}'", fix)

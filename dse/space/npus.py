@@ -24,7 +24,7 @@ class ProductOfNpus:
     of: tuple[str, ...]
     limits: tuple[tuple[int, int], ...]
 
-    def of_total(self, npus: int) -> Product:
+    def product_of(self, npus: int) -> Product:
         """The product of so many NPUs.
 
         Raises `ValueError` where no factorisation meets the limits.
@@ -38,7 +38,7 @@ class ProductOfNpus:
         return hole
 
 
-def following(template: Any) -> ProductOfNpus | None:
+def following_product(template: Any) -> ProductOfNpus | None:
     """The degrees of a document's template that follow its cluster, if they do."""
     parallelism = template.get("parallelism") if isinstance(template, dict) else None
     degrees = parallelism.get("degrees") if isinstance(parallelism, dict) else None

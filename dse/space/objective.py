@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.space.expression import Expression
-from dse.space.naming import values_of
-from simcore.document.problem import Refusal, dotted
+from dse.space.naming import make_value_lookup
+from simcore.document.problem import Refusal, format_path
 from simcore.metrics import METRICS
 
 Direction = Literal["minimize", "maximize"]
@@ -36,13 +36,13 @@ class Objective:
     @property
     def expression(self) -> Expression | None:
         """What is calculated; None for a metric."""
-        return None if self.name in METRICS else _parsed(self.name)
+        return None if self.name in METRICS else _cached_expression(self.name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The metrics, and the paths of the design, that it speaks of."""
         expression = self.expression
-        return (self.name,) if expression is None else tuple(dotted(path) for path in expression.paths)
+        return (self.name,) if expression is None else tuple(format_path(path) for path in expression.paths)
 
     def value(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float | None:
         """Its value for a design; None for a metric that the workload lacks.
@@ -52,14 +52,14 @@ class Objective:
         expression = self.expression
         if expression is None:
             return metrics[self.name]
-        found = expression.value(values_of(self.name, metrics, document))
+        found = expression.value(make_value_lookup(self.name, metrics, document))
         if not isinstance(found, int | float) or not math.isfinite(found):
             raise Refusal("a finite number", repr(found), where=f"'{self.name}'")
         return float(found)
 
 
 @cache
-def _parsed(text: str) -> Expression:
+def _cached_expression(text: str) -> Expression:
     return Expression(text).validate()
 
 

@@ -11,8 +11,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from simcore.document.problem import Refusal, nearest
-from simcore.document.quantity import KINDS, Kind, parse
+from simcore.document.problem import Refusal, suggest_nearest
+from simcore.document.quantity import KINDS, Kind, parse_quantity
 from simcore.metrics import METRICS
 
 _UNITS = {unit: kind for kind in reversed(KINDS.values()) for unit in kind.units}
@@ -57,7 +57,7 @@ class Quantity(float):
 
     def __new__(cls, text: str, unit: str) -> Quantity:
         """The quantity of `text`, whose unit is `unit`. Raises `ValueError` where a float cannot hold it."""
-        made = super().__new__(cls, parse(text, _UNITS[unit].name))
+        made = super().__new__(cls, parse_quantity(text, _UNITS[unit].name))
         made.text, made.unit, made.kind = text, unit, _UNITS[unit]
         return made
 
@@ -68,7 +68,7 @@ class Quantity(float):
         return self.text
 
 
-def parsed(text: str) -> ast.expr:
+def parse_expression(text: str) -> ast.expr:
     """The tree of an expression, its quantities as constants.
 
     Raises `ValueError` for an unknown unit, and what `ast.parse` raises.
@@ -84,14 +84,14 @@ def parsed(text: str) -> ast.expr:
     standing = _WRITTEN.sub(stand_in, text.strip()).strip()
     for match in _WITH_WORD.finditer(standing):
         if match[1] is not None:
-            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _meant(match[2]))
+            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _suggest_unit(match[2]))
     tree = ast.parse(standing, mode="eval").body
     return tree if not found else _Put(found).visit(tree)
 
 
-def _meant(unit: str) -> str:
+def _suggest_unit(unit: str) -> str:
     same = [known for known in _UNITS if known.lower() == unit.lower()]
-    hint = f"did you mean '{same[0]}'?" if same else nearest(unit, _UNITS)
+    hint = f"did you mean '{same[0]}'?" if same else suggest_nearest(unit, _UNITS)
     return hint or "e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s"
 
 
@@ -124,10 +124,10 @@ def unit_conflicts(tree: ast.expr, name_of: NameOf) -> Iterator[Refusal]:
         known = [(side, found) for side in sides if (found := _dimension(side, name_of)) is not None]
         for side, found in known[1:]:
             if found != known[0][1]:
-                yield _conflict(*known[0], side, found)
+                yield _describe_conflict(*known[0], side, found)
 
 
-def _conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimension) -> Refusal:
+def _describe_conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimension) -> Refusal:
     written = one if isinstance(one, ast.Constant) else other
     wanted = second if written is one else first
     example = next((kind.example for kind in KINDS.values() if unit_dimension(_SI[kind.name]) == wanted), "")
@@ -135,10 +135,10 @@ def _conflict(one: ast.expr, first: Dimension, other: ast.expr, second: Dimensio
         f"e.g. {example} in place of '{ast.unparse(written)}'" if isinstance(written, ast.Constant) and example else ""
     )
     what = f"'{ast.unparse(one)}' and '{ast.unparse(other)}' in units of one kind"
-    return Refusal(what, f"{_shown(first)} and {_shown(second)}", fix)
+    return Refusal(what, f"{_format_dimension(first)} and {_format_dimension(second)}", fix)
 
 
-def _shown(dimension: Dimension) -> str:
+def _format_dimension(dimension: Dimension) -> str:
     if dimension == {"J": 1, "s": -1}:
         return "W"
     over = ".".join(unit for unit, power in dimension.items() for _ in range(power))
@@ -177,15 +177,15 @@ def _dimension(node: ast.expr, name_of: NameOf) -> Dimension | None:
 
 
 def _product(left: ast.expr, right: ast.expr, sign: int, name_of: NameOf) -> Dimension | None:
-    sides = [{} if _pure(side) else _dimension(side, name_of) for side in (left, right)]
+    sides = [{} if _is_pure(side) else _dimension(side, name_of) for side in (left, right)]
     one, other = sides
-    if one is None or other is None or (_pure(left) and _pure(right)):
+    if one is None or other is None or (_is_pure(left) and _is_pure(right)):
         return None
     powers = {unit: one.get(unit, 0) + sign * other.get(unit, 0) for unit in (*one, *other)}
     return {unit: power for unit, power in powers.items() if power}
 
 
-def _pure(node: ast.expr) -> bool:
+def _is_pure(node: ast.expr) -> bool:
     """Whether a part is made of numbers without units alone."""
     return all(isinstance(part, ast.Constant) and not isinstance(part.value, Quantity) for part in _leaves(node))
 

@@ -19,7 +19,7 @@ _HOLE = {"$ref": "#/$defs/Hole"}
 def space_schema() -> dict[str, Any]:
     """The schema (draft 2020-12)."""
     design = Design.model_json_schema()
-    definitions = {name: _open(name, spec) for name, spec in design.pop("$defs").items()}
+    definitions = {name: _open_schema(name, spec) for name, spec in design.pop("$defs").items()}
     definitions["Hole"] = {
         "description": "a hole: what may vary",
         "oneOf": [
@@ -36,7 +36,7 @@ def space_schema() -> dict[str, Any]:
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
     study["properties"]["sampler"]["enum"] = list(sampler_names())
-    root: dict[str, Any] = _open("Design", design)["anyOf"][0]
+    root: dict[str, Any] = _open_schema("Design", design)["anyOf"][0]
     root["properties"] |= {
         "objectives": {
             "type": "object",
@@ -67,7 +67,7 @@ def space_schema() -> dict[str, Any]:
     return head | root | {"$defs": definitions}
 
 
-def _open(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """The schema with a hole allowed in place of the object and of each of its values."""
     spec = dict(spec)
     if "properties" in spec:

@@ -19,7 +19,7 @@ from simcore.metrics import metrics_before
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreenedDesign:
     """A design, what is wrong with it, and what is exact before simulation."""
 
     design: Design
@@ -38,40 +38,46 @@ class Screened:
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The metrics that are exact before simulation, of a valid design."""
-        return bounds_before(self.design)
+        return exact_metrics(self.design)
 
     @cached_property
-    def early(self) -> dict[str, float]:
+    def early_violations(self) -> dict[str, float]:
         """Violation of each constraint that needs no simulation, of a valid design; <= 0 where it holds."""
         return {
-            c.name: c.violation(self.metrics, self.document) for c in self.constraints if known_before(c, self.design)
+            c.name: c.violation(self.metrics, self.document)
+            for c in self.constraints
+            if is_known_before(c, self.design)
         }
 
     @cached_property
-    def without(self) -> str:
+    def no_value_reason(self) -> str:
         """Why early constraints have no value for it, and so count as broken; empty where all have one."""
-        said = [c.without(self.metrics, self.document) for c in self.constraints if c.name in self.broken]
+        said = [
+            c.explain_no_value(self.metrics, self.document)
+            for c in self.constraints
+            if c.name in self.broken_constraints
+        ]
         return "; ".join(text for text in said if text)
 
     @cached_property
-    def broken(self) -> list[str]:
+    def broken_constraints(self) -> list[str]:
         """Names of the early constraints that it breaks."""
-        return [name for name, violation in self.early.items() if violation > 0]
+        return [name for name, violation in self.early_violations.items() if violation > 0]
 
     @cached_property
     def violation(self) -> float:
         """How far it is from one that may be simulated: 0 where it may, above 1 where it is no valid design."""
         if self.problems:
             return 1.0 + sum(problem.violation for problem in self.problems)
-        missed = sum(violation for violation in self.early.values() if violation > 0)
+        missed = sum(violation for violation in self.early_violations.values() if violation > 0)
         return missed / (1.0 + missed)
 
 
-def known_before(constraint: Constraint, design: Design) -> bool:
+def is_known_before(constraint: Constraint, design: Design) -> bool:
     """Whether a constraint can be checked before simulation: a total with electricity in it is known after."""
-    return constraint.early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
+    return constraint.is_early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
 
 
-def bounds_before(design: Design) -> dict[str, float | None]:
+def exact_metrics(design: Design) -> dict[str, float | None]:
     """The metrics that are exact before simulation."""
     return metrics_before(design, memory_needed(design))

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.space.samplers import AUTO, SAMPLERS, sampler_names
-from simcore.document.form import worded
-from simcore.document.problem import Problem, nearest
+from simcore.document.form import describe_error
+from simcore.document.problem import Problem, suggest_nearest
 from simcore.metrics import METRICS
 
 MOST_TRIALS = 10**9
@@ -62,10 +62,10 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
             path = ("study", *entry["loc"])
             if entry["type"] == "extra_forbidden":
                 known = list(StudySettings.model_fields)
-                fix = nearest(str(path[-1]), known) or f"known keys: {', '.join(known)}"
+                fix = suggest_nearest(str(path[-1]), known) or f"known keys: {', '.join(known)}"
                 problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
             else:
-                problems.append(Problem(path, *worded(entry)))
+                problems.append(Problem(path, *describe_error(entry)))
         problems += _names(data, objectives)
         return StudySettings()
     problems += _names(data, objectives)
@@ -85,7 +85,7 @@ def _names(data: Mapping[str, Any], objectives: Sequence[str]) -> list[Problem]:
             problems += sampler_problems(name, ("study", key))
     tune = data.get("tune")
     if isinstance(tune, str) and tune not in METRICS and tune not in objectives:
-        fix = nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        fix = suggest_nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
         problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{tune}'", fix))
     return problems
 
@@ -101,4 +101,4 @@ def sampler_problems(name: str, path: tuple[str, ...], by_path: bool = False) ->
         fix = f"if you trust it, add --sampler {name}"
         return [Problem(path, "a built-in sampler in a file", f"'{name}'", fix)]
     names = sampler_names()
-    return [Problem(path, f"one of {', '.join(names)}", f"'{name}'", nearest(name, names))]
+    return [Problem(path, f"one of {', '.join(names)}", f"'{name}'", suggest_nearest(name, names))]

@@ -19,18 +19,18 @@ import numpy as np
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
-from dse.space.fill import Filled, FillError, fill_template, solves, template_count
+from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
 from dse.space.hole import Choice, Split
-from dse.space.jobs import SECTIONS, Job, decided_sections, hardware, is_software, parse_jobs
-from dse.space.misspelt import with_misspelt_holes
-from dse.space.naming import unknown_names
+from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, parse_jobs, strip_software
+from dse.space.misspelt import add_misspelt_holes
+from dse.space.naming import unknown_name_problems
 from dse.space.objective import Objective
 from dse.space.settings import StudySettings, parse_settings
-from dse.space.split.bandwidth import Goal
+from dse.space.split.bandwidth import SplitGoal
 from dse.space.template import parse_template
-from simcore.catalog.entries import with_unknown_entries
-from simcore.design.include import with_files
-from simcore.document.problem import InputError, Path, Problem, Refusal, nearest
+from simcore.catalog.entries import add_unknown_entries
+from simcore.design.include import include_files
+from simcore.document.problem import InputError, Path, Problem, Refusal, suggest_nearest
 from simcore.document.text import Document, plain_document, read_document
 from simcore.metrics import METRICS, moves
 
@@ -55,7 +55,7 @@ class Space:
     jobs: tuple[Job, ...] = ()
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
 
-    def fill(self, draw: Draw, solve: bool = True) -> Filled:
+    def fill(self, draw: Draw, solve: bool = True) -> FilledDocument:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
 
         Splits that are to be solved have equal shares where `solve` is false: solving one takes simulations.
@@ -69,7 +69,7 @@ class Space:
             solve_splits(filled, self.constraints)
         return filled
 
-    def key(self, filled: Filled) -> str:
+    def key(self, filled: FilledDocument) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""
         from simcore.check.load import parse_design
 
@@ -85,12 +85,12 @@ class Space:
         text = json.dumps({section: whole[section] for section in self.template}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def of_job(self, job: Job) -> Space:
+    def space_of_job(self, job: Job) -> Space:
         """The plain space of one job's designs."""
         template = {**self.template, **job.template}
         return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=())
 
-    def enumerate(self) -> Iterator[Filled]:
+    def enumerate(self) -> Iterator[FilledDocument]:
         """Every combination of a finite space, in order.
 
         Raises `InfiniteError` where a live hole is continuous.
@@ -103,7 +103,7 @@ class Space:
 
     def count(self) -> float:
         """Number of combinations, repeats of one design included; infinite where a hole is continuous."""
-        return template_count(hardware(self.template) if self.jobs else self.template)
+        return template_count(strip_software(self.template) if self.jobs else self.template)
 
 
 def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
@@ -118,7 +118,7 @@ def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
 
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
-    data, problems = with_files(document.data, document.source or None)
+    data, problems = include_files(document.data, document.source or None)
     objectives = _objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
@@ -136,7 +136,7 @@ def space_from(document: Document, name: str) -> Space:
         if not jobs:
             problems += _design_problems(template, readable, objectives)
     if problems:
-        problems = with_unknown_entries(with_misspelt_holes(problems, _designs(data)), data)
+        problems = add_unknown_entries(add_misspelt_holes(problems, _design_sections(data)), data)
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
@@ -144,7 +144,7 @@ def space_from(document: Document, name: str) -> Space:
     return Space(name, template, objectives, constraints, settings, data, jobs)
 
 
-def _designs(data: Mapping[str, Any]) -> dict[str, Any]:
+def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:
     """What of a space's document describes designs."""
     return {key: value for key, value in data.items() if key not in SPACE_KEYS}
 
@@ -153,7 +153,7 @@ def _set_goals(
     template: dict[str, Any], objectives: Sequence[Objective], shared: bool, problems: list[Problem]
 ) -> None:
     """Where shares are solved, solve them for what is wanted: time, time x cost, or one of the two as is drawn."""
-    if not solves(template.get("cluster")):
+    if not has_solved_split(template.get("cluster")):
         return
     if shared:
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
@@ -161,13 +161,13 @@ def _set_goals(
     names = {name for objective in objectives for name in objective.names}
     priced = {name for name in names if moves(name, "network") or moves(name, "total")}
     timed = names - priced or not priced
-    goals: tuple[Goal, ...] = (*(("time",) if timed else ()), *(("time_cost",) if priced else ()))
-    template["cluster"] = _with_goals(template["cluster"], goals)
+    goals: tuple[SplitGoal, ...] = (*(("time",) if timed else ()), *(("time_cost",) if priced else ()))
+    template["cluster"] = _add_goals(template["cluster"], goals)
 
 
-def _with_goals(cluster: Any, goals: tuple[Goal, ...]) -> Any:
+def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:
     if isinstance(cluster, Choice):
-        return Choice(tuple(_with_goals(alternative, goals) for alternative in cluster.alternatives))
+        return Choice(tuple(_add_goals(alternative, goals) for alternative in cluster.alternatives))
     split = cluster.get("bandwidth") if isinstance(cluster, dict) else None
     return (
         {**cluster, "bandwidth": replace(split, solve=goals)} if isinstance(split, Split) and split.solve else cluster
@@ -189,7 +189,7 @@ def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
         return ()
     for direction, names in data.items():
         if direction not in ("minimize", "maximize"):
-            fix = nearest(str(direction), ("minimize", "maximize"))
+            fix = suggest_nearest(str(direction), ("minimize", "maximize"))
             problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
             continue
         listed = names if isinstance(names, list) else [names]
@@ -213,7 +213,7 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
     if isinstance(name, str) and name in METRICS:
         return
     unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
-    fix = nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
+    fix = suggest_nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
     if not isinstance(name, str) or name.isidentifier():
         yield replace(unknown, fix=fix)
         return
@@ -226,7 +226,7 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
         yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
     elif not expression.paths:
         yield Problem(path, "an expression that names a metric", f"'{name}'", "e.g. 'iteration_time * cost.total'")
-    yield from unknown_names(expression.paths, path)
+    yield from unknown_name_problems(expression.paths, path)
 
 
 def _design_problems(
@@ -242,10 +242,10 @@ def _design_problems(
     for filled in _variations(template, problems):
         design, broken = parse_design(filled.document)
         for problem in broken:
-            problems[_in_file(problem, filled)] = None
+            problems[_locate_in_file(problem, filled)] = None
         if design is None:
             continue
-        for problem in _unanswerable(constraints, objectives, design.document()):
+        for problem in _unanswerable_problems(constraints, objectives, design.document()):
             problems[problem] = None
         found = {str(problem): problem for problem in check(design)}
         for text, problem in found.items():
@@ -254,9 +254,9 @@ def _design_problems(
             kept[text] = replace(problem, path=filled.source(problem.path))
         meaning.append({problem.rule for problem in found.values()})
         if filled.solved and not found:
-            from dse.space.split.solve import unsolvable
+            from dse.space.split.solve import unsolvable_problems
 
-            for problem in unsolvable(design):
+            for problem in unsolvable_problems(design):
                 problems[replace(problem, path=filled.source(problem.path))] = None
     common = set.intersection(*meaning) if meaning else set()
     fatal = common.intersection(_FATAL_RULES)
@@ -266,14 +266,14 @@ def _design_problems(
     return list({(problem.path, problem.expected): problem for problem in reversed(problems)}.values())[::-1]
 
 
-def _in_file(problem: Problem, filled: Filled) -> Problem:
+def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
     """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
     if problem.expected == "a known key":
         return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
     return replace(problem, path=filled.source(problem.path))
 
 
-def _unanswerable(
+def _unanswerable_problems(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """Constraints and objectives that have no value for a design, whatever its metrics."""
@@ -295,18 +295,18 @@ def _unanswerable(
                 yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
     for index, constraint in enumerate(constraints):
         try:
-            constraint.measured(metrics, document)
+            constraint.measure_violation(metrics, document)
         except Refusal as refusal:
             yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
 
 
-def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled]:
+def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[FilledDocument]:
     """Each alternative of each choice once, all else at its first; then a few designs drawn at random."""
     tried: set[tuple[tuple[str, int], ...]] = set()
     queue: list[dict[str, int]] = [{}]
     while queue:
         given = queue.pop()
-        filled = _try(template, FixedDraw(given), problems)
+        filled = _try_fill(template, FixedDraw(given), problems)
         if filled is None:
             continue
         yield filled
@@ -320,12 +320,12 @@ def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[Filled
                     queue.append(dict(key))
     generator = np.random.default_rng(0)
     for _ in range(32):
-        filled = _try(template, RandomDraw(generator), problems)
+        filled = _try_fill(template, RandomDraw(generator), problems)
         if filled is not None:
             yield filled
 
 
-def _try(template: Any, draw: Draw, problems: dict[Problem, None]) -> Filled | None:
+def _try_fill(template: Any, draw: Draw, problems: dict[Problem, None]) -> FilledDocument | None:
     try:
         return fill_template(template, draw)
     except Refusal as refusal:

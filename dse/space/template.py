@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.space.expression import Expression
-from dse.space.hole import KINDS_OF_HOLE, Choice, Expr, PowersOfTwo, Product, Range, Split
+from dse.space.hole import KINDS_OF_HOLE, Choice, ExpressionHole, PowersOfTwo, Product, Range, Split
 from dse.space.npus import NPUS, ProductOfNpus
-from dse.space.split.limits import Limit, Limits
+from dse.space.split.limits import ShareLimit, ShareLimits
 from simcore.document.field import MOST, MOST_NPUS
-from simcore.document.form import shown
-from simcore.document.problem import Path, Problem, Refusal, nearest
-from simcore.document.quantity import KINDS, parse, write
+from simcore.document.form import format_value
+from simcore.document.problem import Path, Problem, Refusal, suggest_nearest
+from simcore.document.quantity import KINDS, parse_quantity, write_quantity
 
 
 def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
@@ -24,18 +24,18 @@ def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
     if isinstance(value, dict):
         kinds = [name for name in KINDS_OF_HOLE if name in value]
         if kinds:
-            return _hole(kinds[0], value, path, problems)
+            return _parse_hole(kinds[0], value, path, problems)
         return {key: parse_template(inner, (*path, key), problems) for key, inner in value.items()}
     if isinstance(value, list):
         return [parse_template(inner, (*path, index), problems) for index, inner in enumerate(value)]
     return value
 
 
-def _hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Any:
+def _parse_hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Any:
     for key in value:
         if key not in KINDS_OF_HOLE[kind]:
             known = KINDS_OF_HOLE[kind]
-            fix = nearest(str(key), known) or f"known keys: {', '.join(known)}"
+            fix = suggest_nearest(str(key), known) or f"known keys: {', '.join(known)}"
             problems.append(Problem((*path, key), f"a key of a {kind} hole", f"'{key}'", fix))
     try:
         return _BUILD[kind](value, path, problems)
@@ -44,20 +44,20 @@ def _hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Proble
         return None
 
 
-def _choice(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Choice:
+def _parse_choice(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Choice:
     listed = value["choice"]
     if not isinstance(listed, list) or not listed:
         raise Refusal("a list of at least one alternative", repr(listed), "add alternatives")
     return Choice(tuple(parse_template(entry, (*path, "choice", i), problems) for i, entry in enumerate(listed)))
 
 
-def _end(value: Any, kind: str | None, what: str) -> float:
+def _parse_end(value: Any, kind: str | None, what: str) -> float:
     """An end or a step of a range: a finite number, or a quantity of `kind`."""
     if kind is not None:
         if not isinstance(value, str):
             raise Refusal(f"a {kind} with its unit, as the other end has", repr(value))
         try:
-            return parse(value, kind)
+            return parse_quantity(value, kind)
         except ValueError:
             raise Refusal(f"ends and step of one kind, here a {kind}", f"'{value}'") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -67,15 +67,15 @@ def _end(value: Any, kind: str | None, what: str) -> float:
     return float(value)
 
 
-def _range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Range:
+def _parse_range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Range:
     ends = value["range"]
     if not isinstance(ends, list) or len(ends) != 2:
         raise Refusal("two ends [least, most]", repr(ends))
     kind = next((_kind(end) for end in ends if isinstance(end, str)), None)
-    low, high = (_end(end, kind, "a number or a quantity at each end") for end in ends)
+    low, high = (_parse_end(end, kind, "a number or a quantity at each end") for end in ends)
     if low > high:
         raise Refusal("the least end first", repr(ends), "swap them")
-    step = None if value.get("step") is None else _end(value["step"], kind, "a step that is a number")
+    step = None if value.get("step") is None else _parse_end(value["step"], kind, "a step that is a number")
     log = value.get("log", False)
     if not isinstance(log, bool):
         raise Refusal("log: true or false", repr(log))
@@ -90,34 +90,34 @@ def _range(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Ran
 def _kind(text: str) -> str:
     for kind in KINDS:
         try:
-            parse(text, kind)
+            parse_quantity(text, kind)
         except ValueError:
             continue
         return kind
     raise Refusal("a number or a quantity at each end", f"'{text}'")
 
 
-def _integer(value: Any, what: str) -> int:
+def _parse_integer(value: Any, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
-        raise Refusal(f"{what}, a whole number from 1 to {MOST:,}", shown(value))
+        raise Refusal(f"{what}, a whole number from 1 to {MOST:,}", format_value(value))
     return value
 
 
-def _powers_of_two(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> PowersOfTwo:
+def _parse_powers_of_two(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> PowersOfTwo:
     ends = value["powers_of_two"]
     if not isinstance(ends, list) or len(ends) != 2:
         raise Refusal("two ends [least, most]", repr(ends))
-    low, high = (_integer(end, "powers of two") for end in ends)
+    low, high = (_parse_integer(end, "powers of two") for end in ends)
     if low > high or low & (low - 1) or high & (high - 1):
         raise Refusal("two powers of two, the least first", repr(ends))
     return PowersOfTwo(low, high)
 
 
-def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product | ProductOfNpus:
+def _parse_product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Product | ProductOfNpus:
     follows = value["product"] == NPUS
     if follows and path != ("parallelism", "degrees") and path[2:] != ("parallelism", "degrees"):
         raise Refusal("'product: npus' as the whole of parallelism.degrees", "it elsewhere")
-    total = MOST_NPUS if follows else _integer(value["product"], "a positive number of NPUs, or npus")
+    total = MOST_NPUS if follows else _parse_integer(value["product"], "a positive number of NPUs, or npus")
     if total > MOST_NPUS:
         raise Refusal(f"at most {MOST_NPUS:,} NPUs", f"{total:,}")
     of = value.get("of")
@@ -131,7 +131,7 @@ def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> P
         pair = limits.get(name, [1, total])
         if not isinstance(pair, list) or len(pair) != 2:
             raise Refusal(f"limits [least, most] for {name}", repr(pair))
-        pairs.append((_integer(pair[0], "a least degree"), _integer(pair[1], "a most degree")))
+        pairs.append((_parse_integer(pair[0], "a least degree"), _parse_integer(pair[1], "a most degree")))
     if follows:
         return ProductOfNpus(tuple(of), tuple(pairs))
     hole = Product(total, tuple(of), tuple(pairs))
@@ -140,19 +140,19 @@ def _product(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> P
     return hole
 
 
-def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Split:
+def _parse_split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Split:
     solve = value.get("solve", False)
     if not isinstance(solve, bool):
         raise Refusal("solve: true or false", repr(solve))
     step = value.get("step")
     if not isinstance(step, str):
         raise Refusal("'step', the least share, such as '25 GB/s'", repr(step), "add it")
-    size = parse(step, "bandwidth")
+    size = parse_quantity(step, "bandwidth")
     if size <= 0:
         raise Refusal("a step above 0", f"'{step}'")
     budget = parse_template(value["split"], (*path, "split"), problems)
     alternatives = budget.alternatives if isinstance(budget, Choice) else (budget,)
-    empty = [each for each in alternatives if isinstance(each, str) and parse(each, "bandwidth") < size]
+    empty = [each for each in alternatives if isinstance(each, str) and parse_quantity(each, "bandwidth") < size]
     if empty:
         listed = ", ".join(f"'{each}'" for each in empty)
         raise Refusal(f"budgets of at least the step of {step}", listed)
@@ -162,33 +162,33 @@ def _split(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Spl
         if not isinstance(alternative, Range) or alternative.kind != "bandwidth":
             found = alternative
             if isinstance(alternative, Range) and alternative.kind is not None:
-                found = f"a {alternative.kind} ({write(alternative.low, alternative.kind)})"
+                found = f"a {alternative.kind} ({write_quantity(alternative.low, alternative.kind)})"
             raise Refusal("a bandwidth such as '500 GB/s' to split", str(found))
-    lower, upper = (_limits(key, value.get(key)) for key in ("lower", "upper"))
+    lower, upper = (_parse_limits(key, value.get(key)) for key in ("lower", "upper"))
     if (lower or upper) and not solve:
         raise Refusal("'lower' and 'upper' with solve: true", "them without", "add it, or raise 'step'")
     return Split(budget, size, ("time",) if solve else (), lower, upper)
 
 
-def _limits(key: str, value: Any) -> Limits:
+def _parse_limits(key: str, value: Any) -> ShareLimits:
     """Limits of shares: one for all dimensions, a list in the order of the network's, or a mapping by their number."""
     if value is None:
         return ()
     if isinstance(value, list):
-        return tuple((index, _limit(key, entry)) for index, entry in enumerate(value) if entry is not None)
+        return tuple((index, _parse_limit(key, entry)) for index, entry in enumerate(value) if entry is not None)
     if not isinstance(value, dict):
-        return ((None, _limit(key, value)),)
+        return ((None, _parse_limit(key, value)),)
     for dimension in value:
         if not str(dimension).isdecimal():
             raise Refusal(f"'{key}' by the number of a dimension, such as {{0: '50 GB/s'}}", repr(dimension))
-    return tuple((int(dimension), _limit(key, entry)) for dimension, entry in value.items())
+    return tuple((int(dimension), _parse_limit(key, entry)) for dimension, entry in value.items())
 
 
-def _limit(key: str, value: Any) -> Limit:
+def _parse_limit(key: str, value: Any) -> ShareLimit:
     if isinstance(value, str):
-        limit = Limit(parse(value, "bandwidth"), share=False)
+        limit = ShareLimit(parse_quantity(value, "bandwidth"), share=False)
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
-        limit = Limit(float(value), share=True)
+        limit = ShareLimit(float(value), share=True)
     else:
         raise Refusal(f"'{key}' as a bandwidth such as '50 GB/s', or a share from 0 to 1", repr(value))
     if limit.value < 0:
@@ -196,19 +196,19 @@ def _limit(key: str, value: Any) -> Limit:
     return limit
 
 
-def _expr(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Expr:
+def _parse_expr_hole(value: Mapping[str, Any], path: Path, problems: list[Problem]) -> ExpressionHole:
     text = value["expr"]
     if not isinstance(text, str):
         raise Refusal("an expression in text", repr(text))
     Expression(text).validate()
-    return Expr(text)
+    return ExpressionHole(text)
 
 
 _BUILD: Any = {
-    "choice": _choice,
-    "range": _range,
-    "powers_of_two": _powers_of_two,
-    "product": _product,
-    "split": _split,
-    "expr": _expr,
+    "choice": _parse_choice,
+    "range": _parse_range,
+    "powers_of_two": _parse_powers_of_two,
+    "product": _parse_product,
+    "split": _parse_split,
+    "expr": _parse_expr_hole,
 }

@@ -25,8 +25,8 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from dse.evaluate.evaluate import Outcome, read_outcome, written
-from dse.search.base import Drawn
+from dse.evaluate.evaluate import Outcome, read_outcome, write_outcome
+from dse.search.base import DrawnValues
 from dse.space.objective import Objective
 from simcore.document.problem import InputError, Problem
 
@@ -41,7 +41,7 @@ class Claim:
 
     number: int
     key: str
-    drawn: Drawn | None
+    drawn: DrawnValues | None
     params: dict[str, Any]
     driver: str
     outcome: Outcome | None
@@ -166,7 +166,7 @@ class SharedStudy:
                 dead.add(driver)
         return dead
 
-    def claim(self, key: str, params: Mapping[str, Any], drawn: Drawn | None, trial: Any) -> None:
+    def claim(self, key: str, params: Mapping[str, Any], drawn: DrawnValues | None, trial: Any) -> None:
         """Claim a design; `claims` says who owns it. `trial` is the sampler's own where that is of Optuna, or None."""
         told = json.dumps({"params": dict(params), "drawn": drawn and [dict(drawn.values), drawn.smooth]})
         self._study.add_trial(
@@ -187,7 +187,7 @@ class SharedStudy:
         try:
             for name, value in constrained.system_attrs.items():
                 self._storage.set_trial_system_attr(number, name, value)
-            self._storage.set_trial_user_attr(number, "outcome", written(outcome))
+            self._storage.set_trial_user_attr(number, "outcome", write_outcome(outcome))
             self._storage.set_trial_state_values(number, TrialState.FAIL if failed else TrialState.COMPLETE, values)
         except optuna.exceptions.UpdateFinishedTrialError:
             return False
@@ -221,7 +221,7 @@ def _claim(trial: Any) -> Claim | None:
     return Claim(
         trial.number,
         attributes["key"],
-        None if told["drawn"] is None else Drawn(*told["drawn"]),
+        None if told["drawn"] is None else DrawnValues(*told["drawn"]),
         told["params"],
         attributes["driver"],
         None if outcome is None else read_outcome(outcome),

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from dse.evaluate.evaluate import Outcome
 from dse.search import Proposal
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 
 
 class TrialLog(Protocol):
@@ -42,7 +42,7 @@ class Trial:
     key: str
     proposal: Proposal
     number: int = -1
-    drawn: Drawn | None = None
+    drawn: DrawnValues | None = None
     """What the sampler drew, where the ledger keeps it."""
     outcome: Outcome | None = None
     kept: bool = True
@@ -55,7 +55,7 @@ class Finished:
 
     params: Mapping[str, Any]
     outcome: Outcome
-    drawn: Drawn | None
+    drawn: DrawnValues | None
 
 
 class Ledger(ABC):
@@ -73,7 +73,7 @@ class Ledger(ABC):
         return not proposed
 
     @abstractmethod
-    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], Drawn | None]) -> list[Trial]:
+    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], DrawnValues | None]) -> list[Trial]:
         """Claims designs, and gives them numbers; those that are this driver's to evaluate.
 
         A trial whose outcome is known already comes with it. `drawn` says what the sampler drew for a proposal.

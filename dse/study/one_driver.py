@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dse.evaluate.evaluate import Outcome
 from dse.search import Proposal
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 from dse.study.ledger import Ledger, Trial, TrialLog
 
 
@@ -19,7 +19,7 @@ class OneDriver(Ledger):
     def __init__(self, log: TrialLog, known: Mapping[str, Outcome] | None = None) -> None:
         self._log, self._known = log, known or {}
 
-    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], Drawn | None]) -> list[Trial]:
+    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], DrawnValues | None]) -> list[Trial]:
         """See `Ledger.claim`."""
         for number, trial in enumerate(trials, self.claimed):
             trial.number, trial.outcome = number, self._known.get(trial.key)

@@ -14,7 +14,7 @@ from optuna.trial import BaseTrial
 
 from dse.evaluate.evaluate import Outcome
 from dse.search import Proposal
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 from dse.study.claims import Claim, SharedStudy
 from dse.study.ledger import Finished, Ledger, Trial, TrialLog
 
@@ -37,7 +37,7 @@ class Shared(Ledger):
         """See `Ledger.is_free`: nobody has it, or whoever had it is gone."""
         return key not in self._owned
 
-    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], Drawn | None]) -> list[Trial]:
+    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], DrawnValues | None]) -> list[Trial]:
         """See `Ledger.claim`."""
         for trial in trials:
             handle = trial.proposal.handle

@@ -23,9 +23,9 @@ import numpy as np
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 from dse.search import Proposal, Prover, Sampler
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 from dse.space.draw import RandomDraw
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.objective import Objective, losses
 from dse.space.space import Space
 from dse.study.ledger import Ledger, Trial
@@ -57,7 +57,7 @@ class Study:
     """Trials asked for and not counted yet, in order."""
     _untold: deque[list[Trial]] = field(default_factory=deque)
     """Batches that the sampler has not been told of, in order."""
-    _others: Iterator[Filled] | None = None
+    _others: Iterator[FilledDocument] | None = None
     """Designs for when the sampler is no longer asked."""
     _rules: StopRules | None = None
     _ended: str = "trials"
@@ -139,9 +139,9 @@ class Study:
                 self._untold.append(batch)
             yield from (trial.proposal.filled.document for trial in batch if trial.outcome is None)
 
-    def _drawn(self, proposal: Proposal) -> Drawn | None:
+    def _drawn(self, proposal: Proposal) -> DrawnValues | None:
         """What the sampler drew; nothing for a design that it has not proposed."""
-        return None if proposal.handle is None else self.sampler.drawn(proposal)
+        return None if proposal.handle is None else self.sampler.drawn_values(proposal)
 
     def _behind(self, limits: Limits) -> int | None:
         """Trials that may have no outcome when a batch is asked for; None: any number."""
@@ -189,7 +189,7 @@ class Study:
             batch[key] = Trial(key, proposal)
         return own, free
 
-    def _unproposed(self) -> Iterator[Filled]:
+    def _unproposed(self) -> Iterator[FilledDocument]:
         """Designs for when the sampler only repeats itself: all of a small space, random ones of a large one."""
         if self.space.count() <= MOST_ENUMERATED:
             yield from self.space.enumerate()
@@ -204,7 +204,7 @@ class Study:
 
     def _keep_held(self, executor: Executor) -> None:
         """Keep what is evaluated and waits for trials before it, under its number."""
-        held = {outcome.key: outcome for outcome in executor.held()}
+        held = {outcome.key: outcome for outcome in executor.waiting_outcomes()}
         for trial in self._uncounted:
             if trial.outcome is None and trial.key in held:
                 self._keep(trial, held[trial.key])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dse.search import Proposal
-from dse.search.base import Drawn
+from dse.search.base import DrawnValues
 from dse.study.journal import StoredTrial
 from dse.study.ledger import Finished, Ledger, Trial, TrialLog
 
@@ -28,7 +28,7 @@ class Unordered(Ledger):
         """See `Ledger.is_free`."""
         return not proposed and key not in self._known
 
-    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], Drawn | None]) -> list[Trial]:
+    def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], DrawnValues | None]) -> list[Trial]:
         """See `Ledger.claim`; a trial has its number when it ends."""
         for trial in trials:
             trial.drawn = drawn(trial.proposal)
@@ -48,7 +48,9 @@ class Unordered(Ledger):
         """See `Ledger.others`: the trials of the earlier session, once."""
         told, self._untold = self._untold, []
         return [
-            Finished(stored.params, stored.outcome, None if stored.draws is None else Drawn(stored.draws, self._smooth))
+            Finished(
+                stored.params, stored.outcome, None if stored.draws is None else DrawnValues(stored.draws, self._smooth)
+            )
             for stored in told
         ]
 

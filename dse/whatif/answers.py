@@ -15,7 +15,7 @@ DOES_NOT_FIT = "does not fit"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ParameterStep:
     """A member of the front with one parameter moved by one step (`dse.whatif.steps`)."""
 
     trial: int
@@ -31,7 +31,7 @@ class Step:
     simulated, None where the value before is 0 and it changes."""
 
     @property
-    def feasible(self) -> bool:
+    def is_feasible(self) -> bool:
         """Whether the design may be built."""
         return self.state == "feasible"
 
@@ -55,7 +55,7 @@ class AtBatch:
 class WhatIf:
     """All answers about one study."""
 
-    steps: Mapping[int, tuple[Step, ...]]
+    steps: Mapping[int, tuple[ParameterStep, ...]]
     """By trial, of the members of the front that were asked about."""
     batches: Mapping[int, tuple[AtBatch, ...]]
     """By trial, likewise."""

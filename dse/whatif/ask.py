@@ -18,9 +18,9 @@ from dse.run.document import open_space
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.study.store import STUDY
-from dse.whatif.answers import NOTHING, Step, WhatIf
-from dse.whatif.batches import at_batches, rewritten, rivals, why_not
-from dse.whatif.steps import Around, Neighbour, around
+from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
+from dse.whatif.batches import describe_broken, rewrite_batch, rivals, run_at_batches
+from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
@@ -28,7 +28,7 @@ SIMULATIONS = 200
 _UNBIDDEN = "fast"
 
 
-def what_if(record: StudyRecord, folder: Path, simulations: int | None = None) -> WhatIf:
+def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None) -> WhatIf:
     """The answers about the study of a run folder, with at most `simulations` (`SIMULATIONS` with engine `fast`).
 
     Raises `InputError` where `study.yaml` cannot be read.
@@ -36,13 +36,13 @@ def what_if(record: StudyRecord, folder: Path, simulations: int | None = None) -
     space, study = open_space(str(folder / STUDY))
     engine = "" if study is None else str(study["engine"])
     allowed = (SIMULATIONS if engine == _UNBIDDEN else 0) if simulations is None else simulations
-    why = _unasked(record, space, engine, allowed)
+    why = _reason_unasked(record, space, engine, allowed)
     if why:
         return WhatIf({}, {}, 0, allowed, len(record.front), why)
-    return ask(record, space, engine, allowed) if record.front else NOTHING
+    return ask_questions(record, space, engine, allowed) if record.front else NOTHING
 
 
-def _unasked(record: StudyRecord, space: Space, engine: str, allowed: int) -> str:
+def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int) -> str:
     """Why nothing is asked; empty where something is."""
     if space.jobs or record.purchase is not None:
         return "Each workload would have to be tuned again for each question."
@@ -53,16 +53,16 @@ def _unasked(record: StudyRecord, space: Space, engine: str, allowed: int) -> st
     return "" if allowed else "No simulation was allowed."
 
 
-def ask(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
+def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
     """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
     simulate = _Memory(Evaluator(space.objectives, space.constraints, engine))
-    front = _order(record)
+    front = _order_front(record)
     members = front[: allowed // 4]
     others = rivals(record, allowed // 4 - len(members))
-    batches = at_batches(record, members, others, simulate, partial(rewritten, space))
-    steps: dict[int, tuple[Step, ...]] = {}
+    batches = run_at_batches(record, members, others, simulate, partial(rewrite_batch, space))
+    steps: dict[int, tuple[ParameterStep, ...]] = {}
     for trial in front:
-        near = around(space, trial)
+        near = steps_around(space, trial)
         if near is None:
             continue
         if near.simulations > allowed - simulate.simulated:
@@ -88,7 +88,7 @@ class _Memory:
         return self._known[text]
 
 
-def _order(record: StudyRecord) -> tuple[TrialRecord, ...]:
+def _order_front(record: StudyRecord) -> tuple[TrialRecord, ...]:
     """The front, its knee first, then evenly over it however many are asked (van der Corput's order)."""
     front, knee = record.front, record.knee
     digits = max(1, (len(front) - 1).bit_length())
@@ -97,7 +97,7 @@ def _order(record: StudyRecord) -> tuple[TrialRecord, ...]:
     return tuple(front[index] for index in dict.fromkeys([*first, *order]) if front[index].design is not None)
 
 
-def _steps(near: Around, objectives: tuple[Objective, ...], simulate: _Memory) -> list[Step]:
+def _steps(near: StepsAround, objectives: tuple[Objective, ...], simulate: _Memory) -> list[ParameterStep]:
     found = []
     for neighbour in near.neighbours():
         try:
@@ -108,13 +108,17 @@ def _steps(near: Around, objectives: tuple[Objective, ...], simulate: _Memory) -
     return found
 
 
-def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], outcome: Outcome) -> Step:
+def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], outcome: Outcome) -> ParameterStep:
     simulated = outcome.metrics is not None
-    loss = {o.name: _loss(o, trial.values[o.name], outcome.values[o.name]) for o in objectives} if simulated else {}
-    return Step(trial.number, to.moved, to.changes, outcome.state, why_not(outcome), loss)
+    loss = (
+        {o.name: _relative_change(o, trial.values[o.name], outcome.values[o.name]) for o in objectives}
+        if simulated
+        else {}
+    )
+    return ParameterStep(trial.number, to.moved, to.changes, outcome.state, describe_broken(outcome), loss)
 
 
-def _loss(objective: Objective, before: float, after: float) -> float | None:
+def _relative_change(objective: Objective, before: float, after: float) -> float | None:
     if before == after:
         return 0.0
     return objective.sign * (after - before) / abs(before) if before else None

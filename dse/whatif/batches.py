@@ -19,7 +19,7 @@ from dse.evaluate.pareto import nearness
 from dse.evaluate.recall import recall
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.draw import RecordedDraw
-from dse.space.fill import solves
+from dse.space.fill import has_solved_split
 from dse.space.objective import losses
 from dse.space.space import Space
 from dse.whatif.answers import DOES_NOT_FIT, FACTORS, AtBatch
@@ -36,7 +36,9 @@ def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
     """The dominated feasible trials nearest to the front, at most `most` and `RIVALS`."""
     front = record.front
     members = {trial.number for trial in front}
-    others = tuple(trial for trial in record.feasible if trial.number not in members and trial.design is not None)
+    others = tuple(
+        trial for trial in record.feasible_trials if trial.number not in members and trial.design is not None
+    )
     if not others or most <= 0:
         return ()
     far = nearness(record.losses(others), record.losses(front))
@@ -44,7 +46,7 @@ def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
     return tuple(others[int(index)] for index in order)
 
 
-def at_batches(
+def run_at_batches(
     record: StudyRecord,
     members: Sequence[TrialRecord],
     others: Sequence[TrialRecord],
@@ -59,7 +61,7 @@ def at_batches(
         matrix = losses(record.objectives, ran)
         for trial, values, why in asked:
             if trial.number in found:
-                stays = not why and not _dominated(losses(record.objectives, [values])[0], matrix)
+                stays = not why and not _is_dominated(losses(record.objectives, [values])[0], matrix)
                 batch = factor * (batch_of(trial) or 0)
                 found[trial.number].append(AtBatch(factor, batch, {} if why else values, why, stays))
     return {number: tuple(answers) for number, answers in found.items()}
@@ -72,7 +74,7 @@ def batch_of(trial: TrialRecord) -> int | None:
     return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
 
 
-def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]:
+def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]:
     """The document of a trial with another global batch.
 
     The trial's numbers fill the space with that batch, so that what follows from the batch (defaults, expressions)
@@ -82,7 +84,7 @@ def rewritten(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, Any]
     Raises `ValueError` where an expression has no value with that batch.
     """
     workload = space.template.get("workload")
-    source = recall(space, trial) if isinstance(workload, Mapping) and not solves(space.template) else None
+    source = recall(space, trial) if isinstance(workload, Mapping) and not has_solved_split(space.template) else None
     if source is not None and isinstance(workload, Mapping):
         template = {**space.template, "workload": {**workload, "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}
@@ -104,10 +106,10 @@ def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite
         outcome = simulate(rewrite(trial, int(batch)))
     except ValueError as error:
         return {}, str(error)
-    return dict(outcome.values), why_not(outcome)
+    return dict(outcome.values), describe_broken(outcome)
 
 
-def why_not(outcome: Outcome) -> str:
+def describe_broken(outcome: Outcome) -> str:
     """What a design breaks; empty where it is feasible."""
     if outcome.state == "feasible":
         return ""
@@ -118,5 +120,5 @@ def why_not(outcome: Outcome) -> str:
     return ", ".join(name for name, missed in outcome.violations.items() if missed > 0)
 
 
-def _dominated(point: np.ndarray[Any, Any], matrix: np.ndarray[Any, Any]) -> bool:
+def _is_dominated(point: np.ndarray[Any, Any], matrix: np.ndarray[Any, Any]) -> bool:
     return bool(((matrix <= point).all(axis=1) & (matrix < point).any(axis=1)).any())

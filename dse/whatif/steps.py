@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from dse.evaluate.recall import Drawn, indices_of, recall, shares_of
+from dse.evaluate.recall import HoleDraw, indices_of, recall, shares_of
 from dse.evaluate.record import TrialRecord
 from dse.space.draw import PlacedDraw
 from dse.space.hole import Product, Split, apportion, composition, composition_index, divisors, split_size
 from dse.space.space import Space
 from dse.space.split.solve import MOST_SIMULATIONS
-from simcore.document.problem import Path, dotted
+from simcore.document.problem import Path, format_path
 
 NUDGE = 0.05
 """Of the length of a continuous range."""
@@ -42,10 +42,10 @@ class Neighbour:
 
 
 @dataclass
-class _Moved(PlacedDraw):
+class _MovedDraw(PlacedDraw):
     """Draws `drawn` again with one value changed; what opens follows `params`."""
 
-    drawn: Mapping[str, Drawn]
+    drawn: Mapping[str, HoleDraw]
     params: Mapping[str, Any]
     name: str
     value: float
@@ -55,7 +55,7 @@ class _Moved(PlacedDraw):
 
     def place(self, hole: Any, paths: tuple[Path, ...]) -> None:
         """See `PlacedDraw.place`."""
-        self._hole, self._values = hole, [self.params.get(dotted(path)) for path in paths]
+        self._hole, self._values = hole, [self.params.get(format_path(path)) for path in paths]
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
@@ -83,7 +83,7 @@ class _Moved(PlacedDraw):
         before = next((d for d in self.drawn.values() if d.hole is self._hole and len(d.paths) == parts), None)
         weights = [1.0] * parts
         if before is not None:
-            weights = [float(s) for s in shares_of(before.hole, [self.params[dotted(p)] for p in before.paths])]
+            weights = [float(s) for s in shares_of(before.hole, [self.params[format_path(p)] for p in before.paths])]
         return composition_index(apportion(units, weights))
 
 
@@ -97,12 +97,12 @@ def _nearest(hole: Product, degrees: Sequence[Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class StepsAround:
     """A design and the steps from it that are to be filled."""
 
     space: Space
     trial: TrialRecord
-    drawn: Mapping[str, Drawn]
+    drawn: Mapping[str, HoleDraw]
     moves: tuple[tuple[str, float], ...]
     """Name of a hole, and what it draws instead."""
     solved: int
@@ -118,30 +118,30 @@ class Around:
         before = self.trial.params
         for name, value in self.moves:
             try:
-                filled = self.space.fill(_Moved(self.drawn, before, name, value))
+                filled = self.space.fill(_MovedDraw(self.drawn, before, name, value))
             except ValueError:
                 continue  # a budget too small for the dimensions of another network, an expression without a value
             pairs = {path: (before.get(path), filled.params.get(path)) for path in {**before, **filled.params}}
             changes = {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
-            moved = tuple(path for path in map(dotted, self.drawn[name].paths) if path in changes)
+            moved = tuple(path for path in map(format_path, self.drawn[name].paths) if path in changes)
             if moved:
                 yield Neighbour(moved, changes, filled.document)
 
 
-def around(space: Space, trial: TrialRecord) -> Around | None:
+def steps_around(space: Space, trial: TrialRecord) -> StepsAround | None:
     """The steps from a trial; None where the space does not give its design."""
     source = recall(space, trial)
     if source is None:
         return None
     moves = tuple((name, value) for name, was in source.drawn.items() for value in _values(name, was))
-    return Around(space, trial, source.drawn, moves, source.solved)
+    return StepsAround(space, trial, source.drawn, moves, source.solved)
 
 
-def _values(name: str, was: Drawn) -> Iterator[float]:
+def _values(name: str, was: HoleDraw) -> Iterator[float]:
     """What a hole may draw one step away."""
     here = int(was.value) if was.count else was.value
     if not was.count:
-        yield from _nudged(was)
+        yield from _nudge_value(was)
     elif isinstance(was.hole, Product):
         yield from _factors(was.hole, int(here))
     elif isinstance(was.hole, Split) and not was.hole.solve:
@@ -152,7 +152,7 @@ def _values(name: str, was: Drawn) -> Iterator[float]:
         yield from (value for value in range(min(was.count, MOST_ALTERNATIVES)) if value != here)
 
 
-def _nudged(was: Drawn) -> Iterator[float]:
+def _nudge_value(was: HoleDraw) -> Iterator[float]:
     low, high, value = (math.log(x) if was.log else x for x in (was.low, was.high, was.value))
     for moved in (value - NUDGE * (high - low), value + NUDGE * (high - low)):
         kept = min(max(moved, low), high)

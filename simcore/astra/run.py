@@ -19,9 +19,9 @@ from simcore.astra.files.groups import load_groups
 from simcore.astra.files.network import Generation, Network, load_network
 from simcore.astra.files.remote_memory import MemoryPorts, RemoteMemory, load_remote_memory
 from simcore.astra.files.result import AstraResult, OperationTimes
-from simcore.astra.files.system import System, load_system
+from simcore.astra.files.system import SystemSettings, load_system
 from simcore.astra.files.text_workload import TextWorkload, load_text_workload
-from simcore.astra.files.trace import Action, Trace
+from simcore.astra.files.trace import Action, OperationTrace
 from simcore.astra.files.workload import load_traces
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class Case:
     """Everything a run needs, read and checked."""
 
     network: Network
-    system: System
-    workload: tuple[Trace, ...] | TextWorkload
+    system: SystemSettings
+    workload: tuple[OperationTrace, ...] | TextWorkload
     memory: RemoteMemory = field(default_factory=RemoteMemory)
     aware: bool = False
     queues: int = 1
@@ -181,7 +181,7 @@ def simulate(case: Case) -> AstraResult:
     return replace(result, warnings=case.warnings, simulation_seconds=elapsed)
 
 
-def _run_traces(case: Case, traces: tuple[Trace, ...]) -> AstraResult:
+def _run_traces(case: Case, traces: tuple[OperationTrace, ...]) -> AstraResult:
     from simcore.astra.engine.engine import Engine, Everyone, Meeting, Planners
     from simcore.astra.engine.machine import Machine
     from simcore.astra.engine.phase_time import PhaseTimer
@@ -190,13 +190,13 @@ def _run_traces(case: Case, traces: tuple[Trace, ...]) -> AstraResult:
     network, system, queues = case.network, case.system, case.queues
     planners = Planners(lambda: Planner(network, system, queues), shared=queues == 1 and not system.has_trees)
     timer = PhaseTimer(network, system, queues, case.aware, case.rendezvous)
-    queueing = case.memory.is_shared and any(_has(trace, Action.MEMORY) for trace in traces)
+    queueing = case.memory.is_shared and any(_has_action(trace, Action.MEMORY) for trace in traces)
     alike = len(traces) == 1 and not queueing and _is_alike(traces[0], network, planners.peek, timer)
     engine: Engine
     if (case.aware and not alike) or queueing:  # the order of NPUs within an instant decides
         engine = Everyone(Machine(network, system, queues, case.aware, case.rendezvous), planners)
     else:
-        ordered = any(_has(trace, Action.SEND) for trace in traces)
+        ordered = any(_has_action(trace, Action.SEND) for trace in traces)
         engine = Meeting(
             network, system, planners, timer, queues, rendezvous=case.rendezvous, alike=alike, ordered=ordered
         )
@@ -206,16 +206,18 @@ def _run_traces(case: Case, traces: tuple[Trace, ...]) -> AstraResult:
         for npu in range(1 if alike else network.npus)
     ]
     run_graphs(graphs, engine)
-    return _summary(graphs, network.npus)
+    return _summarize(graphs, network.npus)
 
 
-def _has(trace: Trace, action: Action) -> bool:
+def _has_action(trace: OperationTrace, action: Action) -> bool:
     return any(operation.action is action for operation in trace.operations)
 
 
-def _is_alike(trace: Trace, network: Network, peek: Callable[[Request], Sequence[Chunk]], timer: PhaseTimer) -> bool:
+def _is_alike(
+    trace: OperationTrace, network: Network, peek: Callable[[Request], Sequence[Chunk]], timer: PhaseTimer
+) -> bool:
     """Return whether one NPU can stand for all that run this trace."""
-    if _has(trace, Action.SEND) or _has(trace, Action.RECEIVE):
+    if _has_action(trace, Action.SEND) or _has_action(trace, Action.RECEIVE):
         return False
     for request in {operation.request for operation in trace.operations if operation.request is not None}:
         if request.group is not None and len(request.group.members) != network.npus:
@@ -229,7 +231,7 @@ def _is_alike(trace: Trace, network: Network, peek: Callable[[Request], Sequence
     return True
 
 
-def _summary(graphs: Sequence[NpuGraph], npus: int) -> AstraResult:
+def _summarize(graphs: Sequence[NpuGraph], npus: int) -> AstraResult:
     """Return the result of graphs that have run; a single one stands for all NPUs."""
     worst = max(graphs, key=lambda graph: graph.finish_ns - graph.compute_ns)
     last = max(graphs, key=lambda graph: graph.finish_ns)

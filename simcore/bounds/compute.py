@@ -25,7 +25,7 @@ def compute_seconds(design: Design, program: Program) -> float:
     """
     time = operator_times(design.cluster.npu, design.workload.precision).seconds
     passes = [
-        [sum(_compute(segment, time) for segment in way) for way in (part.forward, part.backward, part.weights)]
+        [sum(_segment_time(segment, time) for segment in way) for way in (part.forward, part.backward, part.weights)]
         for part in program.parts
     ]
     split = ORDERS[program.schedule].splits
@@ -40,11 +40,11 @@ def compute_seconds(design: Design, program: Program) -> float:
 
 def busy_seconds(design: Design, program: Program) -> float:
     """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
-    least: float = least_busy(program, operator_times(design.cluster.npu, design.workload.precision).seconds)
+    least: float = least_busy_time(program, operator_times(design.cluster.npu, design.workload.precision).seconds)
     return least * _SAFE - 1e-9
 
 
-def least_busy(program: Program, time: Time) -> Any:
+def least_busy_time(program: Program, time: Time) -> Any:
     """Compute time of the stage that computes least, in the unit of `time`.
 
     What a collective does in memory is communication.
@@ -52,7 +52,7 @@ def least_busy(program: Program, time: Time) -> Any:
     p = program.stages
     passes = [
         sum(
-            _busy(segment.operators, time) * segment.repeat
+            _busy_time(segment.operators, time) * segment.repeat
             for way in (part.forward, part.backward, part.weights)
             for segment in way
         )
@@ -72,18 +72,18 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     p, layers = design.parallelism, kind_of(design.workload).layers(design)
     if layers is None or ORDERS[p.schedule].splits:
         return 0.0
-    least = _least_layer(design, layers, known, _operators)
+    least = _least_layer(design, layers, known, _operators_time)
     even = design.microbatches * layers.total / p.pipeline
     last = layers.fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
     return max(even, last) * least * _SAFE - 1e-9
 
 
-def layers_busy(design: Design, known: dict[Hashable, float]) -> float:
+def layers_busy_seconds(design: Design, known: dict[Hashable, float]) -> float:
     """Less than `busy_seconds`, likewise: no stage has fewer layers than `interleave` of its smallest parts [s]."""
     layers = kind_of(design.workload).layers(design)
     if layers is None:
         return 0.0
-    least = _least_layer(design, layers, known, _busy)
+    least = _least_layer(design, layers, known, _busy_time)
     return layers.fewest * design.microbatches * design.parallelism.interleave * least * _SAFE - 1e-9
 
 
@@ -103,14 +103,14 @@ def _least_layer(
     return min(each)
 
 
-def _busy(operators: Iterable[Operator], time: Time) -> Any:
+def _busy_time(operators: Iterable[Operator], time: Time) -> Any:
     """Time of the operators that are computing, not moving data."""
     return sum(time(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
 
 
-def _compute(segment: Segment, time: Time) -> Any:
-    return _operators(segment.operators, time) * segment.repeat
+def _segment_time(segment: Segment, time: Time) -> Any:
+    return _operators_time(segment.operators, time) * segment.repeat
 
 
-def _operators(operators: Iterable[Operator], time: Time) -> Any:
+def _operators_time(operators: Iterable[Operator], time: Time) -> Any:
     return sum(time(op) for op in operators if isinstance(op, Compute))

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from simcore.bounds.compute import least_busy
-from simcore.bounds.iteration import IterationBound, collectives
+from simcore.bounds.compute import least_busy_time
+from simcore.bounds.iteration import IterationBound, collective_times
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times
 from simcore.cost.price import cluster_cost, energy
@@ -55,7 +55,7 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     return _bound_partial(design)
 
 
-def bound_of_any(design: Design) -> Bounds:
+def bound_any_design(design: Design) -> Bounds:
     """What no design of its workload can beat on as many of its NPUs; empty where its kind knows nothing of that."""
     if totals_of(design.workload) is None:
         return {}
@@ -71,19 +71,19 @@ def _bound_design(design: Design) -> Bounds:
         lowering = Lowering(design, groups, operator_times(design.cluster.npu, design.workload.precision))
         for group in groups:
             lowering.collective(alone.kind, group, alone.size)
-        return bounds_at(design, {"iteration_time": max(collectives(lowering)[0]) / PICOSECONDS}, 0.0, None)
-    lowering, iteration = _iteration(design, program)
-    busy = least_busy(program, lowering.duration) / PICOSECONDS
+        return bounds_at(design, {"iteration_time": max(collective_times(lowering)[0]) / PICOSECONDS}, 0.0, None)
+    lowering, iteration = _bound_iteration(design, program)
+    busy = least_busy_time(program, lowering.duration) / PICOSECONDS
     if program.trained:
         return bounds_at(design, {"iteration_time": max(iteration.sums()) / PICOSECONDS}, busy, program)
     if not program.serves:
         return bounds_at(
-            design, {"iteration_time": iteration.served([1] * program.chunks) / PICOSECONDS}, busy, program
+            design, {"iteration_time": iteration.serving_time([1] * program.chunks) / PICOSECONDS}, busy, program
         )
-    return bounds_at(design, _served(program, lowering, iteration, [1] * program.chunks), busy, program)
+    return bounds_at(design, _serving_bounds(program, lowering, iteration, [1] * program.chunks), busy, program)
 
 
-def bound_served(design: Design, tokens: int) -> dict[str, float]:
+def bound_serving(design: Design, tokens: int) -> dict[str, float]:
     """Bounds of the times of a design that makes one or two tokens [s], if it goes on until there are `tokens`.
 
     Each further token takes no less than the second: it attends to a longer cache, and no description of an NPU takes
@@ -92,25 +92,27 @@ def bound_served(design: Design, tokens: int) -> dict[str, float]:
     program = program_of(design)
     if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
-    lowering, iteration = _iteration(design, program)
-    return _served(program, lowering, iteration, [1, tokens - 1][: program.chunks])
+    lowering, iteration = _bound_iteration(design, program)
+    return _serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
-def _iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
+def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
     compute = operator_times(design.cluster.npu, design.workload.precision)
     lowering = Lowering(design, place(design)[0], compute)
     programs = lower_schedule(lowering, program)
-    return lowering, IterationBound(program, lowering, programs.tolist(), *collectives(lowering))
+    return lowering, IterationBound(program, lowering, programs.tolist(), *collective_times(lowering))
 
 
-def _served(program: Program, lowering: Lowering, iteration: IterationBound, repeats: list[int]) -> dict[str, float]:
+def _serving_bounds(
+    program: Program, lowering: Lowering, iteration: IterationBound, repeats: list[int]
+) -> dict[str, float]:
     """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
-    times = {"iteration_time": iteration.served(repeats) / PICOSECONDS}
-    alone = lower_schedule(lowering, program.until(1))  # the last stage does not send the first tokens on
-    first = IterationBound(program.until(1), lowering, alone.tolist(), *collectives(lowering))
-    times["time_to_first_token"] = first.served([1]) / PICOSECONDS
+    times = {"iteration_time": iteration.serving_time(repeats) / PICOSECONDS}
+    alone = lower_schedule(lowering, program.keep_chunks(1))  # the last stage does not send the first tokens on
+    first = IterationBound(program.keep_chunks(1), lowering, alone.tolist(), *collective_times(lowering))
+    times["time_to_first_token"] = first.serving_time([1]) / PICOSECONDS
     if len(repeats) > 1:
-        further = iteration.further(repeats[1:]) / PICOSECONDS
+        further = iteration.further_time(repeats[1:]) / PICOSECONDS
         times["time_per_output_token"] = further / sum(repeats[1:])
     return times
 
@@ -140,8 +142,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
             raise Refusal("this key in a partial design", "nothing", where=".".join(path))
     workload = read_workload(document["workload"])
     cluster = document["cluster"]
-    npus, npu, prices = int(cluster["npus"]), _of(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
-    price_list = _of(PriceList, "prices", prices)
+    npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
+    price_list = _resolve_entry(PriceList, "prices", prices)
     price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
     figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
@@ -162,5 +164,5 @@ def totals_of(workload: Workload) -> Totals | None:
     return kind_of(workload).totals(workload)
 
 
-def _of(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
+def _resolve_entry(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
     return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

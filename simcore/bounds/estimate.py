@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.bounds.compute import least_busy
+from simcore.bounds.compute import least_busy_time
 from simcore.bounds.design import Bounds, bound, bounds_at
-from simcore.bounds.iteration import IterationBound, busy_least, way_least
+from simcore.bounds.iteration import IterationBound, least_busy_times, least_way_time
 from simcore.compute import operator_times
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
@@ -33,7 +33,7 @@ def estimate(design: Design) -> Bounds:
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
     found = bounds_at(
-        design, {"iteration_time": seconds}, least_busy(program, lowering.duration) / PICOSECONDS, program
+        design, {"iteration_time": seconds}, least_busy_time(program, lowering.duration) / PICOSECONDS, program
     )
     joules = found["energy"]
     return found | {"power": None if joules is None else joules / seconds}
@@ -47,34 +47,34 @@ class _Overlap(IterationBound):
         """The estimate of a lowered iteration: every collective as it goes, alone."""
         least, busy = [], []
         for _, split in lowering.types:
-            counted = split.counted()
-            used = busy_least([path for path, _ in counted], [times for _, times in counted])
+            counted = split.count_paths()
+            used = least_busy_times([path for path, _ in counted], [times for _, times in counted])
             busy.append(used)
-            least.append(max(way_least(split.paths), *used.values()))
+            least.append(max(least_way_time(split.paths), *used.values()))
         return cls(program, lowering, programs, least, busy)
 
     def sums(self) -> Iterator[int]:
         """The schedule of blocks alone: what overlaps is in them."""
-        yield from self._scheduled(self.block)
+        yield from self._schedule_sums(self.block_time)
 
-    def block(self, block: int) -> int:
+    def block_time(self, block: int) -> int:
         """A block: for each segment the longest of the three (see the module), one segment after the other."""
         if ("overlap", block) not in self._known:
             first, end = self.lowering.blocks[block]
-            self._known["overlap", block] = sum(map(self._segment, range(first, end)))
+            self._known["overlap", block] = sum(map(self._segment_time, range(first, end)))
         found: int = self._known["overlap", block]
         return found
 
-    def _segment(self, segment: int) -> int:
+    def _segment_time(self, segment: int) -> int:
         first, end, repeat = self.lowering.segments[segment]
         if first == end:
             return 0
         if ("longest", first) not in self._known:
-            self._known["longest", first] = self._longest(first, end)
+            self._known["longest", first] = self._longest_time(first, end)
         found: int = self._known["longest", first] * repeat
         return found
 
-    def _longest(self, first: int, end: int) -> int:
+    def _longest_time(self, first: int, end: int) -> int:
         serial = beside = 0
         busy: dict[int, int] = {}
         for code, argument, _ in self.lowering.operators[first:end]:

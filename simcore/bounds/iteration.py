@@ -19,7 +19,7 @@ from simcore.system.chunks import ORDERED_KINDS, Chunker, Chunks, Phase
 from simcore.system.placement import Placement
 
 
-def busy_least(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) -> dict[int, Any]:
+def least_busy_times(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) -> dict[int, Any]:
     """Least time that the chunks of a collective keep each dimension busy [ps].
 
     `counts` chunks take each of `paths`; or, if a number, that many chunks may take any of them, as a policy likes. A
@@ -34,7 +34,7 @@ def busy_least(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) ->
         shares.append(share)
     if isinstance(counts, int):
         every = set(shares[0]).intersection(*shares)
-        return {d: counts * smallest([share[d] for share in shares]) for d in sorted(every)}
+        return {d: counts * elementwise_minimum([share[d] for share in shares]) for d in sorted(every)}
     busy: dict[int, Any] = {}
     for share, times in zip(shares, counts, strict=True):
         for d, time in share.items():
@@ -42,7 +42,7 @@ def busy_least(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) ->
     return busy
 
 
-def any_order_least(paths: Sequence[Sequence[Phase]], count: int, weights: Any) -> Any:
+def least_any_order_time(paths: Sequence[Sequence[Phase]], count: int, weights: Any) -> Any:
     """Least time of `count` chunks that may take any of `paths`, by what all dimensions serve together [ps].
 
     The longest service is at least any weighted mean of all. With the dimensions' rates as weights that is all bytes
@@ -50,15 +50,15 @@ def any_order_least(paths: Sequence[Sequence[Phase]], count: int, weights: Any) 
     """
     whole = sum(weights[d] for d in {phase.dimension for path in paths for phase in path})
     sums = [sum(phase.serialization * (weights[phase.dimension] / whole) for phase in path) for path in paths]
-    return count * smallest(sums)
+    return count * elementwise_minimum(sums)
 
 
-def way_least(paths: Sequence[Sequence[Phase]]) -> Any:
+def least_way_time(paths: Sequence[Sequence[Phase]]) -> Any:
     """Least time of one chunk's way through any of `paths` [ps]."""
-    return smallest([sum(phase.serialization + phase.latency for phase in path) for path in paths])
+    return elementwise_minimum([sum(phase.serialization + phase.latency for phase in path) for path in paths])
 
 
-def smallest(values: Sequence[Any]) -> Any:
+def elementwise_minimum(values: Sequence[Any]) -> Any:
     """The least of numbers, or of vectors element by element."""
     return min(values) if isinstance(values[0], int) else np.minimum.reduce(values)
 
@@ -73,25 +73,25 @@ def routes(
     kind, group, size = key[:3]
     system = chunker.design.system
     if system.inter_dimension != "baseline" and kind in ORDERED_KINDS:
-        return chunker.every_order(kind, placement[group], size), system.chunks
+        return chunker.paths_in_every_order(kind, placement[group], size), system.chunks
     if split is None and len(key) > 3:
-        split = chunker.send(placement[group], key[3], size)
-    counted = (split or chunker.split(kind, placement[group], size)).counted()
+        split = chunker.split_message(placement[group], key[3], size)
+    counted = (split or chunker.split_collective(kind, placement[group], size)).count_paths()
     return [path for path, _ in counted], [times for _, times in counted]
 
 
-def collectives(lowering: Lowering) -> tuple[list[int], list[dict[int, int]]]:
+def collective_times(lowering: Lowering) -> tuple[list[int], list[dict[int, int]]]:
     """Of each type of collective: least time from issue to completion, and of service per dimension [ps]."""
     least, busy = [], []
     for key, (_, split) in lowering.keyed():
         paths, counts = routes(lowering.chunker, lowering.placement, key, split)
-        used = busy_least(paths, counts)
+        used = least_busy_times(paths, counts)
         busy.append(used)
         together = 0
         if isinstance(counts, int):
             rates = [lowering.chunker.rate(d) for d in lowering.chunker.design.cluster.dimensions]
-            together = int(any_order_least(paths, counts, rates) * (1 - 1e-12))
-        least.append(max(way_least(paths), together, *used.values()))
+            together = int(least_any_order_time(paths, counts, rates) * (1 - 1e-12))
+        least.append(max(least_way_time(paths), together, *used.values()))
     return least, busy
 
 
@@ -123,34 +123,34 @@ class IterationBound:
             for code, argument, category in self.lowering.operators[first:end]:
                 yield code, argument, category, repeat
 
-    def _own(self, code: int, argument: int) -> Any:
+    def _operator_time(self, code: int, argument: int) -> Any:
         """What an operator takes of its stage's time."""
         if code == pipeline.COMPUTE:
             return argument * self._unit
         return self._least[argument] if code == pipeline.BLOCKING else self._nothing
 
-    def block(self, block: int) -> Any:
+    def block_time(self, block: int) -> Any:
         """A block: its operators and blocking collectives one after the other."""
         if ("block", block) not in self._known:
             total = self._nothing
             for segment in range(*self.lowering.blocks[block]):
                 first, end, repeat = self.lowering.segments[segment]
                 if end > first:
-                    total = total + self._once(first, end) * repeat
+                    total = total + self._segment_time_once(first, end) * repeat
             self._known["block", block] = total
         return self._known["block", block]
 
-    def _once(self, first: int, end: int) -> Any:
+    def _segment_time_once(self, first: int, end: int) -> Any:
         """The operators of a segment, which many blocks have, one after the other."""
         if ("once", first) not in self._known:
             total = self._nothing
             for code, argument, _ in self.lowering.operators[first:end]:
                 if code in (pipeline.COMPUTE, pipeline.BLOCKING):
-                    total = total + self._own(code, argument)
+                    total = total + self._operator_time(code, argument)
             self._known["once", first] = total
         return self._known["once", first]
 
-    def gathering(self, block: int) -> Any:
+    def gathering_time(self, block: int) -> Any:
         """A block under ZeRO-3: what precedes the first gather, one gather after the other, what follows the last.
 
         A gather is issued when the one before it has arrived. What follows is as `reducing` has it.
@@ -168,13 +168,13 @@ class IterationBound:
                 elif code == pipeline.WAIT and argument == Waits.GRADIENTS and reduced is not None:
                     after, reduced = reduced, None
                 elif begun:
-                    after = after + self._own(code, argument)
+                    after = after + self._operator_time(code, argument)
                 else:
-                    before = before + self._own(code, argument) * repeat
-            self._known["gathering", block] = before + chain + after if begun else self.reducing(block)
+                    before = before + self._operator_time(code, argument) * repeat
+            self._known["gathering", block] = before + chain + after if begun else self.reducing_time(block)
         return self._known["gathering", block]
 
-    def reducing(self, block: int) -> Any:
+    def reducing_time(self, block: int) -> Any:
         """A block along its last gradient bucket: what precedes it, the bucket, what follows the wait for it."""
         if ("reducing", block) not in self._known:
             total, reduced = self._nothing, None
@@ -184,11 +184,11 @@ class IterationBound:
                 elif code == pipeline.WAIT and argument == Waits.GRADIENTS and reduced is not None:
                     total, reduced = reduced, None
                 else:
-                    total = total + self._own(code, argument) * repeat
+                    total = total + self._operator_time(code, argument) * repeat
             self._known["reducing", block] = total
         return self._known["reducing", block]
 
-    def exchanging(self, block: int) -> Any:
+    def exchanging_time(self, block: int) -> Any:
         """A block along the exchange of embeddings: what precedes its start, the exchange, what follows its wait."""
         if ("exchanging", block) not in self._known:
             total, begun = self._nothing, False
@@ -198,17 +198,17 @@ class IterationBound:
                 elif code == pipeline.WAIT and argument == Waits.EXCHANGE:
                     begun = False
                 elif not begun:
-                    total = total + self._own(code, argument) * repeat
+                    total = total + self._operator_time(code, argument) * repeat
             self._known["exchanging", block] = total
         return self._known["exchanging", block]
 
-    def _ended(self, block: int) -> list[Any]:
+    def _ending_times(self, block: int) -> list[Any]:
         if ("ended", block) not in self._known:
-            self._known["ended", block] = list(self._endings(block))
+            self._known["ended", block] = list(self._find_endings(block))
         found: list[Any] = self._known["ended", block]
         return found
 
-    def _endings(self, block: int) -> Iterator[Any]:
+    def _find_endings(self, block: int) -> Iterator[Any]:
         """The very last backward and what follows it: up to a gradient bucket, that bucket, then what waits for it.
 
         So for each bucket; and for all buckets and what else uses their dimension, from the first of them on.
@@ -217,7 +217,7 @@ class IterationBound:
         wait = [i for i, row in enumerate(rows) if row[0] == pipeline.WAIT and row[1] == Waits.GRADIENTS]
         if not wait:
             return
-        after = self._sum(rows[wait[-1] :])
+        after = self._rows_time(rows[wait[-1] :])
         used: dict[int, Any] | None = None
         now = self._nothing
         first = self._nothing
@@ -231,56 +231,56 @@ class IterationBound:
                 for dimension, time in self._busy[argument].items():
                     used[dimension] = used.get(dimension, self._nothing) + time * repeat
             if code in (pipeline.COMPUTE, pipeline.BLOCKING):
-                now = now + self._own(code, argument) * repeat
+                now = now + self._operator_time(code, argument) * repeat
         for time in (used or {}).values():
             yield first + time + after
 
-    def _sum(self, rows: Sequence[tuple[int, int, int, int]]) -> Any:
+    def _rows_time(self, rows: Sequence[tuple[int, int, int, int]]) -> Any:
         total = self._nothing
         for code, argument, _, repeat in rows:
-            total = total + self._own(code, argument) * repeat
+            total = total + self._operator_time(code, argument) * repeat
         return total
 
     def sums(self) -> Iterator[Any]:
         """What an iteration of training takes at least, said in several ways, for all stages."""
-        yield from self._scheduled(self.block, with_endings=True)
-        if self._starts(Waits.PREFETCH):
-            yield from self._scheduled(self.gathering)
-        if self._reduces_each():
-            yield from self._scheduled(self.reducing)
-        if self._starts(Waits.EXCHANGE):
-            yield from self._scheduled(self.exchanging)
-        yield from self._services()
+        yield from self._schedule_sums(self.block_time, with_endings=True)
+        if self._has_start(Waits.PREFETCH):
+            yield from self._schedule_sums(self.gathering_time)
+        if self._reduces_each_microbatch():
+            yield from self._schedule_sums(self.reducing_time)
+        if self._has_start(Waits.EXCHANGE):
+            yield from self._schedule_sums(self.exchanging_time)
+        yield from self._dimension_sums()
 
-    def _scheduled(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
+    def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
         """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
         m = self.program.microbatches
         fill = drain = self._nothing
-        final_first = self._after(0)
+        final_first = self._time_after(0)
         for s, chunks in enumerate(self.programs):
-            final, ends = chunks[0][pipeline.FINAL], self._ends(s)
+            final, ends = chunks[0][pipeline.FINAL], self._last_block(s)
             work = fill
             for block, times in block_counts(chunks, m, self._split):
                 work = work + times * worth(ends if block == final else block)
-            yield work + self._after(s)
+            yield work + self._time_after(s)
             # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
             if s and not self._split:
                 yield work + drain + final_first
-            for ending in self._ended(final) if with_endings else ():
-                yield work - self.block(ends) + ending
+            for ending in self._ending_times(final) if with_endings else ():
+                yield work - self.block_time(ends) + ending
             fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
 
-    def _reduces_each(self) -> bool:
+    def _reduces_each_microbatch(self) -> bool:
         """Whether gradients are reduced in every microbatch."""
         usual = {stage[0][pipeline.BACKWARD] for stage in self.programs}
         ends = (pipeline.WAIT, int(Waits.GRADIENTS))
         return any(row[:2] == ends for block in usual for row in self._rows(block))
 
-    def _starts(self, waits: Waits) -> bool:
+    def _has_start(self, waits: Waits) -> bool:
         return any(code == pipeline.START and how == waits for code, _, how in self.lowering.operators)
 
-    def _services(self) -> Iterator[Any]:
+    def _dimension_sums(self) -> Iterator[Any]:
         """What each dimension serves, for each stage: one phase at a time."""
         seen: set[tuple[tuple[int, int], ...]] = set()
         for programs in self.programs:
@@ -295,44 +295,44 @@ class IterationBound:
                     used[dimension] = used.get(dimension, self._nothing) + time * count
             yield from used.values()
 
-    def _after(self, s: int) -> Any:
+    def _time_after(self, s: int) -> Any:
         """What follows a stage's last backward: optimizer and blocking collectives."""
-        return self.block(self.programs[s][0][pipeline.FINAL]) - self.block(self._ends(s))
+        return self.block_time(self.programs[s][0][pipeline.FINAL]) - self.block_time(self._last_block(s))
 
-    def _ends(self, s: int) -> int:
+    def _last_block(self, s: int) -> int:
         """The block that the stage's very last one continues: its last backward, or the last weight gradients."""
         if not self._split:
             return self.programs[s][0][pipeline.LAST_BACKWARD]
         return self.lowering.block(self.program.parts[self.program.part_of[s]].last_weights, None)
 
-    def way(self, first: int, repeats: Sequence[int]) -> int:
+    def way_time(self, first: int, repeats: Sequence[int]) -> int:
         """One microbatch through all stages in chunks from `first` on, one block after the other (forward only).
 
         `repeats` says how often each chunk is taken to come.
         """
         return sum(
-            times * self.block(self.programs[s][chunk][pipeline.FORWARD])
+            times * self.block_time(self.programs[s][chunk][pipeline.FORWARD])
             for chunk, times in enumerate(repeats, first)
             for s in range(self.program.stages)
         )
 
-    def served(self, repeats: Sequence[int]) -> int:
+    def serving_time(self, repeats: Sequence[int]) -> int:
         """What an iteration without training takes at least, each chunk as often as `repeats` says [ps]."""
-        blocks = [[self.block(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
-        best = self.way(0, repeats)
+        blocks = [[self.block_time(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
+        best = self.way_time(0, repeats)
         for s, stage in enumerate(blocks):
             fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
             own = sum(times * time for times, time in zip(repeats, stage, strict=True))
             best = max(best, fill + self.program.microbatches * own + drain)
         return best
 
-    def further(self, repeats: Sequence[int]) -> int:
+    def further_time(self, repeats: Sequence[int]) -> int:
         """What follows at least when every request has its first token, chunks from 1 on as often as said [ps].
 
         The last microbatch goes through all stages; and the last stage, which has just ended its part of the first
         chunk, has those of all microbatches before it.
         """
-        last = [self.block(chunk[pipeline.FORWARD]) for chunk in self.programs[-1][1 : 1 + len(repeats)]]
+        last = [self.block_time(chunk[pipeline.FORWARD]) for chunk in self.programs[-1][1 : 1 + len(repeats)]]
         own = sum(times * time for times, time in zip(repeats, last, strict=True))
         served: int = self.program.microbatches * own
-        return max(self.way(1, repeats), served)
+        return max(self.way_time(1, repeats), served)

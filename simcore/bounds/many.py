@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.bounds.iteration import IterationBound, any_order_least, busy_least, routes, way_least
+from simcore.bounds.iteration import IterationBound, least_any_order_time, least_busy_times, least_way_time, routes
 from simcore.collective import FLAT_RING
 from simcore.compute import operator_times
 from simcore.cost.price import energy
@@ -38,7 +38,7 @@ _SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class NetworkFamily:
     """Networks that differ in bandwidths and latencies: `rates`, `latencies` `[networks, dims]` [B/s], [s]."""
 
     design: Design
@@ -47,19 +47,19 @@ class Family:
     latencies: Matrix
 
     @classmethod
-    def of(cls, designs: Sequence[Design]) -> Family:
+    def of(cls, designs: Sequence[Design]) -> NetworkFamily:
         """The family of designs that agree in all but bandwidths, latencies and efficiencies."""
         chunkers = [(Chunker(design), design.cluster.dimensions) for design in designs]
         rates = np.array([[chunker.rate(d) for d in dimensions] for chunker, dimensions in chunkers])
         return cls(designs[0], rates, np.array([[d.latency for d in dimensions] for _, dimensions in chunkers]))
 
     @cached_property
-    def measured(self) -> Design:
+    def probe_design(self) -> Design:
         """The design with dimensions of `_RATE` and `_LATENCY`."""
-        return _measured(self.design)
+        return _make_probe(self.design)
 
 
-def linear(design: Design) -> bool:
+def is_linear(design: Design) -> bool:
     """Whether times follow from loads and hops alone.
 
     Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
@@ -70,12 +70,12 @@ def linear(design: Design) -> bool:
     return plain and FLAT_RING not in design.algorithms
 
 
-def _measured(design: Design) -> Design:
-    def unit(dimension: Any) -> Any:
+def _make_probe(design: Design) -> Design:
+    def set_unit_speed(dimension: Any) -> Any:
         same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
         return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
-    cluster = design.cluster.model_copy(update={"dimensions": tuple(map(unit, design.cluster.dimensions))})
+    cluster = design.cluster.model_copy(update={"dimensions": tuple(map(set_unit_speed, design.cluster.dimensions))})
     return design.model_copy(update={"cluster": cluster})
 
 
@@ -97,7 +97,7 @@ class Iteration:
         """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
         assert program.trained
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
-        simple = _measured(design).model_copy(update={"system": system})
+        simple = _make_probe(design).model_copy(update={"system": system})
         placement = place(simple)[0]
         lowering = Lowering(simple, placement, operator_times(design.cluster.npu, design.workload.precision))
         programs = lower_schedule(lowering, program).tolist()
@@ -110,9 +110,9 @@ class Iteration:
             for k, key in enumerate(keys)
         ]
         rows = np.array(list(IterationBound(program, lowering, programs, least, busy, basis[0]).sums()))
-        return cls(keys, placement, _largest(rows))
+        return cls(keys, placement, _drop_covered_rows(rows))
 
-    def seconds(self, family: Family, known: dict[Any, tuple[Matrix, Matrix]]) -> Matrix:
+    def seconds(self, family: NetworkFamily, known: dict[Any, tuple[Matrix, Matrix]]) -> Matrix:
         """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family."""
         networks, dims = family.rates.shape
         terms = np.empty((self.forms.shape[1], networks))
@@ -121,24 +121,24 @@ class Iteration:
         for k, key in enumerate(self.keys):
             where = (*key, self.placement[key[1]])
             if where not in known:
-                known[where] = _collective(family, key, self.placement)
+                known[where] = _collective_times(family, key, self.placement)
             least, busy = known[where]
             terms[1 + k] = least
             terms[1 + kinds + k * dims : 1 + kinds + (k + 1) * dims] = busy
         result: Matrix = (self.forms @ terms).max(axis=0) * (_SAFE / PICOSECONDS)
         return result
 
-    def problems(self, family: Family) -> list[tuple[float, Matrix]]:
+    def problems(self, family: NetworkFamily) -> list[tuple[float, Matrix]]:
         """For each form, its constant [s] and the bytes of its collectives `[collectives, dims]`.
 
         The form's time is at least the constant plus the sum of each collective's longest bytes / rate: what
         `dse.space.split.bandwidth` minimises. `family` gives the shape; its rates do not count.
         """
         kinds, dims = len(self.keys), family.rates.shape[1]
-        unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+        unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
         loads = np.zeros((kinds, dims))
         for k, key in enumerate(self.keys):
-            loads[k] = _collective(unit, key, self.placement)[1][:, 0] / PICOSECONDS * _RATE
+            loads[k] = _collective_times(unit, key, self.placement)[1][:, 0] / PICOSECONDS * _RATE
         found = []
         for form in self.forms:
             blocking = form[1 : 1 + kinds, None] * loads
@@ -152,7 +152,7 @@ class Iteration:
         return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
 
 
-def _largest(rows: Matrix) -> Matrix:
+def _drop_covered_rows(rows: Matrix) -> Matrix:
     """The rows that no other is at least as large as in every term."""
     import moocore
 
@@ -161,26 +161,26 @@ def _largest(rows: Matrix) -> Matrix:
     return largest
 
 
-def _collective(family: Family, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
+def _collective_times(family: NetworkFamily, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
     """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
-    chunker = Chunker(family.measured)
+    chunker = Chunker(family.probe_design)
     busy = np.zeros(family.rates.T.shape)
     if key[0] == "shift" and len(placement[key[1]]) > 1:
         # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
         chunk = key[2] / chunker.design.system.chunks
-        steps = [_timed(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
+        steps = [_phase_times(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
         return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
     paths, counts = routes(chunker, placement, key)
-    timed = [[_timed(phase, family) for phase in path] for path in paths]
-    for dimension, time in busy_least(timed, counts).items():
+    timed = [[_phase_times(phase, family) for phase in path] for path in paths]
+    for dimension, time in least_busy_times(timed, counts).items():
         busy[dimension] = time
-    least = np.maximum(way_least(timed), busy.max(axis=0))
+    least = np.maximum(least_way_time(timed), busy.max(axis=0))
     if isinstance(counts, int):
-        least = np.maximum(least, any_order_least(timed, counts, family.rates.T))
+        least = np.maximum(least, least_any_order_time(timed, counts, family.rates.T))
     return least, busy
 
 
-def _timed(phase: Phase, family: Family) -> Any:
+def _phase_times(phase: Phase, family: NetworkFamily) -> Any:
     """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them."""
     load = (phase.serialization - 0.5) / PICOSECONDS * _RATE
     hops = round(phase.latency / PICOSECONDS / _LATENCY)
@@ -196,13 +196,13 @@ def _alone(design: Design) -> tuple[Placement, list[tuple[Any, ...]]]:
     return placement, [(start.kind, group, start.size) for group in placement]
 
 
-def collective_seconds(design: Design, family: Family) -> Matrix:
+def collective_seconds(design: Design, family: NetworkFamily) -> Matrix:
     """Least time of a collective of all NPUs, or of the slowest of its groups, on each network `[networks]` [s].
 
     `design` has the workload, on one of the networks.
     """
     placement, keys = _alone(design)
-    each = [_collective(family, key, placement)[0] for key in keys]
+    each = [_collective_times(family, key, placement)[0] for key in keys]
     slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
     return slowest
 
@@ -213,7 +213,7 @@ def _utilization(sending: Matrix | float, seconds: Matrix) -> Matrix:
     return share
 
 
-def sending_seconds(design: Design, family: Family) -> Matrix:
+def sending_seconds(design: Design, family: NetworkFamily) -> Matrix:
     """Time that all bytes of a collective take where every dimension sends at its bandwidth `[networks]` [s].
 
     Over the iteration time it is the network's utilisation. Infinite for a collective of several groups.
@@ -221,7 +221,7 @@ def sending_seconds(design: Design, family: Family) -> Matrix:
     placement, keys = _alone(design)
     if len(keys) > 1:
         return np.full(len(family.rates), np.inf)
-    paths, counts = routes(Chunker(family.measured), placement, keys[0])
+    paths, counts = routes(Chunker(family.probe_design), placement, keys[0])
     sums = [sum(phase.sent for phase in path) for path in paths]
     sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
     slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
@@ -251,17 +251,17 @@ def figures_of(
     )
 
 
-def collective_problem(design: Design, family: Family) -> Matrix:
+def collective_problem(design: Design, family: NetworkFamily) -> Matrix:
     """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
     dims = family.rates.shape[1]
-    unit = Family(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+    unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
     placement, keys = _alone(design)
-    busy = [_collective(unit, key, placement)[1] for key in keys]
+    busy = [_collective_times(unit, key, placement)[1] for key in keys]
     loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
     return loads
 
 
-def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
+def collective_bytes(design: Design, family: NetworkFamily, slowed: Matrix) -> float:
     """Bytes of all dimensions together, of a collective of all NPUs or of the slowest of its groups.
 
     `slowed` `[dims]`: bandwidth over rate of each dimension. However a budget of bandwidth is split over the
@@ -269,11 +269,11 @@ def collective_bytes(design: Design, family: Family, slowed: Matrix) -> float:
     """
     placement, keys = _alone(design)
     # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
-    even = Family(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
-    chunker, found = Chunker(even.measured), []
+    even = NetworkFamily(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
+    chunker, found = Chunker(even.probe_design), []
     for key in keys:
         paths, counts = routes(chunker, placement, key)
-        timed = [[_timed(phase, even) for phase in path] for path in paths]
+        timed = [[_phase_times(phase, even) for phase in path] for path in paths]
         sums = [sum(phase.serialization[0] for phase in path) for path in timed]
         found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))
     return max(found) / PICOSECONDS * _RATE

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simcore.document.problem import Refusal, nearest
+from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.text import read_document
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
@@ -50,5 +50,5 @@ def entry(section_name: str, name: str) -> dict[str, Any]:
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    fix = nearest(name, entries) or f"known: {', '.join(entries)}"
+    fix = suggest_nearest(name, entries) or f"known: {', '.join(entries)}"
     raise Refusal(f"{_ONE[section_name]} of the catalogue or one spelled out", f"'{name}'", fix)

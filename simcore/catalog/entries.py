@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcore import catalog
-from simcore.document.problem import Path, Problem, Refusal, nearest
+from simcore.document.problem import Path, Problem, Refusal, suggest_nearest
 
 _SECTIONS: dict[str, tuple[str, ...]] = {
     "model": ("models", "networks", "recommenders"),
@@ -22,26 +22,26 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 _PARTS = ("workload", "workloads", "cluster", "cost")
 
 
-def with_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:
+def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:
     """The problems of a document, with those of all names in it that the catalogue lacks; none where there are none."""
     if not problems or not isinstance(data, dict):
         return problems
-    named = [found for part in _PARTS if part in data for found in _unknown(data[part], (part,))]
+    named = [found for part in _PARTS if part in data for found in _unknown_entry_problems(data[part], (part,))]
     said = {(problem.found, problem.path[:depth]) for problem in named for depth in range(len(problem.path) + 1)}
     return [problem for problem in problems if (problem.found, problem.path) not in said] + named
 
 
-def _unknown(value: Any, path: Path) -> Iterator[Problem]:
+def _unknown_entry_problems(value: Any, path: Path) -> Iterator[Problem]:
     if isinstance(value, str):
         key = _key(path)
         if key in _SECTIONS and not value.endswith((".yaml", ".yml")):
-            yield from _missing(value, path, _SECTIONS[key])
+            yield from _missing_entry_problems(value, path, _SECTIONS[key])
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _unknown(inner, (*path, key))
+            yield from _unknown_entry_problems(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _unknown(inner, (*path, index))
+            yield from _unknown_entry_problems(inner, (*path, index))
 
 
 def _key(path: Path) -> str:
@@ -53,11 +53,11 @@ def _key(path: Path) -> str:
     return str(path[-1])
 
 
-def _missing(name: str, path: Path, sections: tuple[str, ...]) -> Iterator[Problem]:
+def _missing_entry_problems(name: str, path: Path, sections: tuple[str, ...]) -> Iterator[Problem]:
     known = [entry for section in sections for entry in catalog.section(section)]
     if name in known:
         return
     try:
         catalog.entry(sections[0], name)
     except Refusal as refusal:
-        yield Problem(path, refusal.expected, refusal.found, nearest(name, known) or refusal.fix)
+        yield Problem(path, refusal.expected, refusal.found, suggest_nearest(name, known) or refusal.fix)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from simcore.check.compute import compute_problems
 from simcore.check.network import network_problems
-from simcore.collective import named
+from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.document.field import MOST_NPUS
-from simcore.document.form import shown
+from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
@@ -27,13 +27,18 @@ from simcore.workload.base import kind_of
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
-    problems = [*_network(design), *_system(design), *_degrees(design), *kind_of(design.workload).problems(design)]
+    problems = [
+        *_check_network(design),
+        *_check_system(design),
+        *_check_degrees(design),
+        *kind_of(design.workload).problems(design),
+    ]
     problems += memory_problems(design)
     problems += network_problems(design) + price_problems(design)
     return problems or compute_problems(design)
 
 
-def _network(design: Design) -> Iterator[Problem]:
+def _check_network(design: Design) -> Iterator[Problem]:
     if design.cluster.npus > MOST_NPUS:
         yield Problem(("cluster", "dimensions"), f"at most {MOST_NPUS:,} NPUs", f"{design.cluster.npus:,}")
     for index, dimension in enumerate(design.cluster.dimensions):
@@ -50,7 +55,7 @@ def _network(design: Design) -> Iterator[Problem]:
         if not its.reduces and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
         name = design.algorithms[index]
-        needed = None if name.startswith(CUSTOM) else named(name).needs(dimension.size)
+        needed = None if name.startswith(CUSTOM) else algorithm_named(name).needs(dimension.size)
         if needed:
             yield Problem(
                 ("system", "collective", index),
@@ -61,7 +66,7 @@ def _network(design: Design) -> Iterator[Problem]:
             )
 
 
-def _system(design: Design) -> Iterator[Problem]:
+def _check_system(design: Design) -> Iterator[Problem]:
     listed, dimensions = design.system.collective, design.cluster.dimensions
     if listed is not None and len(listed) != len(dimensions):
         yield Problem(
@@ -79,13 +84,13 @@ def _system(design: Design) -> Iterator[Problem]:
         yield Problem(("system", "chunks"), f"fewer than {MAX_CHUNKS} chunks", str(design.system.chunks))
     active = design.system.active_chunks
     if active != "overlap" and active >= MAX_CHUNKS:
-        yield Problem(("system", "active_chunks"), f"fewer than {MAX_CHUNKS} chunks", shown(active))
+        yield Problem(("system", "active_chunks"), f"fewer than {MAX_CHUNKS} chunks", format_value(active))
     placement = design.cluster.placement
     if sorted(placement) != ["context", "data", "pipeline", "tensor"]:
         yield Problem(("cluster", "placement"), "each of tensor, context, data, pipeline once", ", ".join(placement))
 
 
-def _degrees(design: Design) -> Iterator[Problem]:
+def _check_degrees(design: Design) -> Iterator[Problem]:
     p, npus = design.parallelism, design.cluster.npus
     inner = p.tensor * p.context * p.pipeline
     if math.prod(kind_of(design.workload).degrees(design).values()) != npus:

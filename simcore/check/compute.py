@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.compute import Table, operator_times
+from simcore.compute import ProductTable, operator_times
 from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
 from simcore.memory.plan import program_of
@@ -19,13 +19,13 @@ def compute_problems(design: Design) -> list[Problem]:
     model = design.cluster.npu.compute
     if model is None or not design.workload.computes:
         return []
-    problems = list(_array(design))
+    problems = list(_check_array(design))
     if model.table is not None:
-        problems += _grid(Table(model.table))
-    return problems or list(_products(design, program_of(design)))
+        problems += _check_grid(ProductTable(model.table))
+    return problems or list(_check_products(design, program_of(design)))
 
 
-def _array(design: Design) -> Iterator[Problem]:
+def _check_array(design: Design) -> Iterator[Problem]:
     npu, workload = design.cluster.npu, design.workload
     assert npu.compute is not None
     array, peak = npu.compute.systolic, npu.peak[workload.precision]
@@ -34,17 +34,17 @@ def _array(design: Design) -> Iterator[Problem]:
         yield Problem(("cluster", "npu", "peak", workload.precision), expected, f"{peak / 1e12:.6g} TFLOP/s")
 
 
-def _grid(table: Table) -> Iterator[Problem]:
+def _check_grid(table: ProductTable) -> Iterator[Problem]:
     path: Path = (*_WHERE, "table")
-    if table.repeated:
+    if table.has_repeats:
         yield Problem(path, "each shape once", "one that is measured twice")
-    if table.missing is not None:
-        batch, m, n, k = table.missing
+    if table.missing_shape is not None:
+        batch, m, n, k = table.missing_shape
         expected = "every combination of the values of batch, m, n and k"
         yield Problem(path, expected, f"no row for batch {batch}, m {m}, n {n}, k {k}", "measure it, or drop its row")
 
 
-def _products(design: Design, program: Program) -> Iterator[Problem]:
+def _check_products(design: Design, program: Program) -> Iterator[Problem]:
     """Products that have no time."""
     times = operator_times(design.cluster.npu, design.workload.precision)
     model = design.cluster.npu.compute

@@ -14,18 +14,18 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from simcore.catalog.entries import with_unknown_entries
+from simcore.catalog.entries import add_unknown_entries
 from simcore.check.check import check
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
-from simcore.design.include import UNREAD, with_files
+from simcore.design.include import UNREAD, include_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
-from simcore.document.form import worded
-from simcore.document.problem import InputError, Path, Problem, nearest
+from simcore.document.form import describe_error
+from simcore.document.problem import InputError, Path, Problem, suggest_nearest
 from simcore.document.text import Document, read_document
 
 _STAND_INS: dict[str, Any] = {
@@ -57,19 +57,19 @@ def load_design(source: str | FilePath | Mapping[str, Any]) -> Design:
 
 def design_from(data: Mapping[str, Any], document: Document | None = None) -> Design:
     """A checked design from a mapping; see `load_design`."""
-    problems = list(_foreign(data))
-    data, unread = with_files(data, document.source if document else None)
+    problems = list(_check_foreign_keys(data))
+    data, unread = include_files(data, document.source if document else None)
     problems += unread
     design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
-    problems += _untouched(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
+    problems += _independent_problems(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
     if design is None:
-        repaired = _repaired(data, broken)
-        problems += [] if repaired is None else _untouched(check(repaired), broken)
+        repaired = _repair_design(data, broken)
+        problems += [] if repaired is None else _independent_problems(check(repaired), broken)
     else:
         problems += check(design)
     if problems or design is None:
-        told = with_unknown_entries(problems, data)
-        raise InputError([_placed(p, document) for p in told], document.source if document else "")
+        told = add_unknown_entries(problems, data)
+        raise InputError([_locate_problem(p, document) for p in told], document.source if document else "")
     return design
 
 
@@ -81,31 +81,31 @@ def parse_design(data: Mapping[str, Any]) -> tuple[Design | None, list[Problem]]
         return None, problems_of(error)
 
 
-def _placed(problem: Problem, document: Document | None) -> Problem:
+def _locate_problem(problem: Problem, document: Document | None) -> Problem:
     if document is None or problem.line is not None:
         return problem
     return replace(problem, line=document.line(problem.path))
 
 
-def _foreign(data: Mapping[str, Any]) -> Iterable[Problem]:
+def _check_foreign_keys(data: Mapping[str, Any]) -> Iterable[Problem]:
     """What belongs in a space and not in a design."""
     for key in _SPACE_KEYS:
         if key in data:
             yield Problem((key,), "a design", f"'{key}', a key of a space", "use it with dse optimize")
-    yield from _holes(data, ())
+    yield from _check_holes(data, ())
 
 
-def _holes(value: Any, path: Path) -> Iterable[Problem]:
+def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
     if isinstance(value, dict):
         for name in _HOLES:
             if name in value:
                 yield Problem(path, "a value", f"a hole ({name})", "choose one value, or use dse optimize", rule="hole")
                 return
         for key, inner in value.items():
-            yield from _holes(inner, (*path, key))
+            yield from _check_holes(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _holes(inner, (*path, index))
+            yield from _check_holes(inner, (*path, index))
 
 
 _PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list"}
@@ -117,10 +117,10 @@ def problems_of(error: ValidationError) -> list[Problem]:
     inside = {tuple(entry["loc"])[:-1][:depth] for entry in entries for depth in range(1, len(entry["loc"]))}
     # A list is also "too short" when its items are broken: those say it better.
     kept = [entry for entry in entries if entry["type"] != "too_short" or tuple(entry["loc"]) not in inside]
-    return [_problem(entry) for entry in kept]
+    return [_translate_error(entry) for entry in kept]
 
 
-def _problem(entry: Any) -> Problem:
+def _translate_error(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
     if location[:1] == ("workload",) and location[1:2] and location[1] in KINDS:
         location = (location[0], *location[2:])
@@ -128,13 +128,13 @@ def _problem(entry: Any) -> Problem:
         location = (*location[:2], *location[3:])
     path = tuple(part for part in location if part != "[key]")
     kind = entry["type"]
-    expected, found, fix = worded(entry)
+    expected, found, fix = describe_error(entry)
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
-        fix = nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
+        fix = suggest_nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        expected, fix = f"one of {', '.join(allowed)}", nearest(str(entry["input"]), allowed)
+        expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
     return Problem(path, expected, found, fix)
@@ -168,21 +168,21 @@ def _specs(form: WorkloadForm, names: tuple[str, ...]) -> list[type[BaseModel]]:
     return [form.section] if len(names) == 1 else [row for key, row in form.rows.items() if names == ("workload", key)]
 
 
-def _repaired(data: Mapping[str, Any], problems: list[Problem]) -> Design | None:
+def _repair_design(data: Mapping[str, Any], problems: list[Problem]) -> Design | None:
     """The design with what is broken dropped or replaced, or None where too little is left."""
     current: Any = copy.deepcopy(dict(data))
     for key in _SPACE_KEYS:
         current.pop(key, None)
     for _ in range(4):
         for problem in problems:
-            _mend(current, problem.path)
+            _repair_value(current, problem.path)
         design, problems = parse_design(current)
         if design is not None:
             return design
     return None
 
 
-def _mend(data: Any, path: Path) -> None:
+def _repair_value(data: Any, path: Path) -> None:
     for part in path[:-1]:
         try:
             data = data[part]
@@ -196,7 +196,7 @@ def _mend(data: Any, path: Path) -> None:
             data.pop(key, None)
 
 
-def _untouched(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
+def _independent_problems(problems: list[Problem], broken: list[Problem]) -> list[Problem]:
     """Problems that do not stem from what was set aside."""
     paths = [problem.path for problem in broken]
     if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):

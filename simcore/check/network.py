@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.collective import FLAT_RING, Custom
-from simcore.collective.data import misplaced
+from simcore.collective import FLAT_RING, CustomAlgorithm
+from simcore.collective.data import find_misplaced
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
-from simcore.document.problem import Path, Problem, nearest
+from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import Shape, Slice
 from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
@@ -19,20 +19,20 @@ from simcore.system.placement import place
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = [*_stragglers(design), *_failed_links(design), *_flat_ring(design)]
+    problems = [*_check_stragglers(design), *_check_failed_links(design), *_check_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
-        problems += _leaf(design, index, ("cluster", "dimensions", index, "leaf"))
-        problems += _algorithm(design, index, ("system", "collective", index))
+        problems += _check_leaf(design, index, ("cluster", "dimensions", index, "leaf"))
+        problems += _check_algorithm(design, index, ("system", "collective", index))
     for name in design.system.algorithms:
-        problems += _own_algorithm(design, name)
+        problems += _check_own_algorithm(design, name)
     if not problems:
         problems += _groups_that_fit(design)
     if not problems and design.system.algorithms:
-        problems += _custom_members(design)
+        problems += _check_custom_members(design)
     return problems
 
 
-def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
+def _check_algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
     name, dimension = design.algorithms[index], design.cluster.dimensions[index]
     shape = block_of(dimension).shape(Slice(dimension.size, dimension.size, 1))
     if name.startswith("direct[") and shape.kind != "star":
@@ -42,14 +42,14 @@ def _algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
     if name.startswith(CUSTOM) and name.removeprefix(CUSTOM) not in known:
         own = ", ".join(known) or "none"
         yield Problem(
-            path, f"an algorithm of system.algorithms ({own})", f"'{name}'", nearest(name[len(CUSTOM) :], known)
+            path, f"an algorithm of system.algorithms ({own})", f"'{name}'", suggest_nearest(name[len(CUSTOM) :], known)
         )
 
 
-def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
+def _check_own_algorithm(design: Design, name: str) -> Iterator[Problem]:
     """It names members and blocks that exist, and leaves the data where it must."""
     own = custom_of(design, CUSTOM + name)
-    assert isinstance(own, Custom)
+    assert isinstance(own, CustomAlgorithm)
     for kind, listed in design.system.algorithms[name].items():
         path: Path = ("system", "algorithms", name, kind)
         outside = [m for m in listed.messages if max(m.source, m.target) >= listed.members]
@@ -61,12 +61,12 @@ def _own_algorithm(design: Design, name: str) -> Iterator[Problem]:
         elif (misfit := own.misfit(kind)) is not None:
             yield Problem(path, *misfit)
         else:
-            wrong = misplaced(kind, listed.members, own.plan(kind, listed.members, Shape("line")))
+            wrong = find_misplaced(kind, listed.members, own.plan(kind, listed.members, Shape("line")))
             if wrong:
                 yield Problem(path, f"messages that leave the data of a {kind} where it must be", wrong[0])
 
 
-def _custom_members(design: Design) -> Iterator[Problem]:
+def _check_custom_members(design: Design) -> Iterator[Problem]:
     """A user's own algorithm serves groups of one size."""
     for group, slices in place(design)[0].items():
         for where in slices:
@@ -82,7 +82,7 @@ def _custom_members(design: Design) -> Iterator[Problem]:
                     )
 
 
-def _leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
+def _check_leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
     dimension = design.cluster.dimensions[index]
     leaf, size = dimension.leaf, dimension.size
     if (leaf is None) == block_of(dimension).leaves:
@@ -113,7 +113,7 @@ def _groups_that_fit(design: Design) -> Iterator[Problem]:
                 )
 
 
-def _failed_links(design: Design) -> Iterator[Problem]:
+def _check_failed_links(design: Design) -> Iterator[Problem]:
     dimensions = design.cluster.dimensions
     for index, failed in enumerate(design.cluster.failed_links):
         path: Path = ("cluster", "failed_links", index)
@@ -133,7 +133,7 @@ def _failed_links(design: Design) -> Iterator[Problem]:
             )
 
 
-def _stragglers(design: Design) -> Iterator[Problem]:
+def _check_stragglers(design: Design) -> Iterator[Problem]:
     seen: set[int] = set()
     for index, straggler in enumerate(design.cluster.stragglers):
         path: Path = ("cluster", "stragglers", index, "npu")
@@ -144,7 +144,7 @@ def _stragglers(design: Design) -> Iterator[Problem]:
         seen.add(straggler.npu)
 
 
-def _flat_ring(design: Design) -> Iterator[Problem]:
+def _check_flat_ring(design: Design) -> Iterator[Problem]:
     path: Path = ("system", "collective")
     if FLAT_RING not in design.algorithms:
         return

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Message, Piece, Plan, Step
-from simcore.collective.custom import Custom, ListedKind, ListedMessage
+from simcore.collective.custom import CustomAlgorithm, ListedKind, ListedMessage
 from simcore.collective.direct import Direct
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.collective.halving_doubling import HalvingDoubling
@@ -27,7 +27,7 @@ ALGORITHMS: Family[Algorithm] = Family(
 )
 
 
-def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
+def plan_for(name: str | CustomAlgorithm, kind: str, members: int, shape: Shape) -> Plan:
     """The messages of `kind` by `name` or its stand-in.
 
     A send_recv is one message from the first to the last member, a shift one from every member to the next.
@@ -36,21 +36,21 @@ def plan_for(name: str | Custom, kind: str, members: int, shape: Shape) -> Plan:
     """
     if kind == "send_recv":
         plan = Plan(1)
-        plan.send(0, members - 1, plan.whole(0))
+        plan.send(0, members - 1, plan.block_pieces(0))
         return plan
     if kind == "shift":
-        return _shift(members, shape)
+        return _plan_shift(members, shape)
     return algorithm_for(name, kind, shape).plan(kind, members, shape)
 
 
-def _shift(members: int, shape: Shape) -> Plan:
+def _plan_shift(members: int, shape: Shape) -> Plan:
     """Each member sends its buffer to the next one: on a ring half of it each way, on a line all of it each way."""
     plan = Plan(1, 2 if shape.kind == "ring" and members > 2 else 1)
     for i in range(members):
         if shape.kind == "line":
             for j in (i - 1, i + 1):
                 if 0 <= j < members:
-                    plan.send(i, j, plan.whole(0))
+                    plan.send(i, j, plan.block_pieces(0))
         else:
             for part in range(plan.parts):
                 plan.send(i, (i + 1 - 2 * part) % members, [Piece(ALL, 0, part)])
@@ -60,16 +60,16 @@ def _shift(members: int, shape: Shape) -> Plan:
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast")
 
 
-def named(name: str) -> Algorithm:
+def algorithm_named(name: str) -> Algorithm:
     """The algorithm of a name; `direct[4]` is direct with a window of 4."""
     base, _, window = name.partition("[")
     return Direct(int(window.rstrip("]"))) if window else ALGORITHMS[base]
 
 
 @lru_cache(maxsize=1024)
-def algorithm_for(name: str | Custom, kind: str, shape: Shape) -> Algorithm:
+def algorithm_for(name: str | CustomAlgorithm, kind: str, shape: Shape) -> Algorithm:
     """The algorithm `name` (or a user's own), or what stands in for a kind it lacks."""
-    own = named(name) if isinstance(name, str) else name
+    own = algorithm_named(name) if isinstance(name, str) else name
     if own.does(kind, shape):
         return own
     return ALGORITHMS["direct" if shape.kind == "star" and kind != "broadcast" else "ring"]
@@ -83,7 +83,7 @@ __all__ = [
     "KINDS",
     "SCATTERING",
     "Algorithm",
-    "Custom",
+    "CustomAlgorithm",
     "ListedKind",
     "ListedMessage",
     "Message",
@@ -91,6 +91,6 @@ __all__ = [
     "Plan",
     "Step",
     "algorithm_for",
-    "named",
+    "algorithm_named",
     "plan_for",
 ]

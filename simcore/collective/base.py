@@ -75,7 +75,7 @@ class Plan:
         self.messages.append(Message(source, target, tuple(pieces), tuple(after), reduces, way))
         return len(self.messages) - 1
 
-    def whole(self, block: int, origin: int = ALL) -> tuple[Piece, ...]:
+    def block_pieces(self, block: int, origin: int = ALL) -> tuple[Piece, ...]:
         """All parts of a block."""
         return tuple(Piece(origin, block, part) for part in range(self.parts))
 
@@ -110,7 +110,7 @@ class Algorithm(ABC):
         """The messages of a kind it does among `members` >= 2 NPUs connected like `shape`; raises as `steps`."""
 
 
-def mirrored(reduce_scatter: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
+def mirror_steps(reduce_scatter: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
     """The steps of `kind` for an algorithm whose all-gather is its reduce-scatter backwards."""
     scatter = reduce_scatter if kind in ("reduce_scatter", "all_reduce") else ()
     gather = reduce_scatter[::-1] if kind in ("all_gather", "all_reduce") else ()

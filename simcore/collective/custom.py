@@ -41,7 +41,7 @@ class ListedKind:
 
 
 @dataclass(frozen=True)
-class Custom(Algorithm):
+class CustomAlgorithm(Algorithm):
     """See the module."""
 
     name: str
@@ -53,7 +53,7 @@ class Custom(Algorithm):
 
     def steps(self, kind: str, members: int) -> tuple[Step, ...]:
         """See `Algorithm.steps`."""
-        listed = self._listed(kind, members)
+        listed = self._find_listed(kind, members)
         out = []
         for number in sorted({message.step for message in listed.messages}):
             together = [message for message in listed.messages if message.step == number]
@@ -63,7 +63,7 @@ class Custom(Algorithm):
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""
-        listed = self._listed(kind, members)
+        listed = self._find_listed(kind, members)
         plan = Plan(listed.pieces)
         earlier: list[int] = []
         for number in sorted({message.step for message in listed.messages}):
@@ -93,7 +93,7 @@ class Custom(Algorithm):
             return Piece(block // listed.members, block % listed.members, 0)
         return Piece(ALL, block, 0)
 
-    def _listed(self, kind: str, members: int) -> ListedKind:
+    def _find_listed(self, kind: str, members: int) -> ListedKind:
         listed = next(listed for listed in self.kinds if listed.kind == kind)
         if listed.members != members:
             raise Refusal(f"a group of {listed.members} members for {kind}", str(members), where=self.name)

@@ -14,7 +14,7 @@ Content = dict[Piece, frozenset[int]]
 """Of each piece of a message, whose contributions are in it."""
 
 
-def misplaced(kind: str, members: int, plan: Plan) -> list[str]:
+def find_misplaced(kind: str, members: int, plan: Plan) -> list[str]:
     """What is wrong with a plan for a collective `kind`, in sentences; empty where the data ends where it must."""
     return _Delivery(kind, members, plan).problems()
 
@@ -37,7 +37,7 @@ class _Delivery:
             received = [n for n, message in enumerate(self.plan.messages) if message.target == member]
             for block in range(self.plan.blocks):
                 for part in range(self.plan.parts):
-                    self._ends(member, Piece(ALL, block, part), received)
+                    self._check_end(member, Piece(ALL, block, part), received)
         return self.found
 
     def _content(self, number: int, message: Message, piece: Piece) -> frozenset[int]:
@@ -45,14 +45,14 @@ class _Delivery:
         if message.reduces and piece.origin == ALL:
             return self._sum(message.source, piece, arrived)
         if message.reduces or self.kind == "all_to_all":
-            there = piece.origin == message.source or self._carried(piece, arrived)
+            there = piece.origin == message.source or self._is_carried(piece, arrived)
         else:
-            there = self._has(message.source, piece, arrived)
+            there = self._has_value(message.source, piece, arrived)
         if not there:
             self.found.append(f"message {number}: member {message.source} does not have {piece} yet")
         return frozenset([piece.origin])
 
-    def _carried(self, piece: Piece, arrived: list[int]) -> bool:
+    def _is_carried(self, piece: Piece, arrived: list[int]) -> bool:
         return any(piece in self.contents[n] for n in arrived)
 
     def _sum(self, member: int, piece: Piece, arrived: list[int]) -> frozenset[int]:
@@ -71,7 +71,7 @@ class _Delivery:
                 total |= contributors
         return total
 
-    def _has(self, member: int, piece: Piece, arrived: list[int]) -> bool:
+    def _has_value(self, member: int, piece: Piece, arrived: list[int]) -> bool:
         """Whether `member` has the finished value of a block."""
         first = {"all_gather": member == piece.block, "broadcast": member == 0}
         if first.get(self.kind, False):
@@ -82,15 +82,15 @@ class _Delivery:
                 return True
         return self.kind == "all_reduce" and len(self._sum(member, piece, arrived)) == self.members
 
-    def _ends(self, member: int, piece: Piece, received: list[int]) -> None:
+    def _check_end(self, member: int, piece: Piece, received: list[int]) -> None:
         """What must be true of a block at the end."""
         match self.kind:
             case "reduce_scatter":
                 good = member != piece.block or len(self._sum(member, piece, received)) == self.members
             case "all_to_all":
                 own = piece.block == member
-                good = own or self._carried(Piece(piece.block, member, piece.part), received)
+                good = own or self._is_carried(Piece(piece.block, member, piece.part), received)
             case _:
-                good = self._has(member, piece, received)
+                good = self._has_value(member, piece, received)
         if not good:
             self.found.append(f"member {member} ends without {piece}")

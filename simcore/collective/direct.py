@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simcore.collective.base import GATHERING, SCATTERING, Algorithm, Plan, Step, mirrored
-from simcore.collective.spread import spread, spread_parts
+from simcore.collective.base import GATHERING, SCATTERING, Algorithm, Plan, Step, mirror_steps
+from simcore.collective.spread import add_spread, spread_parts
 from simcore.network import Shape, Spread
 
 
@@ -28,27 +28,27 @@ class Direct(Algorithm):
         if kind == "broadcast":
             return (Step(Spread(window), 1.0),)
         step = (Step(Spread(window), 1 / members),)
-        return step if kind == "all_to_all" else mirrored(step, kind)
+        return step if kind == "all_to_all" else mirror_steps(step, kind)
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""
         if kind == "broadcast":
-            return self._broadcast(members, shape)
+            return self._plan_broadcast(members, shape)
         plan = Plan(members, spread_parts(members, shape))
         if kind == "all_to_all":
-            spread(plan, members, shape, "exchange", window=self.window)
+            add_spread(plan, members, shape, "exchange", window=self.window)
         arrived = None
         if kind in SCATTERING:
-            arrived = spread(plan, members, shape, "reduce", window=self.window)
+            arrived = add_spread(plan, members, shape, "reduce", window=self.window)
         if kind in GATHERING:
-            spread(plan, members, shape, "gather", arrived, self.window)
+            add_spread(plan, members, shape, "gather", arrived, self.window)
         return plan
 
-    def _broadcast(self, members: int, shape: Shape) -> Plan:
+    def _plan_broadcast(self, members: int, shape: Shape) -> Plan:
         plan = Plan(1)
         order = list(shape.peers(0, members))
         window = self.window or len(order)
         before: list[int] = []
         for begin in range(0, len(order), window):
-            before = [plan.send(0, j, plan.whole(0), before) for j in order[begin : begin + window]]
+            before = [plan.send(0, j, plan.block_pieces(0), before) for j in order[begin : begin + window]]
         return plan

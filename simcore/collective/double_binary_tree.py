@@ -41,25 +41,25 @@ class DoubleBinaryTree(Algorithm):
         plan = Plan(2, self.pieces)
         for piece in range(self.pieces):
             for half, parent in enumerate(trees(members)):
-                _pass(plan, parent, half, piece)
+                _send_piece(plan, parent, half, piece)
         return plan
 
 
-def _pass(plan: Plan, parent: Sequence[int], half: int, piece: int) -> None:
+def _send_piece(plan: Plan, parent: Sequence[int], half: int, piece: int) -> None:
     """One piece of one half: up the tree, then down."""
     n = len(parent)
     children = [[child for child in range(n) if parent[child] == member] for member in range(n)]
-    content = [plan.whole(half)[piece]]
+    content = [plan.block_pieces(half)[piece]]
     root = parent.index(-1)
 
-    def up(member: int) -> list[int]:
-        arrived = [number for child in children[member] for number in up(child)]
+    def send_up(member: int) -> list[int]:
+        arrived = [number for child in children[member] for number in send_up(child)]
         if member == root:
             return arrived
         return [plan.send(member, parent[member], content, arrived, reduces=True)]
 
-    def down(member: int, after: list[int]) -> None:
+    def send_down(member: int, after: list[int]) -> None:
         for child in children[member]:
-            down(child, [plan.send(member, child, content, after)])
+            send_down(child, [plan.send(member, child, content, after)])
 
-    down(root, up(root))
+    send_down(root, send_up(root))

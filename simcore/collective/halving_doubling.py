@@ -7,7 +7,7 @@ binomial tree: log2(n)(a + S/B).
 
 from __future__ import annotations
 
-from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirrored
+from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirror_steps
 from simcore.document.problem import Refusal
 from simcore.network import Exchange, Shape
 
@@ -31,7 +31,7 @@ class HalvingDoubling(Algorithm):
         if kind == "broadcast":
             return tuple(Step(Exchange(1 << level), 1.0) for level in reversed(range(depth)))
         halving = tuple(Step(Exchange(1 << level), 0.5 ** (level + 1)) for level in range(depth))
-        return mirrored(halving, kind)
+        return mirror_steps(halving, kind)
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""
@@ -41,12 +41,12 @@ class HalvingDoubling(Algorithm):
         if kind == "broadcast":
             for level in reversed(range(depth)):
                 for i in range(0, n, 2 << level):
-                    got[i + (1 << level)] += _exchange(plan, n, shape, i, i + (1 << level), range(n), got, False)
+                    got[i + (1 << level)] += _add_exchange(plan, n, shape, i, i + (1 << level), range(n), got, False)
             return plan
         for level in range(depth) if kind in SCATTERING else ():
-            _level(plan, n, shape, level, got, True)
+            _add_level(plan, n, shape, level, got, True)
         for level in reversed(range(depth)) if kind in GATHERING else ():
-            _level(plan, n, shape, level, got, False)
+            _add_level(plan, n, shape, level, got, False)
         return plan
 
 
@@ -56,17 +56,17 @@ def _depth(members: int) -> int:
     return members.bit_length() - 1
 
 
-def _level(plan: Plan, n: int, shape: Shape, level: int, got: list[list[int]], reduces: bool) -> None:
+def _add_level(plan: Plan, n: int, shape: Shape, level: int, got: list[list[int]], reduces: bool) -> None:
     """Everyone exchanges with its partner: the sums that end on the partner's side, or all values it has."""
     distance = 1 << level
     before = [list(numbers) for numbers in got]
     for i in range(n):
         side = i ^ distance if reduces else i
         blocks = range(side % (2 * distance), n, 2 * distance)
-        got[i ^ distance] += _exchange(plan, n, shape, i, i ^ distance, blocks, before, reduces)
+        got[i ^ distance] += _add_exchange(plan, n, shape, i, i ^ distance, blocks, before, reduces)
 
 
-def _exchange(
+def _add_exchange(
     plan: Plan, n: int, shape: Shape, i: int, j: int, blocks: range, after: list[list[int]], reduces: bool
 ) -> list[int]:
     """The message from `i` to `j`, by way of the members in between; the two halves of it where it is split."""

@@ -8,8 +8,8 @@ same backwards. That takes n - 1 steps as well. Broadcast sends the n blocks one
 
 from __future__ import annotations
 
-from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirrored
-from simcore.collective.spread import spread, spread_parts
+from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirror_steps
+from simcore.collective.spread import add_spread, spread_parts
 from simcore.network import Chain, Shape, Shift, Spread
 
 
@@ -26,25 +26,25 @@ class Ring(Algorithm):
             return (Step(Spread(), 1 / members),)
         if kind == "broadcast":
             return (Step(Chain(members), 1 / members),)
-        return mirrored((Step(Shift(members - 1), 1 / members),), kind)
+        return mirror_steps((Step(Shift(members - 1), 1 / members),), kind)
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""
         if kind == "all_to_all":
             plan = Plan(members, spread_parts(members, shape))
-            spread(plan, members, shape, "exchange")
+            add_spread(plan, members, shape, "exchange")
             return plan
         plan = Plan(members, 2 if shape.kind == "ring" and members > 2 else 1)
         if kind == "broadcast":
-            _down_the_ring(plan, members)
+            _add_relays(plan, members)
         elif shape.kind == "line":
-            _sweeps(plan, kind, members)
+            _add_sweeps(plan, kind, members)
         else:
-            _rounds(plan, kind, members)
+            _add_rounds(plan, kind, members)
         return plan
 
 
-def _rounds(plan: Plan, kind: str, n: int) -> None:
+def _add_rounds(plan: Plan, kind: str, n: int) -> None:
     """Part 0 goes round upwards, part 1 (if any) downwards; the sum of block b starts next to b and ends there."""
     last: dict[tuple[int, int], tuple[int, ...]] = {(b, part): () for b in range(n) for part in range(plan.parts)}
     for reduces in [True] * (kind in SCATTERING) + [False] * (kind in GATHERING):
@@ -57,7 +57,7 @@ def _rounds(plan: Plan, kind: str, n: int) -> None:
                     last[b, part] = (number,)
 
 
-def _sweeps(plan: Plan, kind: str, n: int) -> None:
+def _add_sweeps(plan: Plan, kind: str, n: int) -> None:
     """A sweep from each end of the line for the sums, one towards each end for the values."""
     home: list[list[int]] = [[] for _ in range(n)]
     ends = ((1, range(n)), (-1, range(n - 1, -1, -1)))
@@ -68,7 +68,7 @@ def _sweeps(plan: Plan, kind: str, n: int) -> None:
                 beyond = range(n - 1, i, -1) if way == 1 else range(i)
                 for b in beyond:
                     after = (arrived[b],) if b in arrived else ()
-                    arrived[b] = plan.send(i, i + way, plan.whole(b), after, reduces=True)
+                    arrived[b] = plan.send(i, i + way, plan.block_pieces(b), after, reduces=True)
                     if i + way == b:
                         home[b].append(arrived[b])
     if kind in GATHERING:
@@ -77,10 +77,10 @@ def _sweeps(plan: Plan, kind: str, n: int) -> None:
             for i in nodes[:-1]:
                 passed[i] = tuple(home[i])
                 for b in sorted(passed, key=lambda b: abs(i - b)):
-                    passed[b] = (plan.send(i, i + way, plan.whole(b), passed[b]),)
+                    passed[b] = (plan.send(i, i + way, plan.block_pieces(b), passed[b]),)
 
 
-def _down_the_ring(plan: Plan, n: int) -> None:
+def _add_relays(plan: Plan, n: int) -> None:
     for part in range(plan.parts):
         way = -1 if part else 1
         arrived: dict[int, tuple[int, ...]] = dict.fromkeys(range(n), ())

@@ -17,7 +17,7 @@ def spread_parts(members: int, shape: Shape) -> int:
     return {"star": 1, "ring": 2 - members % 2 if members > 2 else 1, "line": members - 1}[shape.kind]
 
 
-def spread(
+def add_spread(
     plan: Plan,
     members: int,
     shape: Shape,
@@ -32,10 +32,10 @@ def spread(
     """
     begin = ready or [[] for _ in range(members)]
     if shape.kind == "star":
-        return _directly(plan, members, shape, what, begin, window)
+        return _send_directly(plan, members, shape, what, begin, window)
     if shape.kind == "ring" and members > 2:  # two members are a line, with two links
-        return _round(plan, members, what, begin)
-    return _along(plan, members, what, begin)
+        return _send_around(plan, members, what, begin)
+    return _send_along(plan, members, what, begin)
 
 
 def _piece(what: str, source: int, target: int, part: int) -> Piece:
@@ -43,7 +43,7 @@ def _piece(what: str, source: int, target: int, part: int) -> Piece:
     return Piece(target, source, part) if what == "gather" else Piece(source, target, part)
 
 
-def _directly(plan: Plan, n: int, shape: Shape, what: str, ready: list[list[int]], window: int) -> list[list[int]]:
+def _send_directly(plan: Plan, n: int, shape: Shape, what: str, ready: list[list[int]], window: int) -> list[list[int]]:
     order = [list(shape.peers(i, n)) for i in range(n)]
     got: list[list[int]] = [[] for _ in range(n)]
     window = window or n - 1
@@ -60,7 +60,7 @@ def _directly(plan: Plan, n: int, shape: Shape, what: str, ready: list[list[int]
     return got
 
 
-def _round(plan: Plan, n: int, what: str, ready: list[list[int]]) -> list[list[int]]:
+def _send_around(plan: Plan, n: int, what: str, ready: list[list[int]]) -> list[list[int]]:
     got: list[list[int]] = [[] for _ in range(n)]
     before = {way: [list(ready[i]) for i in range(n)] for way in (1, -1)}
     for step in range(1, n // 2 + 1):
@@ -88,7 +88,7 @@ def _halves(n: int, distance: int, way: int) -> tuple[int, ...]:
     return (0, 1)
 
 
-def _along(plan: Plan, n: int, what: str, ready: list[list[int]]) -> list[list[int]]:
+def _send_along(plan: Plan, n: int, what: str, ready: list[list[int]]) -> list[list[int]]:
     """See the module; the pieces of each step follow from passing on, at most `most` at a time, farthest first."""
     most = n * n // 4
     held: list[list[tuple[int, Piece]]] = [  # with its destination

@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from simcore.compute.base import OperatorTimes
-from simcore.compute.measured import MeasuredTimes, OutsideTableError, Table
-from simcore.compute.remembered import Remembered
+from simcore.compute.measured import MeasuredTimes, OutsideTableError, ProductTable
+from simcore.compute.remembered import RememberedTimes
 from simcore.compute.roofline import Roofline
 from simcore.compute.systolic import SystolicTimes
 from simcore.design.npu import Npu
@@ -33,11 +33,13 @@ def _times(this: _This, precision: str) -> OperatorTimes:
     npu = this.npu
     model = npu.compute
     if model is None:
-        return Remembered(Roofline(npu, precision))
+        return RememberedTimes(Roofline(npu, precision))
     if model.systolic is not None:
-        return Remembered(SystolicTimes(npu, model.systolic))
+        return RememberedTimes(SystolicTimes(npu, model.systolic))
     assert model.table is not None
-    return Remembered(MeasuredTimes(Roofline(npu, precision), Table(model.table), model.beyond == "roofline"))
+    return RememberedTimes(
+        MeasuredTimes(Roofline(npu, precision), ProductTable(model.table), model.beyond == "roofline")
+    )
 
 
-__all__ = ["OperatorTimes", "OutsideTableError", "Roofline", "SystolicTimes", "Table", "operator_times"]
+__all__ = ["OperatorTimes", "OutsideTableError", "ProductTable", "Roofline", "SystolicTimes", "operator_times"]

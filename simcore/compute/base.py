@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from simcore.document.problem import Refusal
 from simcore.program import Compute
 
-Shape = tuple[float, float, float, float]
+ProductShape = tuple[float, float, float, float]
 
 
-def products(operator: Compute) -> tuple[Shape, ...]:
+def products(operator: Compute) -> tuple[ProductShape, ...]:
     """The matrix products (batch, m, n, k) of an operator: its shape, the two of its backward pass, or all it fuses.
 
     The backward pass of [m,k]x[k,n] multiplies the output's gradient with the second matrix, [m,n]x[n,k], and the first

@@ -40,7 +40,7 @@ PARTIAL = 8.0
 """Bytes that a partial sum moves: fp32, written and read."""
 
 
-class Machine(NamedTuple):
+class MatmulMachine(NamedTuple):
     """What the time of a product depends on beside its shape and its bytes."""
 
     multiprocessors: int
@@ -56,7 +56,7 @@ class Machine(NamedTuple):
     """Time of a kernel on the device beyond its roofline [s]."""
 
 
-def machine_of(npu: Npu, peak: float) -> Machine:
+def machine_of(npu: Npu, peak: float) -> MatmulMachine:
     """The machine of an NPU with a curve, at a peak [FLOP/s]."""
     assert npu.curve is not None
     assert npu.multiprocessors is not None  # both checked at the door
@@ -65,11 +65,11 @@ def machine_of(npu: Npu, peak: float) -> Machine:
     edge = matmul.load * npu.flops_per_clock / SHARED_MEMORY  # 2 bytes / 128 a clock x FLOPs / 2 a clock
     rate = matmul.limit * peak / (2.0 * npu.multiprocessors)
     streaming = npu.memory.bandwidth * npu.curve.memory
-    return Machine(npu.multiprocessors, edge, matmul.depth, matmul.wave, rate, streaming, npu.curve.kernel)
+    return MatmulMachine(npu.multiprocessors, edge, matmul.depth, matmul.wave, rate, streaming, npu.curve.kernel)
 
 
 @lru_cache(maxsize=65536)
-def product_seconds(machine: Machine, shape: tuple[float, float, float, float], moved: float) -> float:
+def product_seconds(machine: MatmulMachine, shape: tuple[float, float, float, float], moved: float) -> float:
     """Time of the products of `shape` (batch, m, n, k) that move so many bytes, less one kernel's own time [s]."""
     multiprocessors, edge, depth, wave, rate, streaming, kernel = machine
     batch, m, n, k = shape

@@ -17,11 +17,11 @@ from itertools import product
 
 from simcore.compute.base import OperatorTimes, products
 from simcore.compute.roofline import Roofline
-from simcore.design.compute import Measured
+from simcore.design.compute import MeasuredProduct
 from simcore.document.problem import Refusal
 from simcore.program import Compute
 
-Shape = tuple[float, float, float, float]
+ProductShape = tuple[float, float, float, float]
 COLUMNS = ("batch", "m", "n", "k")
 
 
@@ -30,10 +30,10 @@ class OutsideTableError(Refusal):
 
 
 @dataclass(frozen=True)
-class Table:
+class ProductTable:
     """Measured products on a grid of shapes."""
 
-    rows: Sequence[Measured]
+    rows: Sequence[MeasuredProduct]
 
     @cached_property
     def times(self) -> dict[tuple[int, ...], float]:
@@ -46,18 +46,18 @@ class Table:
         return tuple(tuple(sorted({shape[axis] for shape in self.times})) for axis in range(4))
 
     @cached_property
-    def missing(self) -> tuple[int, ...] | None:
+    def missing_shape(self) -> tuple[int, ...] | None:
         """A shape that the grid lacks."""
         return next((shape for shape in product(*self.axes) if shape not in self.times), None)
 
     @cached_property
-    def repeated(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether a shape was measured twice."""
         return len(self.times) < len(self.rows)
 
-    def seconds(self, shape: Shape) -> float:
+    def seconds(self, shape: ProductShape) -> float:
         """Time of a product [s]. Raises `OutsideTableError` where the grid does not enclose it."""
-        sides = [_between(axis, size) for axis, size in zip(self.axes, shape, strict=True)]
+        sides = [_enclosing_sizes(axis, size) for axis, size in zip(self.axes, shape, strict=True)]
         for name, axis, size, side in zip(COLUMNS, self.axes, shape, sides, strict=True):
             if side is None:
                 raise OutsideTableError(f"{name} of {axis[0]} to {axis[-1]}", f"{size:g}")
@@ -69,7 +69,7 @@ class Table:
         return math.exp(logarithm)
 
 
-def _between(axis: tuple[int, ...], size: float) -> tuple[tuple[int, float], tuple[int, float]] | None:
+def _enclosing_sizes(axis: tuple[int, ...], size: float) -> tuple[tuple[int, float], tuple[int, float]] | None:
     """The measured sizes around `size`, each with its weight; None outside."""
     if not axis[0] <= size <= axis[-1]:
         return None
@@ -86,7 +86,7 @@ class MeasuredTimes(OperatorTimes):
     """Operator times on one NPU of measured products; what is no product moves its bytes at the roofline."""
 
     roofline: Roofline
-    table: Table
+    table: ProductTable
     extend: bool
     """Whether a product outside the table takes the roofline's time."""
 

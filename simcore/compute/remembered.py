@@ -12,7 +12,7 @@ MOST = 16384
 
 
 @dataclass(frozen=True)
-class Remembered(OperatorTimes):
+class RememberedTimes(OperatorTimes):
     """The times of another model, each asked for once."""
 
     times: OperatorTimes

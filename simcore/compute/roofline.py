@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simcore.compute.base import OperatorTimes
-from simcore.compute.matmul import Machine, machine_of, product_seconds
+from simcore.compute.matmul import MatmulMachine, machine_of, product_seconds
 from simcore.design.curve import Curve
 from simcore.design.npu import Npu
 from simcore.program import Compute
@@ -31,20 +31,20 @@ class Roofline(OperatorTimes):
         """Duration of an operator [s]."""
         npu = self.npu
         if npu.curve is not None:
-            return self._on_curve(operator, npu.curve)
-        moving = operator.bytes / self._streamed
+            return self._curve_seconds(operator, npu.curve)
+        moving = operator.bytes / self._memory_rate
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
         return max(computing, moving) + npu.overhead
 
     @cached_property
-    def _machines(self) -> dict[float, Machine]:
+    def _machines(self) -> dict[float, MatmulMachine]:
         """The machine at each peak of the NPU."""
         return {peak: machine_of(self.npu, peak) for peak in self.npu.peak.values()}
 
     @cached_property
-    def _streamed(self) -> float:
+    def _memory_rate(self) -> float:
         """Memory bandwidth that operators reach [B/s]."""
         npu = self.npu
         return npu.memory.bandwidth * (npu.memory.efficiency if npu.curve is None else npu.curve.memory)
@@ -55,11 +55,11 @@ class Roofline(OperatorTimes):
         peak: float = self.npu.peak[precision]  # type: ignore[index]  # checked at the door
         return peak
 
-    def _on_curve(self, operator: Compute, curve: Curve) -> float:
+    def _curve_seconds(self, operator: Compute, curve: Curve) -> float:
         if operator.flops and operator.shape is not None:
             longest = product_seconds(self._machines[self._peak(operator.kind)], operator.shape, operator.bytes)
         else:
-            longest = operator.bytes / self._streamed
+            longest = operator.bytes / self._memory_rate
             if operator.flops:
                 limit = curve.flash if operator.kind == "flash" else curve.matmul.limit
                 longest = max(longest, operator.flops / (limit * self._peak(operator.kind)))

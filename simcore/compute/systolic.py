@@ -20,7 +20,7 @@ from simcore.program import Compute
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class ArrayMapping:
     """A product on an array: how often it is filled, and for how long."""
 
     folds: int
@@ -32,7 +32,7 @@ class Mapping:
         return self.folds * self.cycles_per_fold
 
 
-def mapping(array: Systolic, m: float, n: float, k: float) -> Mapping:
+def map_product(array: Systolic, m: float, n: float, k: float) -> ArrayMapping:
     """The product [m,k]x[k,n] on one array; sizes that are no whole numbers (shares of a layer) are rounded up."""
     across, along, through = {
         "output_stationary": (m, n, k),
@@ -42,7 +42,7 @@ def mapping(array: Systolic, m: float, n: float, k: float) -> Mapping:
     rows, columns, time = math.ceil(across), math.ceil(along), math.ceil(through)
     down, over = -(-rows // array.rows), -(-columns // array.columns)
     loading = 0 if array.dataflow == "output_stationary" else array.rows
-    return Mapping(down * over, loading + array.rows + array.columns + time - 2)
+    return ArrayMapping(down * over, loading + array.rows + array.columns + time - 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class SystolicTimes(OperatorTimes):
             return moving + npu.overhead
         cycles = 0
         for batch, m, n, k in products(operator):
-            one = mapping(self.array, m, n, k)
+            one = map_product(self.array, m, n, k)
             cycles += -(-math.ceil(batch) * one.folds // self.array.arrays) * one.cycles_per_fold
         return max(cycles / self.array.clock, moving) + npu.overhead
 

@@ -79,7 +79,7 @@ def price_problems(design: Design) -> list[Problem]:
         )
         for index, dimension in enumerate(design.cluster.dimensions)
         for element in elements(dimension.topology)
-        if not _sold(prices, dimension, element)
+        if not _is_sold(prices, dimension, element)
     ]
     npu = design.cluster.npu
     if not prices.free_npus and npu.name not in prices.npu and npu.price is None:
@@ -89,7 +89,7 @@ def price_problems(design: Design) -> list[Problem]:
     return problems
 
 
-def _sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
+def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
     tier = prices.network.get(dimension.tier)
     return tier is not None and getattr(tier, element) is not None
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from simcore.collective import ALGORITHMS
 from simcore.document.field import Count, Flag, Frozen, Natural
-from simcore.document.problem import Refusal, nearest
+from simcore.document.problem import Refusal, suggest_nearest
 
 CollectiveKind = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
 CUSTOM = "custom:"
@@ -22,16 +22,16 @@ CUSTOM = "custom:"
 _WINDOW = r"direct\[[1-9][0-9]*\]"
 
 
-def _known(name: str) -> str:
+def _check_name(name: str) -> str:
     if name in ALGORITHMS or re.fullmatch(_WINDOW, name) or name.startswith(CUSTOM):
         return name
     expected = f"one of {', '.join(ALGORITHMS)}, direct[N], {CUSTOM}NAME"
-    raise Refusal(expected, repr(name), nearest(name, ALGORITHMS))
+    raise Refusal(expected, repr(name), suggest_nearest(name, ALGORITHMS))
 
 
-Algorithm = Annotated[
+AlgorithmName = Annotated[
     str,
-    AfterValidator(_known),
+    AfterValidator(_check_name),
     WithJsonSchema({"anyOf": [{"enum": list(ALGORITHMS)}, {"type": "string", "pattern": f"^({_WINDOW}|{CUSTOM}.+)$"}]}),
 ]
 """Name of an algorithm."""

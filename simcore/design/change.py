@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from simcore.check.load import design_from
-from simcore.document.problem import InputError, Path, Problem, dotted
+from simcore.document.problem import InputError, Path, Problem, format_path
 
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _INSTEAD: dict[Path, str] = {
@@ -47,24 +47,24 @@ def assign(data: Any, path: Path, value: Any) -> Problem | None:
     """Put `value` at a path of a document, in place; what is wrong with the path, or None."""
     place: Any = data
     for depth, part in enumerate(path[:-1], 1):
-        key = _key(place, part)
+        key = _find_key(place, part)
         if key is None:
-            return _nowhere(path, part)
+            return _missing_path_problem(path, part)
         if isinstance(place, dict):
             place.setdefault(key, {})
             if path[:depth] in _NAMED and isinstance(place[key], str):
                 place[key] = {"base": place[key]}
         place = place[key]
-    key = _key(place, path[-1])
+    key = _find_key(place, path[-1])
     if key is None:
-        return _nowhere(path, path[-1])
+        return _missing_path_problem(path, path[-1])
     if path in _INSTEAD:
         place.pop(_INSTEAD[path], None)
     place[key] = value
     return None
 
 
-def _key(place: Any, part: str | int) -> str | int | None:
+def _find_key(place: Any, part: str | int) -> str | int | None:
     """The key or the index that a part of a path means in a mapping or a list; None where it means none."""
     if isinstance(place, dict):
         return part if isinstance(part, str) else None
@@ -74,16 +74,19 @@ def _key(place: Any, part: str | int) -> str | int | None:
     return index if isinstance(index, int) and index < len(place) else None
 
 
-def _nowhere(path: Path, part: str | int) -> Problem:
-    return Problem(path, "a path of the document", f"'{dotted(path)}'", f"there is no '{part}'")
+def _missing_path_problem(path: Path, part: str | int) -> Problem:
+    return Problem(path, "a path of the document", f"'{format_path(path)}'", f"there is no '{part}'")
 
 
-def changed_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
+def change_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
     """The design of the document that a `Design` was given as, with each change made; see `Design.with_`.
 
     Raises `InputError` with every path that is none, and every problem of the design that comes out.
     """
-    document = {**design.model_dump(mode="json", include={"cost"}), **_given(design)}  # for a variation of the default
+    document = {
+        **design.model_dump(mode="json", include={"cost"}),
+        **_given_document(design),
+    }  # for a variation of the default
     paths = {text: parse_path(text) for text in changes}
     problems = [
         Problem((text,), "a path such as cluster.dimensions[1].bandwidth", f"'{text}'")
@@ -95,7 +98,7 @@ def changed_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
         fix = "give 'cluster.fabric' too: a design knows the dimensions of its fabric alone"
         problems.append(Problem(("cluster", "npus"), "the fabric that has so many NPUs", "none", fix))
     for path, value in known.items():
-        problem = assign(document, path, _given(value))
+        problem = assign(document, path, _given_document(value))
         if problem is not None:
             problems.append(problem)
     if problems:
@@ -103,21 +106,19 @@ def changed_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
     return design_from(document)
 
 
-def _given(value: Any) -> Any:
+def _given_document(value: Any) -> Any:
     """What was given of a design, or of a part of one: its document without what followed from the rest."""
     if isinstance(value, BaseModel):
-        return _without_shares(value.model_dump(mode="json", exclude_unset=True))
+        return _drop_shares(value.model_dump(mode="json", exclude_unset=True))
     if isinstance(value, list | tuple):
-        return [_given(inner) for inner in value]
+        return [_given_document(inner) for inner in value]
     return value
 
 
-def _without_shares(value: Any) -> Any:
+def _drop_shares(value: Any) -> Any:
     """A document whose dimensions with NICs have no bandwidth: it follows from them."""
     if isinstance(value, list):
-        return [_without_shares(inner) for inner in value]
+        return [_drop_shares(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {
-        key: _without_shares(inner) for key, inner in value.items() if key != "bandwidth" or value.get("nics") is None
-    }
+    return {key: _drop_shares(inner) for key, inner in value.items() if key != "bandwidth" or value.get("nics") is None}

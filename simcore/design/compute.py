@@ -28,7 +28,7 @@ class Systolic(Frozen):
         return 2.0 * self.rows * self.columns * self.arrays * self.clock
 
 
-class Measured(Frozen):
+class MeasuredProduct(Frozen):
     """One measured matrix product: `batch` products [m,k]x[k,n] took `time`."""
 
     batch: Count = 1
@@ -43,13 +43,13 @@ class ComputeModel(Frozen):
     """One of: a systolic array, or a table of measured products."""
 
     systolic: Systolic | None = None
-    table: Annotated[tuple[Measured, ...], Field(min_length=1)] | None = None
+    table: Annotated[tuple[MeasuredProduct, ...], Field(min_length=1)] | None = None
     """The rows, or a `.csv` file of them."""
     beyond: Literal["refuse", "roofline"] = "refuse"
     """What to do with a product outside the table."""
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
+    def _check_exactly_one(self) -> Self:
         if (self.systolic is None) == (self.table is None):
             raise Refusal("one of systolic and table", "none" if self.table is None else "both", "name one")
         if self.systolic is not None and self.beyond != "refuse":

@@ -18,7 +18,7 @@ from typing import Any, overload
 from pydantic import ConfigDict, Field
 
 from simcore.catalog.preset import preset
-from simcore.design.algorithm import Algorithm
+from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
@@ -55,12 +55,12 @@ class Design(Frozen):
         return self.data * self.parallelism.context
 
     @property
-    def sharded_over(self) -> int:
+    def sharding_npus(self) -> int:
         """NPUs over which ZeRO shards the states of all but routed experts: the shard group, else all copies."""
         return self.parallelism.shard_group or self.copies
 
     @cached_property
-    def algorithms(self) -> tuple[Algorithm, ...]:
+    def algorithms(self) -> tuple[AlgorithmName, ...]:
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
         return tuple(
@@ -94,11 +94,11 @@ class Design(Frozen):
 
         Raises `InputError` with every problem, as `load_design` does.
         """
-        from simcore.design.change import changed_design  # a change comes in by the door, which is above the design
+        from simcore.design.change import change_design  # a change comes in by the door, which is above the design
 
         if isinstance(changes, str) != (len(value) == 1):
             raise TypeError(f"with_: expected a path and its value, or a mapping of paths to values, got {changes!r}")
-        design: Design = changed_design(self, {changes: value[0]} if isinstance(changes, str) else changes)
+        design: Design = change_design(self, {changes: value[0]} if isinstance(changes, str) else changes)
         return design
 
     def document(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Design(Frozen):
             del system["algorithms"]
         system.pop("collective", None)
         document["system"] = {"collective": list(self.algorithms), **system}
-        document["parallelism"] = self._parallelism(document["parallelism"])
+        document["parallelism"] = self._parallelism_document(document["parallelism"])
         self.workload.complete(document)
         return document
 
@@ -127,7 +127,7 @@ class Design(Frozen):
         """For notebooks: the document, as YAML."""
         return f"<pre>{escape(dump_document(self.document()))}</pre>"
 
-    def _parallelism(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _parallelism_document(self, given: dict[str, Any]) -> dict[str, Any]:
         """The canonical section: what follows from other keys spelled out, what says nothing left out."""
         p = self.parallelism
         found = {**given, "data": self.data, "microbatch": self.microbatch}

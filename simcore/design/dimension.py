@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simcore.design.algorithm import Algorithm
+from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
 from simcore.document.field import Count, Factor, Flag, Frozen, Share
 from simcore.document.member import MemberOf
@@ -37,7 +37,7 @@ class Dimension(Frozen):
     """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0
     """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
-    collective: Algorithm | None = None
+    collective: AlgorithmName | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
     nics: Count | None = None
     """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""

@@ -18,18 +18,18 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from simcore.document.problem import Refusal
-from simcore.document.quantity import parse, write
+from simcore.document.quantity import parse_quantity, write_quantity
 
-Table = tuple[tuple[float, float], ...]
+EfficiencyTable = tuple[tuple[float, float], ...]
 """(Size of a message [B], share of the bandwidth), by size."""
 
 
-def best(efficiency: float | Table) -> float:
+def best_share(efficiency: float | EfficiencyTable) -> float:
     """The largest share that any message reaches."""
     return max(share for _, share in efficiency) if isinstance(efficiency, tuple) else efficiency
 
 
-def reached(efficiency: float | Table, message: float) -> float:
+def share_reached(efficiency: float | EfficiencyTable, message: float) -> float:
     """The share that a message of so many bytes reaches."""
     if not isinstance(efficiency, tuple):
         return efficiency
@@ -41,16 +41,16 @@ def reached(efficiency: float | Table, message: float) -> float:
     return efficiency[-1][1]
 
 
-def slowdown(efficiency: float | Table, message: float) -> float:
+def slowdown(efficiency: float | EfficiencyTable, message: float) -> float:
     """How many times as long as at the `best` share a message takes: 1 where there is no table."""
-    return best(efficiency) / reached(efficiency, message) if isinstance(efficiency, tuple) else 1.0
+    return best_share(efficiency) / share_reached(efficiency, message) if isinstance(efficiency, tuple) else 1.0
 
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
 
-def _read(value: Any) -> float | Table:
+def _read_efficiency(value: Any) -> float | EfficiencyTable:
     """The number or the table; raises `ValueError` with all that is wrong with it."""
     if isinstance(value, tuple):  # read before
         return value
@@ -65,7 +65,7 @@ def _read(value: Any) -> float | Table:
         raise Refusal("shares above 0 and at most 1 by message size", ", ".join(wrong))
     for size in value:
         try:
-            sizes.append(parse(size, "size") if isinstance(size, str) else 0.0)
+            sizes.append(parse_quantity(size, "size") if isinstance(size, str) else 0.0)
         except ValueError:
             sizes.append(0.0)
     unread = [repr(key) for key, size in zip(value, sizes, strict=True) if not size > 0]
@@ -77,16 +77,16 @@ def _read(value: Any) -> float | Table:
     return tuple(sorted(zip(sizes, map(float, value.values()), strict=True)))
 
 
-def _written(value: float | Table) -> Any:
-    return {write(size, "size"): share for size, share in value} if isinstance(value, tuple) else value
+def _write_efficiency(value: float | EfficiencyTable) -> Any:
+    return {write_quantity(size, "size"): share for size, share in value} if isinstance(value, tuple) else value
 
 
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 
 Efficiency = Annotated[
-    float | Table,
-    PlainValidator(_read),
-    PlainSerializer(_written),
+    float | EfficiencyTable,
+    PlainValidator(_read_efficiency),
+    PlainSerializer(_write_efficiency),
     WithJsonSchema({"anyOf": [_SHARE, {"type": "object", "minProperties": 2, "additionalProperties": _SHARE}]}),
 ]
 """Share of the bandwidth that messages reach, in a document a number or `{64 KiB: 0.2, 1 MiB: 0.6}`."""

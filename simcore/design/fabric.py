@@ -7,7 +7,7 @@ from typing import Any
 
 from simcore import catalog
 from simcore.document.field import MOST_NPUS
-from simcore.document.form import shown
+from simcore.document.form import format_value
 from simcore.document.problem import Refusal
 
 
@@ -20,7 +20,7 @@ def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
     """
     if not isinstance(npus, int) or isinstance(npus, bool) or not 1 <= npus <= MOST_NPUS:
         what = f"'npus', the number of NPUs of the fabric, from 1 to {MOST_NPUS:,}"
-        raise Refusal(what, shown(npus), "e.g. 'npus: 512'")
+        raise Refusal(what, format_value(npus), "e.g. 'npus: 512'")
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
         raise Refusal("a fabric of the catalogue or one with 'dimensions'", repr(fabric))

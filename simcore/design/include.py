@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from simcore.design.compute import Measured
-from simcore.design.npu import npu_from
+from simcore.design.compute import MeasuredProduct
+from simcore.design.npu import parse_npu
 from simcore.design.workload import KINDS
-from simcore.document.form import worded
-from simcore.document.problem import InputError, Path, Problem, dotted, nearest
+from simcore.document.form import describe_error
+from simcore.document.problem import InputError, Path, Problem, format_path, suggest_nearest
 from simcore.document.text import Document, parse_document, read_document
 
 SUFFIXES = (".csv", ".yaml", ".yml")
@@ -37,13 +37,13 @@ _PARTS = ("cluster", "workload")
 
 def _row_of(path: Path) -> type[BaseModel] | None:
     """What the rows of a file are that is named at a path; None where none may be."""
-    known: dict[str, type[BaseModel]] = {"table": Measured}
+    known: dict[str, type[BaseModel]] = {"table": MeasuredProduct}
     if path[0] == "workload":
         known = {key: row for form in KINDS.values() for key, row in form.rows.items()}
-    return next((row for key, row in known.items() if _names(path, key)), None)
+    return next((row for key, row in known.items() if _is_path_of(path, key)), None)
 
 
-def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
+def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     """The document with the rows of the files that it names in their place, and what is wrong with those files."""
     problems: list[Problem] = []
     if not isinstance(data, Mapping):
@@ -51,30 +51,35 @@ def with_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     out = dict(data)
     for part in _PARTS:
         if part in out:
-            out[part] = _filled(copy.deepcopy(out[part]), (part,), source, problems)
+            out[part] = _include_value(copy.deepcopy(out[part]), (part,), source, problems)
     listed = out.get("workloads")
     if isinstance(listed, list):  # of a space: each has parts of its own
-        read = [with_files(entry, source) for entry in listed]
+        read = [include_files(entry, source) for entry in listed]
         out["workloads"] = [entry for entry, _ in read]
         for index, (_, found) in enumerate(read):
             problems += [replace(problem, path=("workloads", index, *problem.path)) for problem in found]
     return out, [replace(problem, rule=UNREAD) for problem in problems]
 
 
-def _filled(value: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
+def _include_value(value: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
     if isinstance(value, list):
-        return [_filled(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
+        return [_include_value(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
     if not isinstance(value, dict):
-        if path[0] == "cluster" and _names(path, "npu") and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
-            return _npu(value, path, source, problems)
+        if (
+            path[0] == "cluster"
+            and _is_path_of(path, "npu")
+            and isinstance(value, str)
+            and value.endswith(SUFFIXES[1:])
+        ):
+            return _read_npu(value, path, source, problems)
         row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
         if row is None:
             return value
-        return _rows(value, path, source, row, problems)
-    return {key: _filled(inner, (*path, key), source, problems) for key, inner in value.items()}
+        return _read_rows(value, path, source, row, problems)
+    return {key: _include_value(inner, (*path, key), source, problems) for key, inner in value.items()}
 
 
-def _names(path: Path, key: str) -> bool:
+def _is_path_of(path: Path, key: str) -> bool:
     """Whether a path is that of `key`, or of an alternative of a choice there."""
     return path[-1] == key or (len(path) > 2 and path[-3:-1] == (key, "choice"))
 
@@ -84,9 +89,9 @@ def _key(path: Path) -> str:
     return str(path[-3] if path[-2] == "choice" else path[-1])
 
 
-def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
+def _read_npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
     """The NPU of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
-    found = _beside(name, path, source, "an NPU of the catalogue, or a file with one beside the design", problems)
+    found = _find_file(name, path, source, "an NPU of the catalogue, or a file with one beside the design", problems)
     if found is None:
         return name
     try:
@@ -94,27 +99,27 @@ def _npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> 
         wrong = npu_problems(described)
     except InputError as error:
         wrong = error.problems
-    problems += [Problem(path, f"{p.expected} in '{name}' ({dotted(p.path)})", p.found, p.fix) for p in wrong]
+    problems += [Problem(path, f"{p.expected} in '{name}' ({format_path(p.path)})", p.found, p.fix) for p in wrong]
     return name if wrong else described
 
 
 def npu_problems(described: Any) -> list[Problem]:
     """What is wrong with an NPU that a file describes."""
     try:
-        npu_from(described)
+        parse_npu(described)
     except ValidationError as error:
-        return [Problem(tuple(wrong["loc"]), *worded(wrong)) for wrong in error.errors(include_url=False)]
+        return [Problem(tuple(wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
     return []
 
 
-def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
+def _read_rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:
     """The rows of a file as plain mappings; what is wrong is added to `problems`, and the name stays."""
-    found = _beside(name, path, source, "a table file beside the design", problems)
+    found = _find_file(name, path, source, "a table file beside the design", problems)
     if found is None:
         return name
     try:
         text = found.read_text(encoding="utf-8-sig")
-        listed = _csv(text) if found.suffix == ".csv" else _yaml(text, name, _key(path))
+        listed = _parse_csv(text) if found.suffix == ".csv" else _parse_yaml(text, name, _key(path))
     except UnicodeDecodeError as error:
         problems.append(Problem(path, f"a UTF-8 text file '{name}'", f"bytes that are not text ({error.reason})"))
         return name
@@ -124,14 +129,16 @@ def _rows(name: str, path: Path, source: str | None, row: type[BaseModel], probl
     except InputError as error:
         problems += [Problem(path, f"{p.expected} in '{name}'", p.found, p.fix) for p in error.problems]
         return name
-    wrong = [problem for number, entry in enumerate(listed, 1) for problem in _checked(entry, number, name, path, row)]
+    wrong = [
+        problem for number, entry in enumerate(listed, 1) for problem in _check_row(entry, number, name, path, row)
+    ]
     problems += wrong
     return name if wrong else listed
 
 
-def _beside(name: str, path: Path, source: str | None, expected: str, problems: list[Problem]) -> FilePath | None:
+def _find_file(name: str, path: Path, source: str | None, expected: str, problems: list[Problem]) -> FilePath | None:
     """The file of a name; None where there is none, which is added to `problems`."""
-    found = _located(name, source)
+    found = _locate_file(name, source)
     if not isinstance(found, str):
         return found
     fix = "put the file beside the design and name it without a folder above"
@@ -139,7 +146,7 @@ def _beside(name: str, path: Path, source: str | None, expected: str, problems: 
     return None
 
 
-def _located(name: str, source: str | None) -> FilePath | str:
+def _locate_file(name: str, source: str | None) -> FilePath | str:
     """The file, or why it is not read."""
     if source is None or not FilePath(source).is_file():
         return f"'{name}' in a document that is no file"
@@ -157,7 +164,7 @@ def _located(name: str, source: str | None) -> FilePath | str:
     return path
 
 
-def _csv(text: str) -> list[dict[str, Any]]:
+def _parse_csv(text: str) -> list[dict[str, Any]]:
     reader = csv.reader(io.StringIO(text), strict=True)
     header = [column.strip() for column in next(reader, [])]
     if not header or len(set(header)) < len(header):
@@ -167,13 +174,15 @@ def _csv(text: str) -> list[dict[str, Any]]:
         if len(cells) != len(header):
             expected = f"{len(header)} cells in row {number} (line {number + 1})"
             raise InputError([Problem((), expected, str(len(cells)))])
-        rows.append({column: _cell(cell.strip()) for column, cell in zip(header, cells, strict=True) if cell.strip()})
+        rows.append(
+            {column: _parse_cell(cell.strip()) for column, cell in zip(header, cells, strict=True) if cell.strip()}
+        )
     if not rows:
         raise InputError([Problem((), "at least one row", "none")])
     return rows
 
 
-def _cell(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     for number in (int, float):
@@ -184,7 +193,7 @@ def _cell(text: str) -> Any:
     return text
 
 
-def _yaml(text: str, name: str, key: str) -> list[Any]:
+def _parse_yaml(text: str, name: str, key: str) -> list[Any]:
     document: Document = parse_document(text, name)
     layers = document.data.get(key)
     if not isinstance(layers, list) or not layers or len(document.data) > 1:
@@ -193,23 +202,23 @@ def _yaml(text: str, name: str, key: str) -> list[Any]:
     return layers
 
 
-def _checked(entry: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> list[Problem]:
+def _check_row(entry: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> list[Problem]:
     """What is wrong with a row, each with its column."""
     try:
         row.model_validate(entry)
     except ValidationError as error:
-        return [_of_row(wrong, number, name, path, row) for wrong in error.errors(include_url=False)]
+        return [_row_problem(wrong, number, name, path, row) for wrong in error.errors(include_url=False)]
     return []
 
 
-def _of_row(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> Problem:
+def _row_problem(wrong: Any, number: int, name: str, path: Path, row: type[BaseModel]) -> Problem:
     columns = [str(part) for part in wrong["loc"]]
     where = f"row {number} of '{name}'" + (f", column '{'.'.join(columns)}'" if columns else "")
     if wrong["type"] == "extra_forbidden":
         known = list(row.model_fields)
-        fix = nearest(columns[-1], known) or f"known columns: {', '.join(known)}"
+        fix = suggest_nearest(columns[-1], known) or f"known columns: {', '.join(known)}"
         return Problem(path, f"a known column in {where}", f"'{columns[-1]}'", fix)
     if wrong["type"] == "missing":
         return Problem(path, f"a value in {where}", "nothing")
-    expected, got, fix = worded(wrong)
+    expected, got, fix = describe_error(wrong)
     return Problem(path, f"{expected} in {where}", got, fix)

@@ -7,7 +7,7 @@ from typing import Any
 
 from simcore.design.dimension import Dimension
 from simcore.document.problem import Refusal
-from simcore.document.quantity import SI, parse
+from simcore.document.quantity import SI, parse_quantity
 
 
 def shared_nics(dimensions: Any) -> Any:
@@ -50,4 +50,4 @@ def _nic_share(dimension: dict[str, Any], index: int, npus: int) -> SI:
 
 
 def _bandwidth(value: Any) -> float:
-    return parse(value, "bandwidth") if isinstance(value, str) else float(value)
+    return parse_quantity(value, "bandwidth") if isinstance(value, str) else float(value)

@@ -30,7 +30,7 @@ class NpuMemory(Frozen):
         return 1.0 if self.usable is None else self.usable / self.capacity
 
     @model_validator(mode="after")
-    def _usable_is_part_of_it(self) -> NpuMemory:
+    def _check_usable(self) -> NpuMemory:
         if self.usable is not None and self.usable > self.capacity:
             raise Refusal(f"'usable' of at most the capacity ({self.capacity:g} B)", f"{self.usable:g} B")
         return self
@@ -79,7 +79,7 @@ class Npu(Frozen):
     sources: dict[str, str] = {}
 
     @model_validator(mode="after")
-    def _curve_needs_multiprocessors(self) -> Npu:
+    def _check_curve(self) -> Npu:
         if self.curve is not None and (self.multiprocessors is None or self.flops_per_clock is None):
             raise Refusal("'multiprocessors' and 'flops_per_clock' with a 'curve'", "one or none of them")
         return self
@@ -89,7 +89,7 @@ NamedNpu = Annotated[Npu, *named(Npu, "npus")]
 _NPU: TypeAdapter[Npu] = TypeAdapter(NamedNpu)
 
 
-def npu_from(value: Any) -> Npu:
+def parse_npu(value: Any) -> Npu:
     """An NPU by its name in the catalogue, as a variation of an entry (`base`), or spelled out.
 
     Raises pydantic's `ValidationError`.

@@ -21,10 +21,10 @@ def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def kept(design: Design) -> T:
+    def compute_once(design: Design) -> T:
         found: dict[str, T] = design.__dict__  # where cached_property keeps its values, too
         if name not in found:
             found[name] = function(design)
         return found[name]
 
-    return kept
+    return compute_once

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from simcore.design.algorithm import Algorithm, CollectiveKind, CustomKind
+from simcore.design.algorithm import AlgorithmName, CollectiveKind, CustomKind
 from simcore.design.parallelism import Group
 from simcore.document.field import Count, Frozen
-from simcore.document.form import shown
+from simcore.document.form import format_value
 from simcore.document.member import MemberOf
 from simcore.document.problem import Refusal
 from simcore.policy.inter_dimension import INTER_DIMENSION
@@ -18,14 +18,14 @@ from simcore.policy.intra_dimension import INTRA_DIMENSION
 
 def _active_chunks(value: Any) -> Any:
     if value != "overlap" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise Refusal("'overlap', or a whole number of at least 1", shown(value))
+        raise Refusal("'overlap', or a whole number of at least 1", format_value(value))
     return value
 
 
 class System(Frozen):
     """In which order chunks of collectives use the network."""
 
-    collective: tuple[Algorithm, ...] | None = None
+    collective: tuple[AlgorithmName, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
     intra_dimension: Annotated[str, MemberOf(INTRA_DIMENSION)] = "priority"

@@ -10,7 +10,7 @@ MOST_SHOWN = 60
 """Characters of a value that a message shows."""
 
 
-def worded(entry: Any) -> tuple[str, str, str]:
+def describe_error(entry: Any) -> tuple[str, str, str]:
     """What one error of `ValidationError.errors()` expected, what it found, and the fix."""
     kind, found = entry["type"], entry["input"]
     if kind == "extra_forbidden":
@@ -21,17 +21,17 @@ def worded(entry: Any) -> tuple[str, str, str]:
         error = entry["ctx"]["error"]
         if isinstance(error, Refusal):
             return error.expected, error.found, error.fix
-        return str(error), shown(found), ""
+        return str(error), format_value(found), ""
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
-        return "a whole number", shown(found), f"write {int(found)}" if whole else ""
+        return "a whole number", format_value(found), f"write {int(found)}" if whole else ""
     if kind == "less_than_equal":
         most = entry["ctx"]["le"]
-        return f"at most {most:,}", shown(found), ""
-    return entry["msg"].removeprefix("Input should be "), shown(found), ""
+        return f"at most {most:,}", format_value(found), ""
+    return entry["msg"].removeprefix("Input should be "), format_value(found), ""
 
 
-def shown(found: Any) -> str:
+def format_value(found: Any) -> str:
     """A value as a message shows it: mappings and lists by their kind, long texts and numbers cut."""
     if isinstance(found, dict):
         return "a mapping"

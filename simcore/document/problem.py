@@ -31,7 +31,7 @@ class Problem:
     violation: float = 1.0
 
     def __str__(self) -> str:
-        place = dotted(self.path) or "document"
+        place = format_path(self.path) or "document"
         where = f"line {self.line}: {place}" if self.line is not None else place
         return f"{where}: {_sentence(self.expected, self.found, self.fix)}"
 
@@ -77,7 +77,7 @@ def _sentence(expected: str, found: str, fix: str) -> str:
     return f"expected {expected}, got {found}" + (f"; {fix}" if fix else "")
 
 
-def together(*reads: Callable[[], str]) -> list[str]:
+def collect_reads(*reads: Callable[[], str]) -> list[str]:
     """What each of them gives; raises one `InputError` with the problems of all."""
     found: list[str] = []
     errors: list[InputError] = []
@@ -91,7 +91,7 @@ def together(*reads: Callable[[], str]) -> list[str]:
     return found
 
 
-def dotted(path: Sequence[str | int]) -> str:
+def format_path(path: Sequence[str | int]) -> str:
     """`("cluster", "dimensions", 1, "size")` as `cluster.dimensions[1].size`."""
     text = ""
     for part in path:
@@ -99,7 +99,7 @@ def dotted(path: Sequence[str | int]) -> str:
     return text
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?` for the known word nearest to `word`, or the empty string."""
     names = sorted(known)
     match = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [

@@ -40,21 +40,21 @@ class Kind:
         return f"'1 {self.written[min(1, len(self.written) - 1)]}'"
 
 
-def _scaled(unit: str, prefixes: _Units, scale: Fraction = Fraction(1)) -> _Units:
+def _scale_units(unit: str, prefixes: _Units, scale: Fraction = Fraction(1)) -> _Units:
     return {prefix + unit: factor * scale for prefix, factor in prefixes.items()}
 
 
-def _exact(**units: str) -> _Units:
+def _exact_units(**units: str) -> _Units:
     return {unit: Fraction(factor) for unit, factor in units.items()}
 
 
-_SIZES = _scaled("B", _DECIMAL) | _scaled("B", _BINARY) | _scaled("b", _DECIMAL, Fraction(1, 8))
+_SIZES = _scale_units("B", _DECIMAL) | _scale_units("B", _BINARY) | _scale_units("b", _DECIMAL, Fraction(1, 8))
 _RATES = {f"{unit}/s": factor for unit, factor in _SIZES.items()} | {
     f"{prefix}bps": factor / 8 for prefix, factor in _DECIMAL.items()
 }
-_TIMES = _exact(s="1", ms="1e-3", us="1e-6", ns="1e-9", ps="1e-12", min="60", h="3600")
+_TIMES = _exact_units(s="1", ms="1e-3", us="1e-6", ns="1e-9", ps="1e-12", min="60", h="3600")
 _TIMES |= {"\u00b5s": _TIMES["us"], "\u03bcs": _TIMES["us"]}  # the micro sign, and the Greek letter that looks like it
-_LONG_TIMES = _TIMES | _exact(d="86400", years="31536000", year="31536000")
+_LONG_TIMES = _TIMES | _exact_units(d="86400", years="31536000", year="31536000")
 
 KINDS = {
     kind.name: kind
@@ -63,12 +63,20 @@ KINDS = {
         Kind("bandwidth", _RATES, ("TB/s", "GB/s", "MB/s", "B/s")),
         Kind("time", _TIMES, ("s", "ms", "us", "ns", "ps")),
         Kind("duration", _LONG_TIMES, ("years", "h", "s")),
-        Kind("compute", _scaled("FLOP/s", _DECIMAL) | _scaled("FLOPS", _DECIMAL), ("TFLOP/s", "GFLOP/s", "FLOP/s")),
-        Kind("work", _scaled("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
-        Kind("frequency", _scaled("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
-        Kind("power", _scaled("W", _DECIMAL), ("MW", "kW", "W")),
-        Kind("energy", _scaled("J", _DECIMAL) | _scaled("Wh", _DECIMAL, Fraction(3600)), ("GJ", "MJ", "kJ", "J")),
-        Kind("money", _scaled("$", _DECIMAL), ("$",)),
+        Kind(
+            "compute",
+            _scale_units("FLOP/s", _DECIMAL) | _scale_units("FLOPS", _DECIMAL),
+            ("TFLOP/s", "GFLOP/s", "FLOP/s"),
+        ),
+        Kind("work", _scale_units("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
+        Kind("frequency", _scale_units("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
+        Kind("power", _scale_units("W", _DECIMAL), ("MW", "kW", "W")),
+        Kind(
+            "energy",
+            _scale_units("J", _DECIMAL) | _scale_units("Wh", _DECIMAL, Fraction(3600)),
+            ("GJ", "MJ", "kJ", "J"),
+        ),
+        Kind("money", _scale_units("$", _DECIMAL), ("$",)),
         Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
         Kind("capacity price", {"$/GB": Fraction("1e-9"), "$/GiB": Fraction(1, 2**30)}, ("$/GB",)),
         Kind("energy price", {"$/kWh": Fraction(1, 3_600_000)}, ("$/kWh",)),
@@ -77,7 +85,7 @@ KINDS = {
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str, kind_name: str) -> float:
+def parse_quantity(text: str, kind_name: str) -> float:
     """The SI value of `text`.
 
     Raises `Refusal` for a missing number, a missing or unknown unit, or a unit of another kind.
@@ -100,7 +108,7 @@ def parse(text: str, kind_name: str) -> float:
 
 
 @lru_cache(maxsize=4096)
-def write(value: float, kind_name: str) -> str:
+def write_quantity(value: float, kind_name: str) -> str:
     """`value` with its unit: the shortest text that reads back to exactly the same float."""
     kind = KINDS[kind_name]
     exact = Fraction(value)
@@ -109,18 +117,18 @@ def write(value: float, kind_name: str) -> str:
         for digits in (6, 12, 17)
         for unit in (*kind.written, *(unit for unit, factor in kind.units.items() if factor == 1))
     ]
-    readable = [text for text in candidates if parse(text, kind_name) == value]
+    readable = [text for text in candidates if parse_quantity(text, kind_name) == value]
     natural = [text for text in readable if 1 <= abs(float(text.split(" ")[0])) < 1e4 and "e" not in text]
-    return min(natural or readable or [_long(exact, kind)], key=len)
+    return min(natural or readable or [_write_exactly(exact, kind)], key=len)
 
 
-def _long(exact: Fraction, kind: Kind) -> str:
+def _write_exactly(exact: Fraction, kind: Kind) -> str:
     """As many digits as it takes, in the last unit that the kind is written in."""
     unit = kind.written[-1]
     scaled = exact / kind.units[unit]
     for digits in range(18, 60):
         text = f"{decimal.Context(digits).divide(decimal.Decimal(scaled.numerator), scaled.denominator)} {unit}"
-        if parse(text.replace("E", "e"), kind.name) == float(exact):
+        if parse_quantity(text.replace("E", "e"), kind.name) == float(exact):
             return text.replace("E", "e")
     raise AssertionError(f"no decimal reads back as {float(exact)!r}")
 
@@ -129,36 +137,36 @@ class SI(float):
     """A number that is already SI: what an expression over quantities gives."""
 
 
-def _validator(kind_name: str) -> Any:
+def _make_validator(kind_name: str) -> Any:
     def read(value: Any) -> float:
         if isinstance(value, SI):
             return float(value)
         if isinstance(value, str):
-            return parse(value, kind_name)
+            return parse_quantity(value, kind_name)
         kind = KINDS[kind_name]
         raise Refusal(f"a {kind.name} with its unit, such as {kind.example}", f"{value!r} without one")
 
     return read
 
 
-def _annotated(kind_name: str) -> tuple[Any, ...]:
+def _make_annotations(kind_name: str) -> tuple[Any, ...]:
     schema = {"type": "string", "examples": [KINDS[kind_name].example.strip("'")]}
     return (
-        BeforeValidator(_validator(kind_name)),
-        PlainSerializer(lambda value: write(value, kind_name), return_type=str),
+        BeforeValidator(_make_validator(kind_name)),
+        PlainSerializer(lambda value: write_quantity(value, kind_name), return_type=str),
         WithJsonSchema(schema),
     )
 
 
-Size = Annotated[float, *_annotated("size")]
-Bandwidth = Annotated[float, *_annotated("bandwidth")]
-Time = Annotated[float, *_annotated("time")]
-Duration = Annotated[float, *_annotated("duration")]
-ComputeRate = Annotated[float, *_annotated("compute")]
-Frequency = Annotated[float, *_annotated("frequency")]
-Work = Annotated[float, *_annotated("work")]
-Power = Annotated[float, *_annotated("power")]
-Money = Annotated[float, *_annotated("money")]
-BandwidthPrice = Annotated[float, *_annotated("bandwidth price")]
-CapacityPrice = Annotated[float, *_annotated("capacity price")]
-EnergyPrice = Annotated[float, *_annotated("energy price")]
+Size = Annotated[float, *_make_annotations("size")]
+Bandwidth = Annotated[float, *_make_annotations("bandwidth")]
+Time = Annotated[float, *_make_annotations("time")]
+Duration = Annotated[float, *_make_annotations("duration")]
+ComputeRate = Annotated[float, *_make_annotations("compute")]
+Frequency = Annotated[float, *_make_annotations("frequency")]
+Work = Annotated[float, *_make_annotations("work")]
+Power = Annotated[float, *_make_annotations("power")]
+Money = Annotated[float, *_make_annotations("money")]
+BandwidthPrice = Annotated[float, *_make_annotations("bandwidth price")]
+CapacityPrice = Annotated[float, *_make_annotations("capacity price")]
+EnergyPrice = Annotated[float, *_make_annotations("energy price")]

@@ -62,17 +62,17 @@ _Loader.add_constructor(
 )
 
 
-def _int(loader: Any, node: Any) -> int:
+def _construct_int(loader: Any, node: Any) -> int:
     digits = node.value.replace("_", "")
     if len(digits) > MOST_DIGITS:
         raise ValueError(f"a number of {len(digits)} digits on line {node.start_mark.line + 1}")
     return int(digits)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _int)
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 
 
-class _Dumper(yaml.SafeDumper):
+class _DocumentDumper(yaml.SafeDumper):
     """Quotes what this module's loader would not read as text, and writes what is equal in full wherever it stands."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -80,12 +80,12 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+_DocumentDumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
 
 def dump_document(data: Any) -> str:
     """YAML text that `parse_document` reads back as `data`."""
-    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    text: str = yaml.dump(data, Dumper=_DocumentDumper, sort_keys=False, width=120, allow_unicode=True)
     return text
 
 
@@ -119,7 +119,7 @@ def parse_document(text: str, source: str = "document") -> Document:
         duplicates: list[Problem] = []
         if node is not None:
             _Merger().merge(node)
-            _walk(node, (), lines, duplicates, set())
+            _collect_lines(node, (), lines, duplicates, set())
         data = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -188,9 +188,9 @@ class _Merger:
         if isinstance(node, yaml.MappingNode):
             merges = [value for key, value in node.value if key.tag == _MERGE]
             if merges:
-                self._put(node, _sources(merges))
+                self._put_keys(node, _sources(merges))
 
-    def _put(self, node: Any, sources: list[Any]) -> None:
+    def _put_keys(self, node: Any, sources: list[Any]) -> None:
         self._copied += sum(len(source.value) for source in sources)
         if self._copied > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES:,} values, merged ones counted each time")
@@ -213,7 +213,7 @@ def _sources(merges: list[Any]) -> list[Any]:
     return list(listed)
 
 
-def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Problem], above: set[int]) -> None:
+def _collect_lines(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Problem], above: set[int]) -> None:
     if id(node) in above:
         raise ValueError("an alias that contains itself")
     if len(lines) > MOST_NODES:
@@ -229,8 +229,8 @@ def _walk(node: Any, path: Path, lines: dict[Path, int], duplicates: list[Proble
                     Problem((*path, name), "each key once", f"a second '{name}' (first on line {first})", line=line)
                 )
             lines[(*path, name)] = line
-            _walk(value, (*path, name), lines, duplicates, above)
+            _collect_lines(value, (*path, name), lines, duplicates, above)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             lines[(*path, index)] = value.start_mark.line + 1
-            _walk(value, (*path, index), lines, duplicates, above)
+            _collect_lines(value, (*path, index), lines, duplicates, above)

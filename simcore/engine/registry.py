@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Problem, nearest
+from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.result import Result
 
 BUILT_IN = ("fast", "reference", "reference_links")
@@ -22,7 +22,7 @@ def engine_named(name: str) -> str | Callable[[Design], Result]:
     module_name, colon, function_name = name.partition(":")
     what = f"{', '.join(BUILT_IN)}, or package.module:function"
     if not colon or not module_name or not function_name:
-        raise InputError([Problem(("--engine",), what, f"'{name}'", nearest(name, BUILT_IN))], "command line")
+        raise InputError([Problem(("--engine",), what, f"'{name}'", suggest_nearest(name, BUILT_IN))], "command line")
     try:
         engine = getattr(import_module(module_name), function_name)
     except ImportError as error:

@@ -22,7 +22,7 @@ _PICOSECONDS_PER_MICROSECOND = 1e6
 
 
 def write_trace(design: Design, result: Result, log: Trace | None, path: Path) -> None:
-    """Write the trace of a design; `log` comes from `simcore.simulate.traced`."""
+    """Write the trace of a design; `log` comes from `simcore.simulate.simulate_traced`."""
     events = [_span("collective", 0, "blocks", 0.0, result.iteration_time_s * 1e6)] if log is None else _events(log)
     other = {"npus": result.npus, "iteration_time_s": result.iteration_time_s, "design": design.document()}
     text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other})

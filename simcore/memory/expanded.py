@@ -18,10 +18,10 @@ from simcore.design.design import Design
 from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
-from simcore.document.quantity import write
+from simcore.document.quantity import write_quantity
 from simcore.memory.footprint import footprint
-from simcore.memory.reserved import beside_tensors, with_reserved
-from simcore.program import Category, Compute, Operator, Part, Program, Segment
+from simcore.memory.reserved import add_reserved, bytes_beside_tensors
+from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
 from simcore.result import Memory
 from simcore.workload.base import kind_of
 from simcore.workload.data_parallel import MASTER_BYTES
@@ -37,51 +37,51 @@ def own_capacity(design: Design) -> float:
 
 def capacity(design: Design) -> float:
     """Bytes of both memories of an NPU that can be used."""
-    expanded = _expanded(design)
+    expanded = _expanded_memory(design)
     return own_capacity(design) + (expanded.share if expanded else 0.0)
 
 
 def memory_of(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage, with what of it lies in the expanded memory."""
     memory = footprint(design, program)
-    expanded = _expanded(design)
+    expanded = _expanded_memory(design)
     if expanded is None:
-        return with_reserved(design, memory)
+        return add_reserved(design, memory)
     if expanded.spills:
-        memory = with_reserved(design, memory)
+        memory = add_reserved(design, memory)
         return replace(memory, expanded=max(0.0, memory.reserved - own_capacity(design)))
     there = sum(getattr(memory, part) for part in set(expanded.place))
     loose = memory.activations if "activations" in expanded.place else 0.0
-    return replace(with_reserved(design, memory, loose), expanded=there)
+    return replace(add_reserved(design, memory, loose), expanded=there)
 
 
 def fits(design: Design, memory: Memory) -> bool:
     """Whether both memories hold what must be reserved in them."""
-    expanded = _expanded(design)
+    expanded = _expanded_memory(design)
     room = expanded.share if expanded else 0.0
     there = memory.expanded or 0.0
     return memory.reserved - there <= own_capacity(design) and there <= room
 
 
-def _expanded(design: Design) -> ExpandedMemory | None:
+def _expanded_memory(design: Design) -> ExpandedMemory | None:
     return design.cluster.memory.expanded if design.cluster.memory else None
 
 
-def with_expanded(design: Design, program: Program) -> Program:
+def apply_expanded_memory(design: Design, program: Program) -> Program:
     """The Program as it runs with the design's expanded memory, if it has one."""
-    expanded = _expanded(design)
+    expanded = _expanded_memory(design)
     if expanded is None:
         return program
     own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
-        share = (memory.expanded or 0.0) / (memory.reserved - beside_tensors(design))
-        return _edited(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
+        share = (memory.expanded or 0.0) / (memory.reserved - bytes_beside_tensors(design))
+        return _edit_program(program, _Slower(1.0 + share * (own / expanded.rate - 1.0))) if share else program
     if "optimizer" in expanded.place:
-        program = _edited(program, _Optimizer(design, own, expanded))
+        program = _edit_program(program, _Optimizer(design, own, expanded))
     if "activations" in expanded.place:
         times = operator_times(design.cluster.npu, design.workload.precision)
-        program = replace(program, parts=tuple(_streamed(part, times, own, expanded) for part in program.parts))
+        program = replace(program, parts=tuple(_add_waits(part, times, own, expanded) for part in program.parts))
     return program
 
 
@@ -113,42 +113,44 @@ class _Optimizer:
         return operator._replace(bytes=max(parameters * here, there * self.own))
 
 
-def _edited(program: Program, edit: _Slower | _Optimizer) -> Program:
+def _edit_program(program: Program, edit: _Slower | _Optimizer) -> Program:
     """The Program with its compute operators edited; equal lists of operators stay one object."""
     known: dict[int, tuple[Operator, ...]] = {}
 
-    def operators(listed: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    def edit_operators(listed: tuple[Operator, ...]) -> tuple[Operator, ...]:
         if id(listed) not in known:
             known[id(listed)] = tuple(edit(op) if isinstance(op, Compute) else op for op in listed)
         return known[id(listed)]
 
     lists: dict[int, tuple[Segment, ...]] = {}
 
-    def segments(listed: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def edit_segments(listed: tuple[Segment, ...]) -> tuple[Segment, ...]:
         if id(listed) not in lists:
-            lists[id(listed)] = tuple(segment._replace(operators=operators(segment.operators)) for segment in listed)
+            lists[id(listed)] = tuple(
+                segment._replace(operators=edit_operators(segment.operators)) for segment in listed
+            )
         return lists[id(listed)]
 
     parts = tuple(
         replace(
             part,
-            forward=segments(part.forward),
-            first_forward=segments(part.first_forward),
-            backward=segments(part.backward),
-            last_backward=segments(part.last_backward),
-            weights=segments(part.weights),
-            last_weights=segments(part.last_weights),
+            forward=edit_segments(part.forward),
+            first_forward=edit_segments(part.first_forward),
+            backward=edit_segments(part.backward),
+            last_backward=edit_segments(part.last_backward),
+            weights=edit_segments(part.weights),
+            last_weights=edit_segments(part.last_weights),
         )
         for part in program.parts
     )
-    return replace(program, parts=parts, final=tuple(segments(final) for final in program.final))
+    return replace(program, parts=parts, final=tuple(edit_segments(final) for final in program.final))
 
 
-def _streamed(part: Part, times: OperatorTimes, own: float, expanded: ExpandedMemory) -> Part:
+def _add_waits(part: ModelPart, times: OperatorTimes, own: float, expanded: ExpandedMemory) -> ModelPart:
     """The part with the wait for what its passes do not hide: at the end of forward, at the start of backward."""
     moving = expanded.latency + part.activations / expanded.rate
 
-    def wait(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def make_wait(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         working = sum(
             segment.repeat * times.seconds(op)
             for segment in segments
@@ -162,21 +164,21 @@ def _streamed(part: Part, times: OperatorTimes, own: float, expanded: ExpandedMe
 
     return replace(
         part,
-        forward=(*part.forward, *wait(part.forward)),
-        first_forward=(*part.first_forward, *wait(part.first_forward)) if part.first_forward else (),
-        backward=(*wait(part.backward), *part.backward),
-        last_backward=(*wait(part.last_backward), *part.last_backward),
+        forward=(*part.forward, *make_wait(part.forward)),
+        first_forward=(*part.first_forward, *make_wait(part.first_forward)) if part.first_forward else (),
+        backward=(*make_wait(part.backward), *part.backward),
+        last_backward=(*make_wait(part.last_backward), *part.last_backward),
     )
 
 
 def memory_problems(design: Design) -> Iterator[Problem]:
     """What of the design's expanded memory cannot be simulated."""
-    expanded = _expanded(design)
+    expanded = _expanded_memory(design)
     path: Path = ("cluster", "memory", "expanded")
     own, given = design.cluster.npu.memory.capacity, design.cluster.memory and design.cluster.memory.capacity
     if given and given < own:
-        expected = f"at least the NPU's own memory ({write(own, 'size')})"
-        yield Problem(("cluster", "memory", "capacity"), expected, write(given, "size"))
+        expected = f"at least the NPU's own memory ({write_quantity(own, 'size')})"
+        yield Problem(("cluster", "memory", "capacity"), expected, write_quantity(given, "size"))
     if expanded is None:
         return
     if not design.workload.computes:

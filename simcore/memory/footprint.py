@@ -18,7 +18,7 @@ import numpy as np
 from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.memory.serving import serving_memory
-from simcore.program import Part, Program
+from simcore.program import ModelPart, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
@@ -60,16 +60,16 @@ def weight_bytes(precision: str) -> int:
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    parts: list[Part] = [
+    parts: list[ModelPart] = [
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
     experts = sum(part.expert_parameters for part in parts)
     own = sum(part.parameters for part in parts) - experts
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
-    over, local, stays = design.sharded_over, not p.reduces_each, p.gathers in ("microbatch", "once")
+    over, local, stays = design.sharding_npus, not p.reduces_each, p.gathers in ("microbatch", "once")
     dense = model_states(own, over, p.zero, weight, gradient, local, stays)
     routed = model_states(experts, over // p.expert, p.zero, weight, gradient, local, stays)
-    activations = _kept(program, stage, parts)
+    activations = _kept_bytes(program, stage, parts)
     working = max(part.working for part in parts)
     weights = dense.weights + routed.weights + sum(part.resident for part in parts)
     gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
@@ -82,7 +82,7 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     )
 
 
-def _kept(program: Program, stage: int, parts: list[Part]) -> float:
+def _kept_bytes(program: Program, stage: int, parts: list[ModelPart]) -> float:
     """Bytes that all microbatches in flight keep, at the moment when it is most."""
     schedule, sizes = SCHEDULES[program.schedule], (program.stages, program.microbatches, program.chunks)
     each = [part.activations for part in parts]
@@ -97,10 +97,10 @@ def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
     if not program.trained:
         return serving_memory(program, BYTES[design.workload.precision])
-    return max((stage_memory(design, program, s) for s in _candidates(program)), key=lambda memory: memory.peak)
+    return max((stage_memory(design, program, s) for s in _candidate_stages(program)), key=lambda memory: memory.peak)
 
 
-def _candidates(program: Program) -> list[int]:
+def _candidate_stages(program: Program) -> list[int]:
     """Stages that can be the fullest: of equal parts, the earliest keeps most in flight."""
     seen: dict[tuple[int, ...], int] = {}
     for stage in range(program.stages):

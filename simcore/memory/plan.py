@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcore.design.design import Design
 from simcore.design.once import once
-from simcore.memory.expanded import memory_of, with_expanded
+from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
 from simcore.result import Memory
 from simcore.workload.base import workload_program
@@ -13,7 +13,7 @@ from simcore.workload.base import workload_program
 @once
 def program_of(design: Design) -> Program:
     """The Program of a checked design."""
-    return with_expanded(design, workload_program(design))
+    return apply_expanded_memory(design, workload_program(design))
 
 
 @once

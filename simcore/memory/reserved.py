@@ -15,11 +15,11 @@ from simcore.result import Memory
 from simcore.workload.base import kind_of
 
 
-def with_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memory:
+def add_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memory:
     """The memory of a stage with what must be reserved for it; `elsewhere` [B] of it no allocator of the NPU places."""
     allocated = memory.weights + memory.gradients + memory.optimizer + (memory.kv_cache or 0.0)
     loose = max(0.0, memory.peak - allocated - elsewhere)
-    return replace(memory, reserved=memory.peak + (_slack(design) - 1.0) * loose + beside_tensors(design))
+    return replace(memory, reserved=memory.peak + (_slack(design) - 1.0) * loose + bytes_beside_tensors(design))
 
 
 def _slack(design: Design) -> float:
@@ -29,18 +29,18 @@ def _slack(design: Design) -> float:
     return 1.0 if given else design.cluster.npu.software.memory.slack
 
 
-def beside_tensors(design: Design) -> float:
+def bytes_beside_tensors(design: Design) -> float:
     """Bytes of the process's context and of the buffers of its communicators."""
     stack = design.cluster.npu.software.memory
-    return stack.context + stack.communicator * communicators(design)
+    return stack.context + stack.communicator * count_communicators(design)
 
 
-def communicators(design: Design) -> int:
+def count_communicators(design: Design) -> int:
     """Parallel groups of more than one NPU that communicate, and so have buffers of their own."""
     p, kind = design.parallelism, kind_of(design.workload)
     degrees = kind.degrees(design)
     groups = [p.tensor, p.context, p.pipeline, p.expert, *(degrees[group] for group in kind.same_group.values())]
-    groups += [design.sharded_over, design.copies // design.sharded_over]
+    groups += [design.sharding_npus, design.copies // design.sharding_npus]
     if p.expert > 1:
         groups.append(design.copies // p.expert)
     return sum(size > 1 for size in groups)

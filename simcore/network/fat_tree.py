@@ -39,13 +39,13 @@ class FatTree(Block):
         alike = all(one % self.leaf == 0 or self.leaf % one == 0 for one in (part.stride, span))
         return None if alike else "leaves that groups fill or divide"
 
-    def near(self, part: Slice) -> int:
+    def members_on_leaf(self, part: Slice) -> int:
         """Members of a group that share a leaf."""
         return max(1, min(part.members, self.leaf // part.stride))
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
-        n, near = part.members, self.near(part)
+        n, near = part.members, self.members_on_leaf(part)
         leaves = n // near
         slow = self.oversubscription if leaves > 1 else 1.0
         far = 2 if leaves > 1 else 1
@@ -54,9 +54,9 @@ class FatTree(Block):
                 crossings = min(steps, leaves) if leaves > 1 else 0
                 return StepCost(steps * slow, steps + crossings)
             case Exchange(distance) | Send(distance):
-                return StepCost(slow, far) if distance >= near else self._inside()
+                return StepCost(slow, far) if distance >= near else self._leaf_cost()
             case Spread(window):
-                rounds = self._rounds(n, near, window)
+                rounds = self._count_hops(n, near, window)
                 return StepCost(near - 1 + (n - near) * slow, rounds)
             case Tree(depth) if leaves == 1:
                 # Inner node of one tree, leaf of the other: 3/2 + 1/2 of the buffer leave each port.
@@ -71,10 +71,10 @@ class FatTree(Block):
             case _:
                 assert_never(pattern)
 
-    def _inside(self) -> StepCost:
+    def _leaf_cost(self) -> StepCost:
         return StepCost(1.0, 1)
 
-    def _rounds(self, n: int, near: int, window: int) -> int:
+    def _count_hops(self, n: int, near: int, window: int) -> int:
         """Hops of a Spread: one or two a round, near peers first."""
         if not window:
             return 2 if near < n else 1
@@ -83,14 +83,14 @@ class FatTree(Block):
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""
-        return Shape("star", self.near(part))
+        return Shape("star", self.members_on_leaf(part))
 
     def wiring(self, part: Slice) -> tuple[Link, ...]:
         """See `Block.wiring`: of each NPU, its port to and from the leaf, its share of the links to and from a spine.
 
         Nodes n … are the leaves, then one spine for each place in a leaf. Latency counts at the end of a way down.
         """
-        n, near = part.members, self.near(part)
+        n, near = part.members, self.members_on_leaf(part)
         leaves, slow = n // near, 1 / self.oversubscription
         links: list[Link] = []
         for i in range(n):
@@ -101,7 +101,7 @@ class FatTree(Block):
 
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """See `Block.routes`: across leaves by the sender's own share upwards and the receiver's downwards."""
-        near = self.near(part)
+        near = self.members_on_leaf(part)
         if source // near == target // near:
             return ((4 * source, 4 * target + 1),)
         return ((4 * source, 4 * source + 2, 4 * target + 3, 4 * target + 1),)

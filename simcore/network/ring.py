@@ -28,7 +28,7 @@ class Ring(Block):
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`; the load is that of the busiest link."""
-        if not _closed(part):
+        if not _is_closed(part):
             return _LINE.step(pattern, part)
         n, stride = part.members, part.stride
         per_link = 2.0 * stride  # a message at the rate of one link, shared by the groups
@@ -42,7 +42,7 @@ class Ring(Block):
             case Spread():
                 # Distances 1 … floor(n/2) over each link; of an even n, the last is split between both ways.
                 crossing = n**2 // 8 if n % 2 else n**2 / 8
-                return StepCost(crossing * per_link, n // 2 * stride, _passed_on(n))
+                return StepCost(crossing * per_link, n // 2 * stride, _relayed_loads(n))
             case Tree():
                 return super().step(pattern, part)
             case Chain(pieces):
@@ -57,19 +57,19 @@ class Ring(Block):
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""
-        return Shape("ring") if _closed(part) else _LINE.shape(part)
+        return Shape("ring") if _is_closed(part) else _LINE.shape(part)
 
     def wiring(self, part: Slice) -> tuple[Link, ...]:
         """See `Block.wiring`: link 2 i leads from i to i + 1, link 2 i + 1 back, the last pair over the wrap."""
         links = _LINE.wiring(part)
-        if not _closed(part):
+        if not _is_closed(part):
             return links
         rate, hops, end = 0.5 / part.stride, part.stride, part.members - 1
         return (*links, Link(end, 0, rate, hops), Link(0, end, rate, hops))
 
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """See `Block.routes`: the shorter way round, or both."""
-        if not _closed(part):
+        if not _is_closed(part):
             return _LINE.routes(part, source, target)
         n = part.members
         ahead = (target - source) % n
@@ -80,11 +80,11 @@ class Ring(Block):
         return (min(forward, back, key=len),)
 
 
-def _closed(part: Slice) -> bool:
+def _is_closed(part: Slice) -> bool:
     return part.members * part.stride == part.size
 
 
-def _passed_on(n: int) -> Loads:
+def _relayed_loads(n: int) -> Loads:
     """The messages of a Spread: in each step what still has so far to go, put together."""
     steps = [n // 2 - step if n % 2 else n // 2 - step - 0.5 for step in range(n // 2)]
     return tuple((pieces / sum(steps), pieces) for pieces in steps)

@@ -30,11 +30,11 @@ def trees(members: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     other = [-1] * members
     for member, above in enumerate(parent):
         if above >= 0:
-            other[_moved(member, members)] = _moved(above, members)
+            other[_map_member(member, members)] = _map_member(above, members)
     return tuple(parent), tuple(other)
 
 
-def _moved(member: int, members: int) -> int:
+def _map_member(member: int, members: int) -> int:
     return (member + 1) % members if members % 2 else members - 1 - member
 
 
@@ -44,7 +44,7 @@ def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], 
     hops = 0
     for parent in trees(members):
         climb = [0] * members
-        for member in sorted(range(members), key=lambda member: _level(parent, member)):
+        for member in sorted(range(members), key=lambda member: _level_of(parent, member)):
             above = parent[member]
             if above < 0:
                 continue
@@ -57,5 +57,5 @@ def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], 
     return StepCost(max(load), hops)
 
 
-def _level(parent: Sequence[int], member: int) -> int:
-    return 0 if parent[member] < 0 else 1 + _level(parent, parent[member])
+def _level_of(parent: Sequence[int], member: int) -> int:
+    return 0 if parent[member] < 0 else 1 + _level_of(parent, parent[member])

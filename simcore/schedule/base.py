@@ -21,7 +21,7 @@ nothing."""
 
 
 @compiled
-def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
+def _fill_sequence(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
     """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
     stages, length = order.shape
     virtual = stages * chunks
@@ -61,7 +61,7 @@ def _follow(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: 
 def _sequence(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
     order = schedule.order(stages, microbatches, chunks)
     sequence = np.empty(order.size, np.int32)
-    ran = _follow(order, microbatches, chunks, sequence)
+    ran = _fill_sequence(order, microbatches, chunks, sequence)
     if ran < order.size:
         raise ValueError(f"pipeline schedule {schedule} waits for itself: {order.size - ran} blocks never run")
     sequence.flags.writeable = False

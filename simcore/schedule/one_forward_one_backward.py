@@ -16,7 +16,7 @@ from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule, Steady
 
 
 @compiled
-def _warm_up(stage: int, stages: int, total: int, chunks: int) -> int:
+def _count_warm_up(stage: int, stages: int, total: int, chunks: int) -> int:
     """Forwards of a stage before its first backward."""
     ahead = stages - stage - 1 if chunks == 1 else 2 * (stages - stage - 1) + (chunks - 1) * stages
     return min(ahead, total)
@@ -39,7 +39,7 @@ def _code(i: int, stages: int, chunks: int, direction: int) -> int:
 def _fill(order: NDArray[np.int64], stages: int, microbatches: int, chunks: int) -> None:
     total = microbatches * chunks
     for stage in range(stages):
-        warm = _warm_up(stage, stages, total, chunks)
+        warm = _count_warm_up(stage, stages, total, chunks)
         position = 0
         for i in range(total + warm):
             if i < total:
@@ -70,7 +70,7 @@ class OneForwardOneBackward(PipelineSchedule):
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
         """See `PipelineSchedule.in_flight`; on the first stage p(1 + (p-1)/(p v)) microbatches' worth in all."""
         total = microbatches * chunks
-        most = min(_warm_up(stage, stages, total, chunks) + 1, total)
+        most = min(_count_warm_up(stage, stages, total, chunks) + 1, total)
         rounds, rest = divmod(most, stages * chunks)
         return tuple(rounds * stages + min(max(rest - chunk * stages, 0), stages) for chunk in range(chunks))
 

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.collective import FLAT_RING, Custom, ListedKind, ListedMessage
+from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
-from simcore.design.efficiency import best, slowdown
+from simcore.design.efficiency import best_share, slowdown
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
@@ -59,7 +59,7 @@ class Chunks(NamedTuple):
     paths: list[list[Phase]]
     chosen: list[int]
 
-    def counted(self) -> list[tuple[list[Phase], int]]:
+    def count_paths(self) -> list[tuple[list[Phase], int]]:
         """Each path with the number of chunks that take it."""
         if len(self.paths) == 1:
             return [(self.paths[0], len(self.chosen))]
@@ -78,7 +78,7 @@ LONGEST = 1 << 62
 """Longest time [ps], 53 days: two of them still add up in 64 bits."""
 
 
-def custom_of(design: Design, name: str) -> str | Custom:
+def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
     """The algorithm of the user that `custom:NAME` names; any other name as it is."""
     if not name.startswith(CUSTOM):
         return name
@@ -86,7 +86,7 @@ def custom_of(design: Design, name: str) -> str | Custom:
     for kind, listed in design.system.algorithms[name.removeprefix(CUSTOM)].items():
         messages = tuple(ListedMessage(m.step, m.source, m.target, m.blocks, m.reduce) for m in listed.messages)
         kinds.append(ListedKind(kind, listed.members, listed.blocks, messages))
-    return Custom(name, tuple(kinds))
+    return CustomAlgorithm(name, tuple(kinds))
 
 
 def picoseconds(seconds: float, least: int = 1) -> int:
@@ -96,19 +96,19 @@ def picoseconds(seconds: float, least: int = 1) -> int:
     """
     time = seconds * PICOSECONDS
     if not time < LONGEST:
-        raise too_long(seconds)
+        raise too_long_error(seconds)
     rounded = round(time)
     return rounded if rounded > least else least
 
 
-def too_long(seconds: float) -> InputError:
+def too_long_error(seconds: float) -> InputError:
     """The error of a design whose times do not fit 64 bits of picoseconds."""
     longest = f"an iteration of at most {LONGEST / PICOSECONDS / 86400:.0f} days"
     fix = "use a smaller workload, or faster NPUs and networks"
     return InputError([Problem((), longest, f"{seconds / 86400:.3g} days or more", fix)], "simulation")
 
 
-def apart(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
+def distances_between(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
     """Distance of two places in each dimension."""
     return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
 
@@ -116,7 +116,7 @@ def apart(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
 def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     """Load of a phase of `size` [B] per byte, as if all its messages got the dimension's `Chunker.rate`."""
     table = dimension.efficiency
-    return cost.loaded(size, table) if isinstance(table, tuple) else cost.load
+    return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
 
 
 @lru_cache(maxsize=256)
@@ -135,7 +135,7 @@ class _Way(NamedTuple):
     cost: PhaseCost
     dimension: Dimension
     rate: float
-    """See `Chunker.reached`."""
+    """See `Chunker.rate_reached`."""
     latency: int
     """Of a phase [ps]."""
 
@@ -147,15 +147,15 @@ class Chunker:
     design: Design
     _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
 
-    def algorithm(self, dimension: int) -> str | Custom:
+    def algorithm(self, dimension: int) -> str | CustomAlgorithm:
         """The algorithm of a dimension: its name, or the user's own."""
         return custom_of(self.design, self.design.algorithms[dimension])
 
     def rate(self, dimension: Dimension) -> float:
         """Most bandwidth that messages get on a dimension [B/s]; a fat tree knows which its spines slow down."""
-        return dimension.bandwidth * best(dimension.efficiency) / block_of(dimension).slowed
+        return dimension.bandwidth * best_share(dimension.efficiency) / block_of(dimension).slowed
 
-    def reached(self, where: GroupSlice) -> float:
+    def rate_reached(self, where: GroupSlice) -> float:
         """Most bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
         dimension = self.design.cluster.dimensions[where.dimension]
         return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
@@ -178,36 +178,38 @@ class Chunker:
             algorithm = self.algorithm(where.dimension)
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
             latency = picoseconds(cost.hops * dimension.latency, least=0)
-            known = self._ways[kind, where] = _Way(cost, dimension, self.reached(where), latency)
+            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency)
         return known
 
-    def split(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
+    def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
         """Phases of the chunks of a collective of `size` [B]."""
         chunks = self.design.system.chunks
         chunk = size / chunks
         if kind == "send_recv":
-            return self.send(group, tuple(where.part.members - 1 for where in group), size)
+            return self.split_message(group, tuple(where.part.members - 1 for where in group), size)
         if kind == "shift":
-            return Chunks([[self._shift(group, chunk)]], [0] * chunks)
+            return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
-            return Chunks([[self._around_all(kind, group, chunk)]], [0] * chunks)
+            return Chunks([[self._flat_ring_phase(kind, group, chunk)]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
         rates = [self._group_rate(where, whole) for where in group]
         plan = policy.orders(sizes, rates, chunks)
-        paths = [self._ordered(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders]
+        paths = [
+            self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
+        ]
         return Chunks(paths, plan.chosen)
 
-    def _shift(self, group: Sequence[GroupSlice], size: float) -> Phase:
+    def _shift_phase(self, group: Sequence[GroupSlice], size: float) -> Phase:
         """Every member of a group passes a chunk on to the next one of a ring: all wait for the slowest dimension."""
         phases = [self.phase("shift", where, size, size) for where in group]
         return max(phases, key=lambda phase: (phase.serialization + phase.latency, phase.dimension))
 
-    def _around_all(self, kind: str, group: Sequence[GroupSlice], size: float) -> Phase:
+    def _flat_ring_phase(self, kind: str, group: Sequence[GroupSlice], size: float) -> Phase:
         """One ring over all members of a group, in both directions at once, whatever dimensions lie between neighbours.
 
         It goes at the pace of its slowest dimension, and is served there; its latency is that of all its hops but one.
@@ -222,7 +224,7 @@ class Chunker:
             cost = topology.step(Send(1), where.part)
             shared = topology.switched and where is group[0] and where.part.members > 2
             slowed = slowdown(dimension.efficiency, whole / members / 2 * cost.messages[0][1])
-            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.reached(where) * slowed)
+            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.rate_reached(where) * slowed)
             hops.append((left - left // where.part.members, cost.hops * dimension.latency))
             left //= where.part.members
         hops.append((1, hops[-1][1]))  # from the last member back to the first
@@ -239,20 +241,20 @@ class Chunker:
             FLAT + kind,
         )
 
-    def every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
+    def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
         """The path of a chunk for every order of the group's dimensions."""
         whole = size / self.design.system.chunks
         if kind == "all_gather":
             whole *= math.prod(where.part.members for where in group)
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
-        return [self._ordered(kind, order, whole, merge) for order in itertools.permutations(group)]
+        return [self._phases_in_order(kind, order, whole, merge) for order in itertools.permutations(group)]
 
     def _group_rate(self, where: GroupSlice, size: float) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
         cost, dimension, rate, _ = self._way("reduce_scatter", where)
         return rate * cost.sent / _load(cost, size, dimension)
 
-    def _ordered(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
+    def _phases_in_order(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
         scatter: list[Phase] = []
         gather: list[Phase] = []
@@ -276,22 +278,22 @@ class Chunker:
 
     def hops(self, group: Sequence[GroupSlice], origin: int, target: int) -> tuple[int, ...]:
         """How far apart two members of a group are in each of its dimensions, in members."""
-        return apart(self.place_of(group, origin), self.place_of(group, target))
+        return distances_between(self.place_of(group, origin), self.place_of(group, target))
 
     def steps_on(self, group: Sequence[GroupSlice], members: int) -> tuple[tuple[int, ...], ...]:
         """How far each of the first `members` of a group is from the next one; the last one's next is the first."""
         return _steps_on(tuple(where.part.members for where in group), members)
 
-    def send(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
+    def split_message(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         """Phases of the chunks of a message between members that are `hops` apart.
 
         Where they differ in several dimensions the message passes them innermost first, on the sender's queues.
         """
         chunks = self.design.system.chunks
-        path = [self._hop(where, hop, size / chunks) for where, hop in zip(group, hops, strict=True) if hop]
+        path = [self._hop_phase(where, hop, size / chunks) for where, hop in zip(group, hops, strict=True) if hop]
         return Chunks([path], [0] * chunks)
 
-    def _hop(self, where: GroupSlice, distance: int, size: float) -> Phase:
+    def _hop_phase(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]
         cost = send_cost(block_of(dimension), where.part, distance)
         serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension)))

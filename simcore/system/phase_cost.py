@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from simcore.collective import Custom, Step, algorithm_for
-from simcore.design.efficiency import Table, slowdown
+from simcore.collective import CustomAlgorithm, Step, algorithm_for
+from simcore.design.efficiency import EfficiencyTable, slowdown
 from simcore.network import Block, Listed, Loads, Send, Shift, Slice
 from simcore.network.from_links import listed_cost, listed_loads
 
@@ -21,7 +21,7 @@ class PhaseCost(NamedTuple):
     """For each step the links that may be its busiest, each with its load, message by message size (both per byte of
     the buffer): `load` is the sum over steps of the busiest one's."""
 
-    def loaded(self, size: float, table: Table) -> float:
+    def load_of(self, size: float, table: EfficiencyTable) -> float:
         """The load where messages reach the shares of a table, in units of the best of them; `size` [B]."""
         return sum(
             max(sum(load * slowdown(table, message * size) for load, message in link) for link in step)
@@ -30,7 +30,9 @@ class PhaseCost(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def phase_cost(algorithm: str | Custom, topology: Block, kind: str, part: Slice, in_network: bool) -> PhaseCost:
+def phase_cost(
+    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, in_network: bool
+) -> PhaseCost:
     """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
     if in_network and kind == "all_reduce":
         return PhaseCost(1.0, 2, 1.0, ((((1.0, 1.0),),),))
@@ -45,7 +47,7 @@ def phase_cost(algorithm: str | Custom, topology: Block, kind: str, part: Slice,
         links = listed_loads(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
         load += cost.load * step.share
         hops += cost.hops
-        steps.append(tuple(_scaled(link, step) for link in links))
+        steps.append(tuple(_scale_loads(link, step) for link in links))
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
     return PhaseCost(load, hops, sent, tuple(steps))
 
@@ -56,5 +58,5 @@ def send_cost(topology: Block, part: Slice, distance: int) -> PhaseCost:
     return PhaseCost(cost.load, cost.hops, 1.0, ((cost.loads,),))
 
 
-def _scaled(link: Loads, step: Step) -> Loads:
+def _scale_loads(link: Loads, step: Step) -> Loads:
     return tuple((load * step.share, message * step.share / step.pieces) for load, message in link)

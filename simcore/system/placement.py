@@ -53,19 +53,19 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
                 continue
             members = min(left, room)
             if left % members or room % members:
-                problems.append(_uneven(group, degree, left, dimension, sizes[dimension], room))
+                problems.append(_uneven_problem(group, degree, left, dimension, sizes[dimension], room))
                 break
             taken.append(GroupSlice(dimension, Slice(sizes[dimension], members, stride)))
             left //= members
             stride *= members
         slices[group] = tuple(taken)
     if not problems and degrees.get("data"):
-        problems += _derived(design, slices)
+        problems += _add_derived_groups(design, slices)
     slices |= {name: slices[group] for name, group in kind.same_group.items()}
-    return {group: _crossing(taken, sizes) for group, taken in slices.items()}, problems
+    return {group: _mark_crossing(taken, sizes) for group, taken in slices.items()}, problems
 
 
-def crossing(design: Design) -> Iterator[tuple[str, int]]:
+def find_crossing(design: Design) -> Iterator[tuple[str, int]]:
     """Each group, and dimension, whose collectives `Dimension.affinity` slows down."""
     for group, slices in place(design)[0].items():
         for where in slices:
@@ -73,7 +73,7 @@ def crossing(design: Design) -> Iterator[tuple[str, int]]:
                 yield group, where.dimension
 
 
-def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[GroupSlice, ...]:
+def _mark_crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[GroupSlice, ...]:
     """The slices of a group, innermost first, each with whether it crosses."""
     out, members = [], 1
     for where in slices:
@@ -83,7 +83,7 @@ def _crossing(slices: tuple[GroupSlice, ...], sizes: Sequence[int]) -> tuple[Gro
     return tuple(out)
 
 
-def _derived(design: Design, slices: Placement) -> list[Problem]:
+def _add_derived_groups(design: Design, slices: Placement) -> list[Problem]:
     """Add the groups that reuse the ranks of data and context.
 
     Expert parallelism takes the innermost NPUs of data x context (`expert`, the rest is `expert_data`), and so does a
@@ -93,7 +93,7 @@ def _derived(design: Design, slices: Placement) -> list[Problem]:
     if p.context == 1 and p.expert == 1 and p.shard_group is None:
         return []
     order = [group for group in design.cluster.placement if group in ("context", "data")]
-    joined = _joined([where for group in order for where in slices[group]])
+    joined = _join_slices([where for group in order for where in slices[group]])
     twice = {where.dimension for where in joined if [w.dimension for w in joined].count(where.dimension) > 1}
     if twice:
         return [
@@ -110,24 +110,24 @@ def _derived(design: Design, slices: Placement) -> list[Problem]:
     if design.copies % p.expert or design.copies % shards or shards % p.expert:
         return []  # said by the check of the degrees themselves
     problems: list[Problem] = []
-    slices["expert"], slices["expert_data"] = _halved("expert", p.expert, joined, problems)
+    slices["expert"], slices["expert_data"] = _split_slices("expert", p.expert, joined, problems)
     if p.shard_group is not None:
-        slices["shard"], slices["replica"] = _halved("shard_group", shards, joined, problems)
-        slices["expert_shard"], _ = _halved("shard_group", shards // p.expert, slices["expert_data"], problems)
+        slices["shard"], slices["replica"] = _split_slices("shard_group", shards, joined, problems)
+        slices["expert_shard"], _ = _split_slices("shard_group", shards // p.expert, slices["expert_data"], problems)
     return problems[:1]
 
 
 Slices = tuple[GroupSlice, ...]
 
 
-def _halved(name: str, degree: int, slices: Slices, problems: list[Problem]) -> tuple[Slices, Slices]:
+def _split_slices(name: str, degree: int, slices: Slices, problems: list[Problem]) -> tuple[Slices, Slices]:
     """The innermost `degree` NPUs of a group, and the rest of it; a problem where they do not fit its dimensions."""
     inner, outer, left = [], [], degree
     for where in slices:
         part = where.part
         taken = math.gcd(left, part.members)
         if left > 1 and taken < min(left, part.members):
-            problems.append(_uneven(name, degree, left, where.dimension, part.size, part.members))
+            problems.append(_uneven_problem(name, degree, left, where.dimension, part.size, part.members))
             return (), ()
         left //= taken
         if taken > 1:
@@ -137,7 +137,7 @@ def _halved(name: str, degree: int, slices: Slices, problems: list[Problem]) -> 
     return tuple(inner), tuple(outer)
 
 
-def _joined(slices: list[GroupSlice]) -> tuple[GroupSlice, ...]:
+def _join_slices(slices: list[GroupSlice]) -> tuple[GroupSlice, ...]:
     """Slices of one dimension that follow each other without a gap as one."""
     out: list[GroupSlice] = []
     for where in slices:
@@ -151,7 +151,7 @@ def _joined(slices: list[GroupSlice]) -> tuple[GroupSlice, ...]:
     return tuple(out)
 
 
-def _uneven(group: str, degree: int, left: int, dimension: int, size: int, room: int) -> Problem:
+def _uneven_problem(group: str, degree: int, left: int, dimension: int, size: int, room: int) -> Problem:
     what = f"{degree}" if left == degree else f"{degree} (of which {left} are left)"
     inside = f"{room} free of its {size}" if room != size else f"{size}"
     return Problem(

@@ -6,7 +6,7 @@ or over `shard_group` neighbours of them (hybrid sharding: Zhao et al. 2023, PyT
 3.2.2). What is kept in shards between two uses is moved between them:
 
 - whole gradients are reduced once, in the last microbatch; sharded ones in every microbatch, which ends with the wait
-  for them (`Parallelism.reduces_each`);
+  for them (`Parallelism.reduces_each_microbatch`);
 - stages 1 and 2 gather the updated parameters after the optimizer step, stage 3 gathers each layer's before its use,
   one layer ahead (`Parallelism.gathers`);
 - between shard groups the shards are all-reduced, once they are there.

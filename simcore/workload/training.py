@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simcore.design.design import Design
-from simcore.program import Operator, Part, Segment
+from simcore.program import ModelPart, Operator, Segment
 from simcore.workload import data_parallel
 from simcore.workload.data_parallel import Amount, DataParallel
 
@@ -33,14 +33,14 @@ class Trainer:
     def _data(self) -> DataParallel:
         return DataParallel(self.design)
 
-    def part(self, units: Sequence[Unit], activations: float, working: float, resident: float = 0.0) -> Part:
+    def part(self, units: Sequence[Unit], activations: float, working: float, resident: float = 0.0) -> ModelPart:
         """The part with `units` in the order of the forward pass; what it keeps, works in and holds in [B] per NPU."""
         ahead = [data_parallel.Unit(u.name, u.forward, Amount(u.parameters), times=u.times) for u in units]
         back = [data_parallel.Unit(u.name, u.backward, Amount(u.parameters), times=u.times) for u in reversed(units)]
         forward, first = self._data.forward(ahead)
         backward, last = self._data.backward(back)
         largest = max((unit.parameters for unit in units), default=0.0)
-        return Part(
+        return ModelPart(
             forward=forward,
             first_forward=first,
             backward=backward,

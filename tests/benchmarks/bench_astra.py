@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from simcore import astra
-from simcore.astra.files.chakra import CommType, Node, collective_node, compute_node, write_trace
+from simcore.astra.files.chakra import CommType, TraceNode, collective_node, compute_node, write_trace
 
 SCALING = Path(__file__).parents[1] / "simcore" / "astra" / "data" / "scaling.json"
 LAYERS = 24
 
 
-def transformer_iteration() -> list[Node]:
+def transformer_iteration() -> list[TraceNode]:
     """Return 24 layers: 400 us and 64 MiB on dimension 0 forward, twice the time and 48 MiB more backward."""
     inner, outer = (True, False, False), (False, True, True)
-    nodes: list[Node] = []
+    nodes: list[TraceNode] = []
     last: tuple[int, ...] = ()
     for _ in range(LAYERS):
         place = len(nodes)

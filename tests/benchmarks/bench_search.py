@@ -17,7 +17,7 @@ import numpy as np
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.pareto import front_mask, hypervolume, reference_point
-from dse.search import Proposal, make_sampler, resolve
+from dse.search import Proposal, make_sampler, resolve_sampler
 from dse.space.objective import losses
 from dse.space.space import Space, load_space
 
@@ -52,7 +52,7 @@ class Table:
 
 def search(space: Space, name: str, seed: int, trials: int, table: Table) -> tuple[list[Any], int, float]:
     """Losses of the feasible trials (None: infeasible) in order, repeated proposals, CPU seconds of the sampler."""
-    sampler = make_sampler(resolve(name, space, "fast"), space, seed)
+    sampler = make_sampler(resolve_sampler(name, space, "fast"), space, seed)
     found: list[Any] = []
     seen: set[str] = set()
     repeats = in_a_row = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 import simcore
 from dse.space.draw import RandomDraw
-from dse.space.screen import bounds_before
+from dse.space.screen import exact_metrics
 from dse.space.space import Space, load_space
 from simcore.check.load import parse_design
 from simcore.design.design import Design
@@ -26,7 +26,7 @@ def drawn(space: Space, seed: int) -> Iterator[Design]:
     generator = np.random.default_rng(seed)
     while True:
         design, _ = parse_design(space.fill(RandomDraw(generator)).document)
-        if design is not None and not simcore.check(design) and bounds_before(design)["fits"]:
+        if design is not None and not simcore.check(design) and exact_metrics(design)["fits"]:
             yield design
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import dse.space.split.solve
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.space import space_from
 from dse.space.split.solve import with_bandwidths
 from simcore.check.load import parse_design
@@ -36,7 +36,7 @@ BUDGETS = ({"split": "500 GB/s", "step": "5 GB/s"}, {"split": "100 GB/s", "step"
 GOALS = ({"minimize": ["iteration_time"]}, {"maximize": ["perf_per_cost"]})
 
 
-def designs() -> Iterator[Filled]:
+def designs() -> Iterator[FilledDocument]:
     """Designs with their shares solved, that fit and that do not."""
     for (model, parallelism), network, budget, goal in product(JOBS, NETWORKS, BUDGETS, GOALS):
         dimensions = [{"topology": kind, "size": size, "tier": tier, "latency": "1 us"} for kind, size, tier in network]

@@ -26,5 +26,5 @@ FLOOR = Metric(unit="m2", scope="npus", before=lambda design, memory: design.clu
 def install(monkeypatch: pytest.MonkeyPatch, **metrics: str) -> None:
     """As if a package with entry points for these were installed: name -> name in this module."""
     points = {name: EntryPoint(name, f"added_metrics:{value}", "simcore.metrics") for name, value in metrics.items()}
-    monkeypatch.setattr("simcore.family._installed", lambda group: points if group == "simcore.metrics" else {})
+    monkeypatch.setattr("simcore.family._find_entry_points", lambda group: points if group == "simcore.metrics" else {})
     monkeypatch.setattr(METRICS, "_loaded", {})

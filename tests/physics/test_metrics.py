@@ -8,7 +8,7 @@ import pytest
 from designs import designs, trainings
 from hypothesis import given, settings
 
-from dse.report.units import MISSING, human, label
+from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
 from simcore.cost.price import cluster_cost, energy
 from simcore.design.design import Design
@@ -23,7 +23,7 @@ def test_a_metric_has_a_known_unit_a_label_of_its_own_and_is_written_with_both(n
     metric = METRICS[name]
     assert metric.unit in UNITS
     assert [other for other in METRICS if label(other) == label(name)] == [name]
-    text = human(0.5, metric.unit, name)
+    text = format_with_unit(0.5, metric.unit, name)
     assert text != MISSING
     assert text.endswith(" %") if metric.share else not metric.unit or not text.endswith("0.5")
 

@@ -15,7 +15,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.memory.footprint import stage_memory, weight_bytes
 from simcore.memory.plan import program_of
-from simcore.program import Part, Program, Segment, Start, Waits
+from simcore.program import ModelPart, Program, Segment, Start, Waits
 from simcore.schedule import SCHEDULES
 from simcore.simulate import simulate
 from simcore.system.placement import place
@@ -40,17 +40,17 @@ def moved(design: Design, segments: Iterable[Segment], kind: str, groups: tuple[
     return total
 
 
-def of_stage(program: Program, stage: int) -> list[Part]:
+def of_stage(program: Program, stage: int) -> list[ModelPart]:
     return [program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)]
 
 
-def backwards_of(design: Design, part: Part) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+def backwards_of(design: Design, part: ModelPart) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
     """What computes weight gradients: of a microbatch, and of the last one."""
     split = SCHEDULES[design.parallelism.schedule].splits
     return (part.weights, part.last_weights) if split else (part.backward, part.last_backward)
 
 
-def spread(design: Design, part: Part) -> float:
+def spread(design: Design, part: ModelPart) -> float:
     """Parameters of a part that more than one NPU has."""
     own = part.parameters - part.expert_parameters if design.sharded_over > 1 else 0.0
     return own + (part.expert_parameters if design.sharded_over // design.parallelism.expert > 1 else 0.0)

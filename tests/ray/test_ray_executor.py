@@ -12,9 +12,9 @@ import pytest
 from sweeps import Sweep, sweep, wide, write_engine
 
 from dse.execute.ray_cluster import ClusterError
-from dse.execute.ray_worker import Made, made
+from dse.execute.ray_worker import ProcessBuild, describe_process
 from dse.execute.ray_workers import RayWorkers
-from dse.execute.workers import Ready, WorkersError
+from dse.execute.workers import WorkerReady, WorkersError
 from dse.run.record import load_record
 
 TRIALS = 400
@@ -123,21 +123,21 @@ def test_packages_travel_with_the_job_and_workers_say_what_they_run(
 
     connect(cluster.address, None, [])
     workers = RayWorkers(Evaluator((), ()), own=False)
-    there: list[Made] = []
-    monkeypatch.setattr(Made, "differences", lambda mine, other: there.append(other) or [])
+    there: list[ProcessBuild] = []
+    monkeypatch.setattr(ProcessBuild, "differences", lambda mine, other: there.append(other) or [])
     worker, events = workers.start(), []
     while not events:
         events = workers.events(1.0)
     workers.close()
-    assert events == [Ready(worker, there[0].node)]
+    assert events == [WorkerReady(worker, there[0].node)]
     assert "py_modules_files" in there[0].place
-    assert there[0].code == made().code
+    assert there[0].code == describe_process().code
 
 
 def test_a_cluster_that_runs_other_files_is_told_apart(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Made("3.11.0", {**made().code, "simcore": "other"}, "here")
+    other = ProcessBuild("3.11.0", {**describe_process().code, "simcore": "other"}, "here")
     monkeypatch.setattr("dse.execute.ray_workers.made", lambda: other)
     with pytest.raises(WorkersError, match=r"the cluster runs something else: Python .* other files of 'simcore'"):
         sweep(tmp_path, 10, executor="ray", address=cluster.address)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import simpy
 
 from simcore.collective import Plan, plan_for
-from simcore.design.efficiency import Table
+from simcore.design.efficiency import EfficiencyTable
 from simcore.engine.reference.clock import now
-from simcore.engine.reference.exchange import Exchange, InNetwork
+from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
 from simcore.engine.reference.links import LinkNetwork, Switching
 from simcore.network import Block, Slice
 
@@ -25,7 +25,7 @@ class Idle:
     """One step [s]."""
     switching: Switching = "cut_through"
     failed: frozenset[tuple[int, int]] = frozenset()
-    efficiency: float | Table = 1.0
+    efficiency: float | EfficiencyTable = 1.0
 
     def collective(self, algorithm: str, kind: str, part: Slice, size: float, in_network: bool = False) -> int:
         """Time of `kind` with a buffer of `size` [B] among one group on `part` that has its share of the links [ps]."""
@@ -33,14 +33,14 @@ class Idle:
         network = self._network(simpy.Environment(), part)
         members = range(part.members)
         if in_network and kind == "all_reduce":
-            return self._run(network, [InNetwork(network, members, size)])
+            return self._run(network, [SwitchReduction(network, members, size)])
         plan = plan_for(algorithm, kind, part.members, shape)
         return self.plan(plan, part, size)
 
     def plan(self, plan: Plan, part: Slice, size: float) -> int:
         """Time of the messages of a plan among one group on `part` [ps]."""
         network = self._network(simpy.Environment(), part)
-        return self._run(network, [Exchange(plan, network, range(part.members), size)])
+        return self._run(network, [PlanExchange(plan, network, range(part.members), size)])
 
     def all_groups(self, algorithm: str, kind: str, part: Slice, size: float) -> int:
         """Time of `kind` by all groups that share the dimension like `part`, at once, over the same links [ps]."""
@@ -50,7 +50,7 @@ class Idle:
         span = part.members * part.stride
         firsts = [first + offset for first in range(0, part.size, span) for offset in range(part.stride)]
         groups = [range(first, first + span, part.stride) for first in firsts]
-        return self._run(network, [Exchange(plan, network, nodes, size) for nodes in groups])
+        return self._run(network, [PlanExchange(plan, network, nodes, size) for nodes in groups])
 
     def send(self, part: Slice, distance: int, size: float) -> int:
         """Time of a message between members `distance` apart [ps]."""
@@ -63,7 +63,7 @@ class Idle:
         rest = (self.switching, self.failed, self.efficiency)
         return LinkNetwork(env, self.block, part, self.bandwidth, self.latency, *rest)
 
-    def _run(self, network: LinkNetwork, exchanges: list[Exchange] | list[InNetwork]) -> int:
+    def _run(self, network: LinkNetwork, exchanges: list[PlanExchange] | list[SwitchReduction]) -> int:
         """Let every member of every exchange begin at once; the time at which the last one is done."""
         done: list[int] = []
         members = 0

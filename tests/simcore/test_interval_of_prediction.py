@@ -6,7 +6,7 @@ import pytest
 
 from simcore import catalog
 from simcore.check.load import design_from
-from simcore.design.npu import npu_from
+from simcore.design.npu import parse_npu
 from simcore.prediction_interval import UNCALIBRATED, ratios
 from simcore.simulate import simulate
 
@@ -30,16 +30,16 @@ def test_every_device_has_an_interval_around_each_prediction(npu: str, npus: int
 
 
 def test_a_curve_of_another_device_has_the_interval_of_one_that_was_not_calibrated() -> None:
-    assert ratios(npu_from("h100-80gb"), "node") == UNCALIBRATED
-    assert ratios(npu_from({"base": "a100-80gb", "name": "mine"}), "nodes") == UNCALIBRATED
-    assert ratios(npu_from("a100-40gb"), "node") == UNCALIBRATED
-    assert ratios(npu_from("v100-32gb"), "node") == UNCALIBRATED
+    assert ratios(parse_npu("h100-80gb"), "node") == UNCALIBRATED
+    assert ratios(parse_npu({"base": "a100-80gb", "name": "mine"}), "nodes") == UNCALIBRATED
+    assert ratios(parse_npu("a100-40gb"), "node") == UNCALIBRATED
+    assert ratios(parse_npu("v100-32gb"), "node") == UNCALIBRATED
 
 
 def test_a_scope_without_residuals_takes_the_widest_known_of_the_device() -> None:
-    b200 = npu_from("b200")
+    b200 = parse_npu("b200")
     assert ratios(b200, "nodes") == ratios(b200, "node") != UNCALIBRATED
-    a100 = npu_from("a100-80gb")
+    a100 = parse_npu("a100-80gb")
     assert ratios(a100, "nodes") != ratios(a100, "node")
 
 
@@ -47,4 +47,4 @@ def test_the_prior_holds_what_the_calibrated_devices_have() -> None:
     low, high = UNCALIBRATED
     for npu in ("a100-80gb", "b200"):
         for scope in ("node", "nodes"):
-            assert low <= ratios(npu_from(npu), scope)[0] < ratios(npu_from(npu), scope)[1] <= high
+            assert low <= ratios(parse_npu(npu), scope)[0] < ratios(parse_npu(npu), scope)[1] <= high

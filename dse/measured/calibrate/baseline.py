@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dse.measured.calibrate.fit import Floats, Sample, weighted
+from dse.measured.calibrate.fit import Floats, Sample, weight_rows
 from dse.measured.calibrate.folds import folds
-from dse.measured.measured import Measured
+from dse.measured.measured import MeasuredIteration
 from simcore.document.problem import InputError, Problem
 
 
-def regressed(chosen: Sequence[Sample], kind: str, others: Sequence[Measured] = ()) -> Floats:
+def predict_by_regression(chosen: Sequence[Sample], kind: str, others: Sequence[MeasuredIteration] = ()) -> Floats:
     """Times of all rows, each by gradient-boosted trees fitted without its job, hidden size or device [s].
 
     `others` are rows of other devices, for the last of these.
@@ -25,7 +25,7 @@ def regressed(chosen: Sequence[Sample], kind: str, others: Sequence[Measured] = 
     except ImportError:
         fix = "pip install 'dse[calibrate]', or leave --baseline out"
         raise InputError([Problem((), "scikit-learn, for --baseline", "none installed", fix)], "calibration") from None
-    rows = [*chosen, *weighted(others)] if kind == "device" else chosen
+    rows = [*chosen, *weight_rows(others)] if kind == "device" else chosen
     features = np.array([_features(sample) for sample in rows])
     times = np.log([sample.row.seconds for sample in rows])
     predicted = np.full(len(rows), np.nan)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.measured import Measured
+from dse.measured.measured import MeasuredIteration
 from simcore.design.curve import Curve
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
@@ -57,7 +57,7 @@ PARAMETERS = {
 class Sample:
     """A measured row whose NPU has a curve."""
 
-    row: Measured
+    row: MeasuredIteration
     weight: float
 
     @property
@@ -66,7 +66,7 @@ class Sample:
         return self.row.design
 
     @property
-    def hidden(self) -> int:
+    def hidden_size(self) -> int:
         """The model's hidden size."""
         return self.row.workload.model.hidden
 
@@ -77,7 +77,9 @@ class Sample:
         return simulate(self.design.model_copy(update={"cluster": other})).iteration_time_s
 
 
-def samples(rows: Sequence[Measured], parameters: int, device: str = "", source: str = "calibration") -> list[Sample]:
+def samples(
+    rows: Sequence[MeasuredIteration], parameters: int, device: str = "", source: str = "calibration"
+) -> list[Sample]:
     """The rows, weighted; `device` and `source` say what they are of, and where they were read.
 
     Raises `InputError` where there are fewer than `ROWS_A_PARAMETER` for each parameter, or an NPU has no curve.
@@ -94,13 +96,13 @@ def samples(rows: Sequence[Measured], parameters: int, device: str = "", source:
     ]
     if problems:
         raise InputError(problems, source)
-    return weighted(rows)
+    return weight_rows(rows)
 
 
-def weighted(rows: Sequence[Measured]) -> list[Sample]:
+def weight_rows(rows: Sequence[MeasuredIteration]) -> list[Sample]:
     """The rows, of which those of one hidden size have one vote together."""
-    counts = Counter(Sample(row, 1.0).hidden for row in rows)
-    root = np.array([counts[Sample(row, 1.0).hidden] ** -0.5 for row in rows])
+    counts = Counter(Sample(row, 1.0).hidden_size for row in rows)
+    root = np.array([counts[Sample(row, 1.0).hidden_size] ** -0.5 for row in rows])
     return [Sample(row, float(w)) for row, w in zip(rows, root / root.mean(), strict=True)]
 
 
@@ -117,10 +119,10 @@ class Fit:
 
     def values(self) -> dict[str, float]:
         """The fitted parameters by name."""
-        return {name: read(self.curve, name) for name in self.names}
+        return {name: read_parameter(self.curve, name) for name in self.names}
 
 
-def read(curve: Curve, name: str) -> float:
+def read_parameter(curve: Curve, name: str) -> float:
     """A parameter of a curve."""
     value: Any = curve
     for key in PARAMETERS[name].path:
@@ -149,29 +151,29 @@ def fit(
     """Fit the parameters `names` of `start` to the samples; `progress` hears of every pass over them."""
     from scipy.optimize import least_squares
 
-    origin = np.log([read(start, name) for name in names])
+    origin = np.log([read_parameter(start, name) for name in names])
     weights = np.array([sample.weight for sample in chosen]) / SCALE
     measured = np.log([sample.row.seconds for sample in chosen])
     passes = 0
 
-    def predicted(point: Floats) -> Floats:
+    def predict_at(point: Floats) -> Floats:
         nonlocal passes
         passes += 1
         progress(passes)
         return predict(chosen, with_values(start, values_at(names, point)))
 
-    def residuals(point: Floats) -> Floats:
-        errors = (np.log(predicted(point)) - measured) * weights
+    def residuals_at(point: Floats) -> Floats:
+        errors = (np.log(predict_at(point)) - measured) * weights
         return np.concatenate([errors, PRIOR * (point - origin)])
 
     lower = np.log([PARAMETERS[name].least for name in names])
     upper = np.log([PARAMETERS[name].most for name in names])
     inside = np.clip(origin, lower + 1e-9, upper - 1e-9)
     found = least_squares(
-        residuals, inside, bounds=(lower, upper), loss="soft_l1", diff_step=[STEP], xtol=1e-3, ftol=1e-3, max_nfev=10
+        residuals_at, inside, bounds=(lower, upper), loss="soft_l1", diff_step=[STEP], xtol=1e-3, ftol=1e-3, max_nfev=10
     )
-    best = predicted(found.x)
-    slopes = [(np.log(predicted(found.x + step)) - np.log(best)) / STEP for step in STEP * np.eye(len(names))]
+    best = predict_at(found.x)
+    slopes = [(np.log(predict_at(found.x + step)) - np.log(best)) / STEP for step in STEP * np.eye(len(names))]
     return Fit(with_values(start, values_at(names, found.x)), tuple(names), best, np.stack(slopes, axis=1))
 
 

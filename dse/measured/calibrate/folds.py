@@ -21,24 +21,24 @@ from dse.measured.calibrate.fit import (
     Sample,
     fit,
     predict,
-    read,
+    read_parameter,
     values_at,
-    weighted,
+    weight_rows,
     with_values,
 )
-from dse.measured.measured import Measured
+from dse.measured.measured import MeasuredIteration
 from simcore.design.curve import Curve
 
 KINDS: dict[str, Callable[[Sample], Hashable]] = {
     "job": lambda sample: sample.row.job,
-    "hidden size": lambda sample: sample.hidden,
+    "hidden size": lambda sample: sample.hidden_size,
     "device": lambda sample: sample.design.cluster.npu.name,
 }
 REWEIGHTINGS = 20
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOutRows:
     """Rows that were left out together: their places in the table."""
 
     name: str
@@ -50,11 +50,11 @@ class Fold:
     """Predictions of all rows, each by a fit that did not see it, `[rows]` [s]; not a number where there was none."""
 
     kind: str
-    held: tuple[Held, ...]
+    held: tuple[HeldOutRows, ...]
     predicted: Floats
 
 
-def folds(chosen: Sequence[Sample], kind: str) -> tuple[Held, ...]:
+def folds(chosen: Sequence[Sample], kind: str) -> tuple[HeldOutRows, ...]:
     """The rows of each job, hidden size or device; none where there is but one."""
     groups: dict[Hashable, list[int]] = {}
     for i, sample in enumerate(chosen):
@@ -62,10 +62,10 @@ def folds(chosen: Sequence[Sample], kind: str) -> tuple[Held, ...]:
     if len(groups) < 2:
         return ()
     names = [str(key) if kind != "job" else f"job {n}" for n, key in enumerate(groups, 1)]
-    return tuple(Held(name, tuple(rows)) for name, rows in zip(names, groups.values(), strict=True))
+    return tuple(HeldOutRows(name, tuple(rows)) for name, rows in zip(names, groups.values(), strict=True))
 
 
-def held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> Fold:
+def predict_held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> Fold:
     """Predict every row by a fit without its job, hidden size or device."""
     predicted = np.full(len(chosen), np.nan)
     groups = folds(chosen, kind)
@@ -76,12 +76,14 @@ def held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> F
     return Fold(kind, groups, predicted)
 
 
-def without_device(chosen: Sequence[Sample], others: Sequence[Measured], whole: Fit, start: Curve) -> Fold:
+def predict_without_device(
+    chosen: Sequence[Sample], others: Sequence[MeasuredIteration], whole: Fit, start: Curve
+) -> Fold:
     """Predict every row by a fit to rows of other devices alone; nothing is held where these are too few for one."""
     if len(others) < ROWS_A_PARAMETER * len(whole.names):
         return Fold("device", (), np.full(len(chosen), np.nan))
-    held = Held(chosen[0].design.cluster.npu.name, tuple(range(len(chosen))))
-    return Fold("device", (held,), predict(chosen, fit(weighted(others), start, whole.names).curve))
+    held = HeldOutRows(chosen[0].design.cluster.npu.name, tuple(range(len(chosen))))
+    return Fold("device", (held,), predict(chosen, fit(weight_rows(others), start, whole.names).curve))
 
 
 def _refit(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:
@@ -93,8 +95,8 @@ def _step(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int
     weights = np.array([chosen[i].weight for i in kept]) / SCALE
     errors = np.log(whole.predicted[list(kept)]) - np.log([chosen[i].row.seconds for i in kept])
     slopes = whole.slopes[list(kept)]
-    here = np.log([read(whole.curve, name) for name in whole.names])
-    origin = np.log([read(start, name) for name in whole.names])
+    here = np.log([read_parameter(whole.curve, name) for name in whole.names])
+    origin = np.log([read_parameter(start, name) for name in whole.names])
     move = np.zeros(len(whole.names))
     prior = PRIOR * np.eye(len(whole.names))
     for _ in range(REWEIGHTINGS):

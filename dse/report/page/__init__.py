@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from dse.evaluate.record import StudyRecord
 from dse.report.page import breakdown, importance, parameters, pareto, robust, sections
-from dse.report.page.base import Chart, charts_json, esc
+from dse.report.page.base import Chart, charts_json, escape_html
 from dse.report.summary import Summary
 
 __all__ = ["report_html"]
@@ -31,7 +31,7 @@ def report_html(record: StudyRecord, summary: Summary) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{esc(record.space)}: design-space exploration</title>
+<title>{escape_html(record.space)}: design-space exploration</title>
 <style>
 {_asset("style.css")}
 </style>

@@ -9,8 +9,8 @@ from typing import Any
 
 from dse.evaluate.record import TrialRecord
 from dse.report.describe import compare
-from dse.report.summary import Summary, spread
-from dse.report.units import clean, shorten
+from dse.report.summary import Summary, spread_indices
+from dse.report.units import clean_text, shorten_text
 from dse.report.values import to_json
 
 MOST_BARS = 40
@@ -33,14 +33,14 @@ class Chart:
     """Name and colour (`@name`) of each trace, for a legend in HTML: plotly's own takes the room of the bars."""
 
 
-def esc(text: object) -> str:
+def escape_html(text: object) -> str:
     """`text`, cleaned, as HTML."""
-    return html.escape(clean(text))
+    return html.escape(clean_text(text))
 
 
 def plot_text(text: object) -> str:
     """`text`, cleaned, as plotly shows it: it reads tags such as `<b>` and `<a href>` in every string."""
-    return html.escape(clean(text), quote=False)
+    return html.escape(clean_text(text), quote=False)
 
 
 def charts_json(charts: Sequence[Chart]) -> str:
@@ -49,27 +49,27 @@ def charts_json(charts: Sequence[Chart]) -> str:
     return to_json(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def bars(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
+def front_rows(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
     """The members of the front that charts with a row for each design show, and the rows' names.
 
     A name is the trial's number and, where `told`, what the design has that others have not.
     """
     front = summary.front
     knee = frozenset(index for index, trial in enumerate(front) if trial.number == summary.knee)
-    phrases = compare([trial.decided for trial in front]).phrases if told else ((),) * len(front)
+    phrases = compare([trial.decided_document for trial in front]).phrases if told else ((),) * len(front)
     return [
         (part, _row(part, (name, *phrases[index]) if name else phrases[index], index in knee))
-        for index in spread(len(front), MOST_BARS, knee)
+        for index in spread_indices(len(front), MOST_BARS, knee)
         for name, part in front[index].parts
         if part.metrics is not None
     ]
 
 
 def _row(trial: TrialRecord, phrases: Sequence[str], knee: bool) -> str:
-    return plot_text(f"{'★ ' if knee else ''}#{trial.number} {shorten(', '.join(phrases), 52)}")
+    return plot_text(f"{'★ ' if knee else ''}#{trial.number} {shorten_text(', '.join(phrases), 52)}")
 
 
-def designs(summary: Summary) -> int:
+def count_designs(summary: Summary) -> int:
     """Number of designs of the front: one for each workload of each member."""
     return sum(len(trial.parts) for trial in summary.front)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, rows_layout, shown_note
+from dse.report.page.base import HEATMAP, Chart, count_designs, front_rows, plot_text, rows_layout, shown_note
 from dse.report.reasons import breakdown
 from dse.report.summary import Summary
-from dse.report.units import human, percent, scale
-from dse.report.values import result
+from dse.report.units import format_percent, format_with_unit, scale
+from dse.report.values import read_result
 
 _PATTERNS = {"compute": "", "bubble": ".", "optimizer": "", "other": ""}
 _COLOURS = {
@@ -27,8 +27,8 @@ _COLOURS = {
 
 def time_chart(summary: Summary) -> Chart | None:
     """The iteration of each design: compute, exposed communication by group, bubble, optimizer, other."""
-    shown = bars(summary, told=True)
-    parts = [breakdown(result(trial.metrics)) for trial, _ in shown if trial.metrics is not None]
+    shown = front_rows(summary, told=True)
+    parts = [breakdown(read_result(trial.metrics)) for trial, _ in shown if trial.metrics is not None]
     if not parts:
         return None
     totals = [sum(part.values()) for part in parts]
@@ -37,21 +37,23 @@ def time_chart(summary: Summary) -> Chart | None:
     for name in parts[0]:
         times = [part[name] for part in parts]
         if any(time > 0 for time in times):
-            shares = [percent(t / total if total else 0.0) for t, total in zip(times, totals, strict=True)]
-            texts = [f"{name} {human(t, 's')}, {share}" for t, share in zip(times, shares, strict=True)]
+            shares = [format_percent(t / total if total else 0.0) for t, total in zip(times, totals, strict=True)]
+            texts = [f"{name} {format_with_unit(t, 's')}, {share}" for t, share in zip(times, shares, strict=True)]
             bar = _bar(name, _COLOURS[name], [row for _, row in shown], [t / unit.factor for t in times], texts)
             pattern = {"shape": _PATTERNS.get(name, "/"), "size": 6, "solidity": 0.3, "fillmode": "overlay"}
             pattern |= {"fgcolor": "@surface", "fgopacity": 0.5}
             data.append({**bar, "marker": {**bar["marker"], "pattern": pattern}})
-    note = "Exposed communication is the time an NPU waits for it; hatched. " + shown_note(len(shown), designs(summary))
+    note = "Exposed communication is the time an NPU waits for it; hatched. " + shown_note(
+        len(shown), count_designs(summary)
+    )
     layout = rows_layout(len(shown), f"time of one iteration [{unit.unit}]")
     return Chart("time", "Where the time goes", note.strip(), data, layout, _legend(data))
 
 
 def network_chart(summary: Summary) -> Chart | None:
     """How much of each dimension's bandwidth each design uses, as a heat map."""
-    shown = bars(summary, told=False)
-    uses = [result(trial.metrics).network for trial, _ in shown if trial.metrics is not None]
+    shown = front_rows(summary, told=False)
+    uses = [read_result(trial.metrics).network for trial, _ in shown if trial.metrics is not None]
     width = max((len(use) for use in uses), default=0)
     if not width:
         return None
@@ -62,13 +64,13 @@ def network_chart(summary: Summary) -> Chart | None:
         "x": [f"dimension {index + 1}" for index in range(width)],
         "y": [row for _, row in shown],
         "z": [[None if use is None else use.utilization for use in row] for row in cells],
-        "text": [["" if use is None else percent(use.utilization) for use in row] for row in cells],
+        "text": [["" if use is None else format_percent(use.utilization) for use in row] for row in cells],
         "hovertext": hover,
         "textfont": {"size": 11},
     }
     layout = rows_layout(len(shown), "share of the bandwidth used, innermost dimension first")
     layout["xaxis"] |= {"type": "category", "showgrid": False}
-    return Chart("network", "Use of the network", shown_note(len(shown), designs(summary)), [trace], layout)
+    return Chart("network", "Use of the network", shown_note(len(shown), count_designs(summary)), [trace], layout)
 
 
 def _legend(data: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -78,14 +80,14 @@ def _legend(data: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 def _use(use: Any) -> str:
     if use is None:
         return ""
-    sent = f"{human(use.bytes_per_npu, 'B')} sent per NPU, busy {human(use.busy_s, 's')}"
-    return f"{plot_text(use.dimension)}: {percent(use.utilization)} used<br>{sent}"
+    sent = f"{format_with_unit(use.bytes_per_npu, 'B')} sent per NPU, busy {format_with_unit(use.busy_s, 's')}"
+    return f"{plot_text(use.dimension)}: {format_percent(use.utilization)} used<br>{sent}"
 
 
 def cost_chart(summary: Summary) -> Chart | None:
     """The price of each design's cluster: network, NPUs, memory."""
-    shown = bars(summary, told=False)
-    costs = [result(trial.metrics).cost for trial, _ in shown if trial.metrics is not None]
+    shown = front_rows(summary, told=False)
+    costs = [read_result(trial.metrics).cost for trial, _ in shown if trial.metrics is not None]
     if not any(cost.total > 0 for cost in costs):
         return None
     unit = scale("$", [cost.total for cost in costs])
@@ -97,11 +99,15 @@ def cost_chart(summary: Summary) -> Chart | None:
     ):
         values = [getattr(cost, name) for cost in costs]
         if any(values):
-            shares = [percent(v / cost.total if cost.total else 0.0) for v, cost in zip(values, costs, strict=True)]
-            texts = [f"{title} {human(v, '$')}, {share}" for v, share in zip(values, shares, strict=True)]
+            shares = [
+                format_percent(v / cost.total if cost.total else 0.0) for v, cost in zip(values, costs, strict=True)
+            ]
+            texts = [f"{title} {format_with_unit(v, '$')}, {share}" for v, share in zip(values, shares, strict=True)]
             data.append(_bar(title, colour, [row for _, row in shown], [v / unit.factor for v in values], texts))
     layout = rows_layout(len(shown), f"price of the cluster [{unit.unit}]")
-    return Chart("cost", "Where the money goes", shown_note(len(shown), designs(summary)), data, layout, _legend(data))
+    return Chart(
+        "cost", "Where the money goes", shown_note(len(shown), count_designs(summary)), data, layout, _legend(data)
+    )
 
 
 def _bar(name: str, colour: str, rows: list[str], values: list[float], texts: list[str]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dse.report.page.base import Chart, plot_text
-from dse.report.robustness import among
+from dse.report.robustness import describe_scope
 from dse.report.summary import Summary
-from dse.report.units import label, shorten
+from dse.report.units import label, shorten_text
 
 _COLOURS = ("@front", "@tensor", "@data", "@pipeline")
 _FRONT = "@context"
@@ -31,7 +31,7 @@ def importance_charts(summary: Summary) -> list[Chart | None]:
     if found.of_front:
         series["being near the front"] = found.of_front
         colours["being near the front"] = _FRONT
-    told = among(summary)
+    told = describe_scope(summary)
     overall = "Which parameters mattered among the simulated" if told else "Which parameters mattered overall"
     return [
         _chart("importance", overall, f"{_OVERALL} {told}".strip(), series, colours),
@@ -48,7 +48,7 @@ def _chart(
     paths = dict.fromkeys(path for shares in found.values() for path in shares)
     most = {path: max(shares.get(path, 0.0) for shares in found.values()) for path in paths}
     shown = sorted(most, key=lambda path: (-most[path], path))[:_MOST_PARAMETERS]
-    rows = [plot_text(shorten(path, 40)) for path in shown]
+    rows = [plot_text(shorten_text(path, 40)) for path in shown]
     traces = [
         {
             "type": "bar",

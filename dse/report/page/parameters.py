@@ -10,8 +10,8 @@ from dse.evaluate.record import StudyRecord
 from dse.report.aspects import short_names
 from dse.report.page.base import Chart, plot_text
 from dse.report.summary import Summary
-from dse.report.units import MISSING, label, scale, shorten
-from dse.report.values import cell, finite
+from dse.report.units import MISSING, label, scale, shorten_text
+from dse.report.values import cell, finite_or_none
 from dse.space.hole import magnitude
 
 _MOST_AXES = 9
@@ -27,7 +27,7 @@ def chart(record: StudyRecord, summary: Summary) -> Chart | None:
     if not differing:
         return None
     # Where there is no room for all, those that matter most along the front, in the order of the space.
-    matter = {path: max(s.get(path, 0.0) for s in near) for path in differing} if (near := _near(summary)) else {}
+    matter = {path: max(s.get(path, 0.0) for s in near) for path in differing} if (near := _near_front(summary)) else {}
     ranked = sorted(differing, key=lambda path: -matter.get(path, 0.0))[: _MOST_AXES - len(record.objectives)]
     kept = [path for path in differing if path in ranked]
     axes = [_axis(_name(path, differing), columns[path]) for path in kept]
@@ -35,7 +35,7 @@ def chart(record: StudyRecord, summary: Summary) -> Chart | None:
         values = [trial.values[objective.name] for trial in front]
         unit = scale(objective.unit, values, objective.name)
         title = f"{label(objective.name)} [{unit.unit}]" if unit.unit else label(objective.name)
-        axes.append(_axis(title, [finite(value / unit.factor) for value in values], objective=True))
+        axes.append(_axis(title, [finite_or_none(value / unit.factor) for value in values], objective=True))
     first = [trial.values[record.objectives[0].name] for trial in front]
     line = {"color": first, "colorscale": [[0, "@front"], [0.5, "@context"], [1, "@tensor"]], "showscale": False}
     fonts = {"labelfont": {"size": 12, "color": "@ink"}, "tickfont": {"size": 11, "color": "@ink"}}
@@ -50,7 +50,7 @@ def chart(record: StudyRecord, summary: Summary) -> Chart | None:
 
 def _axis(name: str, values: Sequence[Any], *, objective: bool = False) -> dict[str, Any]:
     """Many different numbers on a scale of their own; else one tick a value at equal distances, in order."""
-    title = plot_text(shorten(name, 30))
+    title = plot_text(shorten_text(name, 30))
     numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
     if numeric and (objective or len(set(values)) > _MOST_TICKS):
         return {"label": title, "values": list(values), "tickformat": "~g" if objective else ""}
@@ -58,7 +58,10 @@ def _axis(name: str, values: Sequence[Any], *, objective: bool = False) -> dict[
     texts = [MISSING if value is None else cell(value) for value in values]
     ordered = [cell(value) for value in sorted(set(values))] if numeric else sorted(set(texts), key=_order)
     order = {text: index for index, text in enumerate(ordered)}
-    ticks = {"tickvals": list(order.values()), "ticktext": [shorten(_brief(text), 20) for text in order]}
+    ticks = {
+        "tickvals": list(order.values()),
+        "ticktext": [shorten_text(_shorten_notation(text), 20) for text in order],
+    }
     return {"label": title, "values": [order[text] for text in texts], **ticks}
 
 
@@ -68,11 +71,11 @@ def _order(text: str) -> tuple[float, str]:
     return (math.inf if size is None else size), text
 
 
-def _near(summary: Summary) -> list[Mapping[str, float]]:
+def _near_front(summary: Summary) -> list[Mapping[str, float]]:
     return list(summary.importance.near_front.values())
 
 
-def _brief(text: str) -> str:
+def _shorten_notation(text: str) -> str:
     """A network or an algorithm in its short notation: `switch(8)_ring(4)` is `SW8 Ring4`."""
     for word, short in short_names().items():
         text = text.replace(word, short)

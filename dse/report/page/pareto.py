@@ -9,9 +9,9 @@ from typing import Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.page.base import Chart, plot_text
-from dse.report.points import KINDS, Kind, Window, best_so_far, groups, outside, staircase, title, window
-from dse.report.summary import Summary, spread
-from dse.report.units import Scale, human, label, number, scale, shorten
+from dse.report.points import KINDS, Kind, Window, best_so_far, count_outside, groups, staircase, title, window
+from dse.report.summary import Summary, spread_indices
+from dse.report.units import Scale, format_number, format_with_unit, label, scale, shorten_text
 from dse.space.objective import Objective
 
 _MOST_POINTS = 3000
@@ -57,7 +57,7 @@ class _Plane:
     def sample(self, kind: Kind) -> list[TrialRecord]:
         """The trials of a kind, thinned out where there are too many."""
         trials = self.shown[kind]
-        return [trials[index] for index in spread(len(trials), self.most)]
+        return [trials[index] for index in spread_indices(len(trials), self.most)]
 
     def hover(self, trial: TrialRecord) -> str:
         """What a trial is, made once for all panels."""
@@ -200,7 +200,7 @@ def _axis(objective: Objective, limits: Window, unit: Scale) -> dict[str, Any]:
     name = label(objective.name)
     unit_text = f" [{unit.unit}]" if unit.unit else ""
     better = "lower" if objective.sign > 0 else "higher"
-    text = plot_text(f"{shorten(name, 50)}{unit_text}, {better} is better")
+    text = plot_text(f"{shorten_text(name, 50)}{unit_text}, {better} is better")
     return {
         "title": {"text": text, "standoff": 8},
         "type": "log" if limits.log else "linear",
@@ -210,25 +210,25 @@ def _axis(objective: Objective, limits: Window, unit: Scale) -> dict[str, Any]:
 
 
 def _hover(objectives: Sequence[Objective], trial: TrialRecord) -> str:
-    values = [f"{label(o.name)} {human(trial.values[o.name], o.unit, o.name)}" for o in objectives]
+    values = [f"{label(o.name)} {format_with_unit(trial.values[o.name], o.unit, o.name)}" for o in objectives]
     state = f"cut by {trial.cut_by}: bounds" if trial.state == "cut" else trial.state
     broken = [f"misses {name} by {missed:.3g}" for name, missed in trial.violations.items() if missed > 0]
     lines = [", ".join(values), *broken[:3]]
-    told = headline(trial.decided) if trial.design is not None else ""
+    told = headline(trial.decided_document) if trial.design is not None else ""
     words, wrapped = told.split(", "), [""]
     for word in words:
         if len(wrapped[-1]) + len(word) > 58:
             wrapped.append("")
         wrapped[-1] += f", {word}" if wrapped[-1] else word
-    first = f"<b>#{trial.number}</b> {plot_text(shorten(state, 60))}"
-    return "<br>".join([first, *(plot_text(shorten(line, 90)) for line in [*lines, *wrapped] if line)])
+    first = f"<b>#{trial.number}</b> {plot_text(shorten_text(state, 60))}"
+    return "<br>".join([first, *(plot_text(shorten_text(line, 90)) for line in [*lines, *wrapped] if line)])
 
 
 def _note(plane: _Plane) -> str:
-    hidden = outside(plane.objectives, plane.windows, plane.shown)
-    parts = [f"{number(hidden[kind])} {kind}" for kind in reversed(KINDS) if kind in hidden]
+    hidden = count_outside(plane.objectives, plane.windows, plane.shown)
+    parts = [f"{format_number(hidden[kind])} {kind}" for kind in reversed(KINDS) if kind in hidden]
     far = f"Outside this window (zoom out to see them): {', '.join(parts)}." if parts else ""
     thinned = [kind for kind in KINDS if len(plane.shown[kind]) > plane.most]
-    thin = f"Thinned out to {number(plane.most)} points: {', '.join(thinned)}." if thinned else ""
+    thin = f"Thinned out to {format_number(plane.most)} points: {', '.join(thinned)}." if thinned else ""
     click = "A click on a point of the front leads to its design." if plane.shown["front"] else ""
     return " ".join(text for text in (far, thin, click) if text)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.page.base import HEATMAP, Chart, bars, designs, plot_text, shown_note
-from dse.report.robustness import PREDICTION, PRICES, Robustness, among, robustness
+from dse.report.page.base import HEATMAP, Chart, count_designs, front_rows, plot_text, shown_note
+from dse.report.robustness import PREDICTION, PRICES, Robustness, describe_scope, robustness
 from dse.report.summary import Summary
-from dse.report.units import human, number, percent
+from dse.report.units import format_number, format_percent, format_with_unit
 from dse.whatif.answers import FACTORS, AtBatch
 
 
 def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
     """A heat map: prices, prediction and other batches for each design of the front; None where nothing is known."""
     found = robustness(record, summary)
-    shown = [(trial, row) for trial, row in bars(summary, told=True) if trial.number in found]
+    shown = [(trial, row) for trial, row in front_rows(summary, told=True) if trial.number in found]
     asked = [
         (name, [read(trial, found[trial.number]) for trial, _ in shown]) for name, read in _questions(record).items()
     ]
@@ -44,7 +44,7 @@ def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
         },
         "margin": {"l": 10, "r": 16, "t": 60, "b": 12},
     }
-    note = f"{_note(summary)} {shown_note(len(shown), designs(summary))}"
+    note = f"{_note(summary)} {shown_note(len(shown), count_designs(summary))}"
     return Chart("robustness", "Robustness of the front", note.strip(), [trace], layout)
 
 
@@ -69,7 +69,11 @@ def _questions(record: StudyRecord) -> dict[str, Any]:
 def _prices(trial: TrialRecord, robust: Robustness) -> _Cell:
     if robust.prices is None:
         return None, "", ""
-    return robust.prices, percent(robust.prices), f"on the front in {percent(robust.prices)} of the price scenarios"
+    return (
+        robust.prices,
+        format_percent(robust.prices),
+        f"on the front in {format_percent(robust.prices)} of the price scenarios",
+    )
 
 
 def _prediction(trial: TrialRecord, robust: Robustness) -> _Cell:
@@ -84,7 +88,7 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
         return None, "", ""
     if at.why:
         return 0.0, "cannot run", f"batch {at.batch:,g}: {at.why}"
-    values = ", ".join(human(at.values[o.name], o.unit, o.name) for o in record.objectives)
+    values = ", ".join(format_with_unit(at.values[o.name], o.unit, o.name) for o in record.objectives)
     said = "stays" if at.stays else "leaves"
     return float(at.stays), said, f"{said} at batch {at.batch:,g}: {values}"
 
@@ -92,13 +96,13 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
 def _note(summary: Summary) -> str:
     said = [
         f"Whether a design stays on the front. Prices: the share of the scenarios in which those of network, NPUs and "
-        f"memory each move by {percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
-        f"interval ({percent(PREDICTION)} longer where the result has none), all others as predicted."
+        f"memory each move by {format_percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
+        f"interval ({format_percent(PREDICTION)} longer where the result has none), all others as predicted."
     ]
-    if among(summary):
-        said.append(f"Prices and time: {among(summary)[0].lower()}{among(summary)[1:]}")
+    if describe_scope(summary):
+        said.append(f"Prices and time: {describe_scope(summary)[0].lower()}{describe_scope(summary)[1:]}")
     if summary.what_if.batches:
         rivals = summary.what_if.rivals
-        beside = f" and the {number(rivals)} dominated designs nearest to it" if rivals else ""
+        beside = f" and the {format_number(rivals)} dominated designs nearest to it" if rivals else ""
         said.append(f"Batches: simulated again with another global batch, against the front{beside}.")
     return " ".join(said)

@@ -21,9 +21,18 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare
 from dse.report.infeasible import explain_infeasible
-from dse.report.points import KINDS, Kind, Window, outside, title
+from dse.report.points import KINDS, Kind, Window, count_outside, title
 from dse.report.summary import Summary
-from dse.report.units import Scale, brief, clean, human, label, number, scale, shorten
+from dse.report.units import (
+    Scale,
+    clean_text,
+    format_brief,
+    format_number,
+    format_with_unit,
+    label,
+    scale,
+    shorten_text,
+)
 from dse.space.objective import Objective
 
 _LETTERS = 13.5
@@ -82,7 +91,7 @@ def axis_title(objective: Objective, unit: Scale, *, arrow: bool = True) -> str:
     """`Iteration time [s]`, with the direction in which it is better."""
     name = label(objective.name)
     better = f"  ({'lower' if objective.sign > 0 else 'higher'} is better)" if arrow else ""
-    return shorten(f"{name[:1].upper()}{name[1:]}{f' [{unit.unit}]' if unit.unit else ''}{better}", 70)
+    return shorten_text(f"{name[:1].upper()}{name[1:]}{f' [{unit.unit}]' if unit.unit else ''}{better}", 70)
 
 
 def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
@@ -98,19 +107,19 @@ def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
         round_numbers = MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10])
         ticks = round_numbers.tick_values(window.low / unit.factor, window.high / unit.factor)
         axis.set_major_locator(FixedLocator([tick * unit.factor for tick in ticks]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: brief(value / unit.factor)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: format_brief(value / unit.factor)))
     axis.set_minor_formatter(NullFormatter())
     (axes.set_xlim if which == "x" else axes.set_ylim)(window.low, window.high)
     axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
 
 
-def scatter(axes: Axes, kind: Kind, xs: Sequence[float], ys: Sequence[float]) -> None:
+def draw_points(axes: Axes, kind: Kind, xs: Sequence[float], ys: Sequence[float]) -> None:
     """The points of one kind; above the grid, the front on top."""
     if xs:
         axes.scatter(xs, ys, zorder=2 + KINDS.index(kind), **MARKERS[kind])
 
 
-def legend(
+def draw_legend(
     figure: Figure,
     place: tuple[float, float],
     record: StudyRecord,
@@ -127,13 +136,13 @@ def legend(
     if index is None:
         return
     trial = summary.front[index]
-    values = [human(trial.values[o.name], o.unit, o.name) for o in record.objectives]
-    phrases = compare([member.decided for member in summary.front]).phrases[index]
+    values = [format_with_unit(trial.values[o.name], o.unit, o.name) for o in record.objectives]
+    phrases = compare([member.decided_document for member in summary.front]).phrases[index]
     lines = [f"Knee: trial {trial.number}", *values, *phrases]
     below = place[1] - (0.2 + 0.225 * len(handles)) / figure.get_figheight()
     room = min(12, int((below - floor) * figure.get_figheight() / _LINE))
     kept = lines if len(lines) <= room else [*lines[: room - 1], "…"]
-    text = "\n".join(shorten(line, 30) for line in kept)
+    text = "\n".join(shorten_text(line, 30) for line in kept)
     figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color="#52606D")
 
 
@@ -152,21 +161,25 @@ def _handles(shown: dict[Kind, list[TrialRecord]], objectives: int, *, knee: boo
     return handles
 
 
-def headline(figure: Figure, record: StudyRecord, summary: Summary) -> None:
+def draw_headline(figure: Figure, record: StudyRecord, summary: Summary) -> None:
     """Title and subtitle, at the top left."""
     count = len(summary.front)
-    what = "no feasible design" if not count else "1 design" if count == 1 else f"{number(count)} designs"
+    what = "no feasible design" if not count else "1 design" if count == 1 else f"{format_number(count)} designs"
     front = f"{what} on the Pareto front" if count and len(record.objectives) > 1 else "best design found"
     height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.16 / height, shorten(record.space, 60), fontsize=15, fontweight="bold", va="top")
-    said = [front if count else what, f"{number(summary.trials)} evaluated", f"sampler {clean(record.sampler)}"]
-    text = shorten("  ·  ".join([*said, f"seed {record.seed}"]), 110)
+    figure.text(0.012, 1 - 0.16 / height, shorten_text(record.space, 60), fontsize=15, fontweight="bold", va="top")
+    said = [
+        front if count else what,
+        f"{format_number(summary.trials)} evaluated",
+        f"sampler {clean_text(record.sampler)}",
+    ]
+    text = shorten_text("  ·  ".join([*said, f"seed {record.seed}"]), 110)
     figure.text(0.012, 1 - 0.5 / height, text, fontsize=10, color="#52606D", va="top")
 
 
-def note(figure: Figure, sentences: Sequence[str]) -> None:
+def draw_note(figure: Figure, sentences: Sequence[str]) -> None:
     """Small print at the bottom left, in at most two lines."""
-    text = shorten("  ".join(sentence for sentence in sentences if sentence), 400)
+    text = shorten_text("  ".join(sentence for sentence in sentences if sentence), 400)
     lines = wrap(text, int(_LETTERS * figure.get_figwidth()), max_lines=2, placeholder=" …")
     figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color="#52606D", va="bottom")
 
@@ -175,12 +188,14 @@ def outside_note(
     objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]], summary: Summary
 ) -> str:
     """How many points, and which proven bounds, the window leaves out."""
-    counts = outside(objectives, windows, shown)
-    parts = [f"{number(counts[kind])} {kind}" for kind in reversed(KINDS) if kind in counts]
+    counts = count_outside(objectives, windows, shown)
+    parts = [f"{format_number(counts[kind])} {kind}" for kind in reversed(KINDS) if kind in counts]
     for objective, limits in zip(objectives, windows, strict=True):
         bound = summary.bounds[objective.name]
         if bound is not None and not limits.holds(bound):
-            parts.append(f"the proven bound of {label(objective.name)}, {human(bound, objective.unit, objective.name)}")
+            parts.append(
+                f"the proven bound of {label(objective.name)}, {format_with_unit(bound, objective.unit, objective.name)}"
+            )
     return f"Outside this window: {', '.join(parts)}." if parts else ""
 
 

@@ -8,7 +8,7 @@ from dse.evaluate.record import StudyRecord
 from dse.report.plots import base
 from dse.report.points import KINDS, best_so_far, groups, window
 from dse.report.summary import Summary
-from dse.report.units import number
+from dse.report.units import format_number
 
 
 def draw(record: StudyRecord, summary: Summary) -> Figure:
@@ -22,7 +22,7 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     unit = base.axis_scale(objective, limits)
     for kind in KINDS:
         trials = shown[kind]
-        base.scatter(axes, kind, [trial.number for trial in trials], [t.values[objective.name] for t in trials])
+        base.draw_points(axes, kind, [trial.number for trial in trials], [t.values[objective.name] for t in trials])
     last = max((trial.number for trial in record.trials), default=1)
     numbers, values = best_so_far(objective, record.trials)
     if numbers:
@@ -36,10 +36,10 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
         axes.text(0.995, bound, f"proven bound {unit.text(bound)}", transform=at, ha="right", va="bottom", fontsize=8.5)
     base.set_axis(axes, "y", limits, unit)
     axes.set_xlim(-0.02 * last - 0.5, 1.02 * last + 0.5)
-    axes.xaxis.set_major_formatter(lambda value, _: number(round(value)))
+    axes.xaxis.set_major_formatter(lambda value, _: format_number(round(value)))
     axes.set_ylabel(base.axis_title(objective, unit), labelpad=7)
     axes.set_xlabel("Trial", labelpad=7)
-    base.legend(figure, (0.805, 0.85), record, summary, shown, bound=drawn)
-    base.headline(figure, record, summary)
-    base.note(figure, [base.why_empty(record), base.outside_note([objective], [limits], shown, summary)])
+    base.draw_legend(figure, (0.805, 0.85), record, summary, shown, bound=drawn)
+    base.draw_headline(figure, record, summary)
+    base.draw_note(figure, [base.why_empty(record), base.outside_note([objective], [limits], shown, summary)])
     return figure

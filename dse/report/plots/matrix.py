@@ -32,8 +32,8 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
             pair = (column, row + 1)
             for which, index in zip("xy", pair, strict=True):
                 base.set_axis(axes, which, windows[index], units[index])
-                bounds |= _bound(axes, which, summary.bounds[objectives[index].name])
-            _points(axes, record, summary, shown, pair)
+                bounds |= _draw_bound(axes, which, summary.bounds[objectives[index].name])
+            _draw_points(axes, record, summary, shown, pair)
             if row == rows - 1:
                 axes.set_xlabel(base.axis_title(objectives[column], units[column], arrow=False))
             if column == 0:
@@ -41,10 +41,10 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
             axes.tick_params(labelbottom=row == rows - 1, labelleft=column == 0, labelsize=9)
     # Beside the panels above the last row, whose own last panel reaches below the legend.
     floor = (_BOTTOM + _PANEL) / height
-    base.legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds, floor=floor)
-    base.headline(figure, record, summary)
+    base.draw_legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds, floor=floor)
+    base.draw_headline(figure, record, summary)
     better = ", ".join(f"{label(o.name)} {'down' if o.sign > 0 else 'up'}" for o in objectives)
-    base.note(
+    base.draw_note(
         figure, [base.why_empty(record), f"Better: {better}.", base.outside_note(objectives, windows, shown, summary)]
     )
     return figure
@@ -55,7 +55,7 @@ def _place(row: int, column: int, rows: int, width: float, height: float) -> tup
     return left / width, bottom / height, (_PANEL - 0.3) / width, (_PANEL - 0.3) / height
 
 
-def _bound(axes: Axes, which: str, bound: float | None) -> bool:
+def _draw_bound(axes: Axes, which: str, bound: float | None) -> bool:
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     if bound is None or not low <= bound <= high:
         return False
@@ -64,13 +64,13 @@ def _bound(axes: Axes, which: str, bound: float | None) -> bool:
     return True
 
 
-def _points(
+def _draw_points(
     axes: Axes, record: StudyRecord, summary: Summary, shown: dict[Kind, list[TrialRecord]], pair: tuple[int, int]
 ) -> None:
     names = [record.objectives[index].name for index in pair]
     for kind in KINDS:
         xs, ys = ([trial.values[name] for trial in shown[kind]] for name in names)
-        base.scatter(axes, kind, xs, ys)
+        base.draw_points(axes, kind, xs, ys)
     knee = [trial for trial in summary.front if trial.number == summary.knee]
     if knee:
         axes.scatter([knee[0].values[names[0]]], [knee[0].values[names[1]]], zorder=7, **base.KNEE)

@@ -30,22 +30,22 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     units = [base.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
     for kind in KINDS:
         points = [[trial.values[objective.name] for trial in shown[kind]] for objective in objectives]
-        base.scatter(axes, kind, points[0], points[1])
-    _stairs(axes, record, summary, windows)
-    lines = [_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]
+        base.draw_points(axes, kind, points[0], points[1])
+    _draw_stairs(axes, record, summary, windows)
+    lines = [_draw_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]
     for which, objective, limits, unit in zip("xy", objectives, windows, units, strict=True):
         base.set_axis(axes, which, limits, unit)
         (axes.set_xlabel if which == "x" else axes.set_ylabel)(base.axis_title(objective, unit), labelpad=7)
-    _knee(axes, objectives, summary, windows, units)
+    _draw_knee(axes, objectives, summary, windows, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
-    base.legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
-    base.headline(figure, record, summary)
-    base.note(figure, [base.why_empty(record), base.outside_note(objectives, windows, shown, summary)])
+    base.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
+    base.draw_headline(figure, record, summary)
+    base.draw_note(figure, [base.why_empty(record), base.outside_note(objectives, windows, shown, summary)])
     return figure
 
 
-def _stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window]) -> None:
+def _draw_stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window]) -> None:
     xs, ys = staircase(record.objectives, summary.front)
     if not xs:
         return
@@ -58,7 +58,7 @@ def _stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Win
     area.set_zorder(0.5)
 
 
-def _bound(
+def _draw_bound(
     axes: Axes,
     index: int,
     objectives: tuple[Objective, ...],
@@ -96,7 +96,7 @@ def _bound(
     return True
 
 
-def _knee(
+def _draw_knee(
     axes: Axes, objectives: tuple[Objective, ...], summary: Summary, windows: list[Window], units: list[Scale]
 ) -> None:
     knee = next((trial for trial in summary.front if trial.number == summary.knee), None)

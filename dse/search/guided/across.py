@@ -17,23 +17,23 @@ from dse.space.hole import is_share
 
 
 @dataclass
-class Across:
+class CrossedDesigns:
     """Puts jobs on networks, each pair once."""
 
     candidates: Candidates
     _seen: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
 
-    def of(self, designs: Sequence[Candidate], networks: Sequence[Candidate], count: int) -> Iterator[Look]:
+    def look_at_pairs(self, designs: Sequence[Candidate], networks: Sequence[Candidate], count: int) -> Iterator[Look]:
         """Up to `count` designs that may be simulated, with the job of one and the network of another."""
         for design in designs:
-            job = {name: gene.value for name, gene in design.genes.items() if not _of_cluster(gene)}
+            job = {name: gene.value for name, gene in design.genes.items() if not _is_of_cluster(gene)}
             for network in networks:
                 for values in _budgets(network.genes):
                     key = tuple({**values, **job}.items())
                     if key in self._seen:
                         continue
                     self._seen.add(key)
-                    look = self.candidates.look({**values, **job}, network.filled.params)
+                    look = self.candidates.look_at_values({**values, **job}, network.filled.params)
                     if look.screened.violation <= 0:
                         yield look
                         count -= 1
@@ -41,13 +41,13 @@ class Across:
                         return
 
 
-def _of_cluster(gene: Gene) -> bool:
+def _is_of_cluster(gene: Gene) -> bool:
     return bool(gene.paths) and gene.paths[0][0] == "cluster"
 
 
 def _budgets(genes: Genes) -> Iterator[Mapping[str, float]]:
     """What a network draws, the shares of a budget left open; once for each budget."""
-    network = values_of_genes({name: gene for name, gene in genes.items() if _of_cluster(gene)})
+    network = values_of_genes({name: gene for name, gene in genes.items() if _is_of_cluster(gene)})
     shares = [name for name in network if is_share(name)]
     fixed = {name: value for name, value in network.items() if name not in shares}
     budgets = [f"{name.partition('#')[0]}.split" for name in shares]

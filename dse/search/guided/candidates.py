@@ -19,19 +19,19 @@ from dse.search.guided.genome import (
     GeneDraw,
     Genes,
     composite_holes,
-    crossed,
+    cross_genes,
     job_of,
-    linked,
-    moved,
+    link_genes,
+    move_genes,
     moves,
     network_of,
     values_of_genes,
     with_value,
 )
-from dse.search.guided.repair import Look, repaired
+from dse.search.guided.repair import Look, repair_look
 from dse.search.guided.surrogate import Encoder
-from dse.space.fill import Filled
-from dse.space.screen import Screened
+from dse.space.fill import FilledDocument
+from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
@@ -46,7 +46,7 @@ class Candidate:
     """A design that could be proposed, and what is known of it."""
 
     genes: Genes
-    filled: Filled
+    filled: FilledDocument
     key: str
     """The design's identity. The design itself is not kept: what followed from it is large."""
     violation: float
@@ -74,7 +74,7 @@ class Candidate:
         return tuple(values_of_genes(network_of(self.genes)).items())
 
     @property
-    def missed(self) -> float:
+    def missed_violation(self) -> float:
         """Largest violation of a constraint on results at the estimates; `known` has them."""
         return self.known[MISSED] or 0.0
 
@@ -100,11 +100,11 @@ class Candidates:
 
     def __post_init__(self) -> None:
         self.products = composite_holes(self.space.template)
-        self._late = [constraint for constraint in self.space.constraints if not constraint.early]
+        self._late = [constraint for constraint in self.space.constraints if not constraint.is_early]
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
         self._bounded = bool(self._late) or any(not is_of(o.name, BEFORE) for o in self.space.objectives)
 
-    def made(
+    def make(
         self,
         values: Mapping[str, float],
         estimated: bool = True,
@@ -118,45 +118,45 @@ class Candidates:
         """
         if values and tuple(values.items()) in self._drawn:
             return None
-        look = self.look(values, like or {})
+        look = self.look_at_values(values, like or {})
         drawn = values_of_genes(look.genes)
         if tuple(drawn.items()) in self._drawn:
             return None
         self._drawn.add(tuple(drawn.items()))
         if kept and look.screened.problems:
-            look = repaired(
+            look = repair_look(
                 look,
                 kept,
-                lambda genes: self.look(values_of_genes(genes), look.filled.params),
+                lambda genes: self.look_at_values(values_of_genes(genes), look.filled.params),
                 self.products,
                 self.generator,
             )
             self._drawn.add(tuple(values_of_genes(look.genes).items()))
-        return self.of(look, estimated)
+        return self.make_from_look(look, estimated)
 
-    def look(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
+    def look_at_values(self, values: Mapping[str, float], like: Mapping[str, Any]) -> Look:
         """The design of some genes' values, the others drawn near `like`, and what is wrong with it.
 
         Splits that are to be solved have equal shares: they are solved when the design is proposed.
         """
         draw = GeneDraw(self.generator, values, like)
-        return self.look_at(self.space.fill(draw, solve=False), draw.genes)
+        return self.look_at_document(self.space.fill(draw, solve=False), draw.genes)
 
-    def look_at(self, filled: Filled, genes: Genes) -> Look:
+    def look_at_document(self, filled: FilledDocument, genes: Genes) -> Look:
         """A filled document, and what is wrong with its design."""
         design, problems = parse_design(filled.document)
         if design is None:
             raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-        return Look(genes, filled, Screened(design, self.space.constraints))
+        return Look(genes, filled, ScreenedDesign(design, self.space.constraints))
 
-    def solved(self, candidate: Candidate) -> Proposal:
+    def propose(self, candidate: Candidate) -> Proposal:
         """The proposal of a candidate, its splits solved."""
         if not candidate.filled.solved:
             return Proposal(candidate.filled, candidate, candidate.key)
         filled = self.space.fill(GeneDraw(self.generator, values_of_genes(candidate.genes)))
         return Proposal(filled, candidate, self.space.key(filled))
 
-    def of(self, look: Look, estimated: bool = True) -> Candidate | None:
+    def make_from_look(self, look: Look, estimated: bool = True) -> Candidate | None:
         """The candidate of a design that was looked at; None where it was seen before."""
         screened, filled = look.screened, look.filled
         design = screened.design
@@ -169,50 +169,50 @@ class Candidates:
             self.ruled_out += 1
         elif estimated:
             known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
-            known[MISSED] = self._missed(known, screened.document)
+            known[MISSED] = self._missed_violation(known, screened.document)
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features = self.encoder.encode(filled.params)
         return Candidate(look.genes, filled, design.key, violation, features, known, _shape(design))
 
-    def _missed(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+    def _missed_violation(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
         worst = -1.0
         for constraint in self._late:
             if all(known.get(name) is not None for name in constraint.metrics):
                 with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
-                    worst = max(worst, constraint.measured(known, document))
+                    worst = max(worst, constraint.measure_violation(known, document))
         return worst
 
-    def random(self) -> Candidate | None:
+    def make_random(self) -> Candidate | None:
         """A candidate drawn at random."""
-        return self.made({})
+        return self.make({})
 
-    def moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+    def make_moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """The next of the designs one small move away, in random order; after the last a linked move."""
         if parent.moves is None:
             found = moves(parent.genes, self.products, self.generator)
             parent.moves = [found[i] for i in self.generator.permutation(len(found))]
         if not parent.moves:
-            return self.linked(parent, estimated)
-        return self.changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
+            return self.make_linked(parent, estimated)
+        return self.make_changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
 
-    def linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
+    def make_linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """A design a few small moves away, all in the job or all in the network."""
-        return self.changed(parent, linked(parent.genes, self.products, self.generator), estimated)
+        return self.make_changed(parent, link_genes(parent.genes, self.products, self.generator), estimated)
 
-    def changed(self, parent: Candidate, genes: Genes, estimated: bool = True) -> Candidate | None:
+    def make_changed(self, parent: Candidate, genes: Genes, estimated: bool = True) -> Candidate | None:
         """A design with some genes of `parent` changed, and what rules need with them."""
         kept = frozenset(name for name, gene in genes.items() if gene.value != parent.genes[name].value)
-        return self.made(values_of_genes(genes), estimated, parent.filled.params, kept)
+        return self.make(values_of_genes(genes), estimated, parent.filled.params, kept)
 
-    def offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
+    def make_offspring(self, one: Genes, other: Genes, estimated: bool = True) -> Candidate | None:
         """A mixture of two parents, moved a step or two."""
-        genes = crossed(one, other, self.generator)
+        genes = cross_genes(one, other, self.generator)
         for _ in range(int(self.generator.integers(3))):
-            genes = moved(genes, self.products, self.generator)
-        return self.made(values_of_genes(genes), estimated)
+            genes = move_genes(genes, self.products, self.generator)
+        return self.make(values_of_genes(genes), estimated)
 
 
 def _shape(design: Design) -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ class Box:
     """Scaled points that the front does not dominate `[S, objectives]`."""
 
     @staticmethod
-    def around(front: Matrix, hoped: Matrix, generator: np.random.Generator) -> Box:
+    def enclose(front: Matrix, hoped: Matrix, generator: np.random.Generator) -> Box:
         """The box of the front that was found `[F, objectives]` and that which is predicted `[P, objectives]`.
 
         What lies beyond the front that was found, but is not dominated, counts: its ends may not be found yet.
@@ -52,18 +52,18 @@ class Box:
         kept: list[Matrix] = []
         for _ in range(ROUNDS):
             points = generator.random((SAMPLES, front.shape[1]))
-            kept.append(points[~_covered(points, scaled)])
+            kept.append(points[~_covered_mask(points, scaled)])
             if sum(map(len, kept)) >= ENOUGH:
                 break
         return Box(low, width, scaled, np.vstack(kept))
 
-    def scaled(self, losses: Matrix) -> Matrix:
+    def scale_losses(self, losses: Matrix) -> Matrix:
         """Losses `[N, objectives]` in units of the box."""
         out: Matrix = (losses - self.low) / self.width
         return out
 
 
-def _covered(points: Matrix, front: Matrix) -> Mask:
+def _covered_mask(points: Matrix, front: Matrix) -> Mask:
     """Which of `points` `[S, M]` some of `front` `[F, M]` dominates, `[S]`."""
     out = np.zeros(len(points), bool)
     for member in front:
@@ -107,7 +107,7 @@ class _Gain:
         np.minimum(self._promise, (point - self._points).max(axis=1), out=self._promise)
 
 
-def greedy(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) -> list[int]:
+def choose_greedily(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) -> list[int]:
     """Indices of candidates with scaled losses `mean` `[N, M]`: `count` chosen one by one, then all others by score.
 
     Every third choice is by `hoped`, the optimistic losses; `likely` `[N]` is how far each can be expected to be
@@ -117,17 +117,17 @@ def greedy(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) ->
     hopeful = _Gain(box, hoped)
     chosen: list[int] = []
     for number in range(min(count, len(mean))):
-        score = _weighted((hopeful if number % HOPEFUL == HOPEFUL - 1 else sure).scores(), likely)
+        score = _weight_scores((hopeful if number % HOPEFUL == HOPEFUL - 1 else sure).scores(), likely)
         index = int(np.argmax(np.where(open_, score, -np.inf)))
         chosen.append(index)
         open_[index] = False
         sure.take(mean[index])
         hopeful.take(mean[index])
-    rest = np.argsort(-_weighted(sure.scores(), likely), kind="stable")
+    rest = np.argsort(-_weight_scores(sure.scores(), likely), kind="stable")
     return chosen + [int(i) for i in rest if open_[i]]
 
 
-def _weighted(scores: Matrix, likely: Matrix) -> Matrix:
+def _weight_scores(scores: Matrix, likely: Matrix) -> Matrix:
     """Scores above 0 count as far as they are likely, those below by how unlikely."""
     weighted: Matrix = np.where(scores > 0, scores * likely, scores - (1.0 - likely)).astype(np.float64)
     return np.round(weighted, DIGITS)

@@ -33,7 +33,7 @@ from dse.space.hole import (
     split_size,
 )
 from dse.space.npus import ProductOfNpus
-from simcore.document.problem import Path, dotted
+from simcore.document.problem import Path, format_path
 
 MOST_ALTERNATIVES = 16
 """Of a hole with more unordered alternatives, so many are drawn for its moves."""
@@ -54,7 +54,7 @@ class Gene:
     """Where its values stand in the document."""
 
     @property
-    def of_job(self) -> bool:
+    def is_of_job(self) -> bool:
         """Whether it belongs to the job of a design, not to its network."""
         return bool(self.paths) and self.paths[0][0] in JOB
 
@@ -64,12 +64,12 @@ Genes = dict[str, Gene]
 
 def job_of(genes: Genes) -> Genes:
     """The genes of a design's job."""
-    return {name: gene for name, gene in genes.items() if gene.of_job}
+    return {name: gene for name, gene in genes.items() if gene.is_of_job}
 
 
 def network_of(genes: Genes) -> Genes:
     """The genes of all else."""
-    return {name: gene for name, gene in genes.items() if not gene.of_job}
+    return {name: gene for name, gene in genes.items() if not gene.is_of_job}
 
 
 def values_of_genes(genes: Genes) -> dict[str, float]:
@@ -101,7 +101,7 @@ class GeneDraw(PlacedDraw):
         if count == 1:
             return 0
         known = self.given.get(name)
-        value = self._like(name, count) if known is None else min(int(known), count - 1)
+        value = self._draw_near(name, count) if known is None else min(int(known), count - 1)
         self.genes[name] = Gene("step" if ordered else "name", value, 0, count - 1, paths=self._paths)
         return value
 
@@ -117,14 +117,14 @@ class GeneDraw(PlacedDraw):
         self.genes[name] = Gene("real", value, low, high, log, self._paths)
         return value
 
-    def _like(self, name: str, count: int) -> int:
+    def _draw_near(self, name: str, count: int) -> int:
         """An index near `like`, else a random one; of a split given for another budget, the same shares of this one."""
         hole = name.partition("#")[0]
         for other, index in self.given.items() if is_share(name) else ():
             if other.startswith(f"{hole}#") and split_size(other)[1] == split_size(name)[1]:
                 shares = composition(*split_size(other), int(index))
                 return composition_index(apportion(split_size(name)[0], [float(share) for share in shares]))
-        before = [self.like.get(dotted(path)) for path in self._paths]
+        before = [self.like.get(format_path(path)) for path in self._paths]
         if None in before or not before or (isinstance(self._hole, Split) and not self._hole.solve):
             return random_below(self.generator, count)
         near = _nearest(self._hole, before) if isinstance(self._hole, Product) else indices_of(self._hole, before)
@@ -165,13 +165,13 @@ def moves(genes: Genes, products: Products, generator: np.random.Generator) -> l
     return [(name, value) for name, gene in genes.items() for value in _values(name, gene, products, generator)]
 
 
-def moved(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
+def move_genes(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of one of the designs one small move away; the same where there is none."""
     found = moves(genes, products, generator)
     return with_value(genes, *found[int(generator.integers(len(found)))]) if found else genes
 
 
-def linked(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
+def link_genes(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of a design two or three small moves away, all of them in its job or all in its network."""
     of_job, rest = list(job_of(genes)), list(network_of(genes))
     first, second = (of_job, rest) if generator.random() < JOBS_SHARE else (rest, of_job)
@@ -200,7 +200,7 @@ def with_value(genes: Genes, name: str, value: float) -> Genes:
 def _values(name: str, gene: Gene, products: Products, generator: np.random.Generator) -> Iterator[float]:
     """Values of a gene one small move away."""
     if gene.kind == "real":
-        yield from _nudged(gene, generator)
+        yield from _nudge_gene(gene, generator)
     elif (product := _product(name, products)) is not None:
         yield from factor_moves(product, int(gene.value))
     elif "#" in name:
@@ -218,10 +218,10 @@ def _product(name: str, products: Products) -> Product | None:
     """The `product` hole that draws under `name`; with the number of NPUs in it where it multiplies to that."""
     hole, _, total = name.partition("#")
     found = products.get(hole)
-    return found.of_total(int(total)) if isinstance(found, ProductOfNpus) else found
+    return found.product_of(int(total)) if isinstance(found, ProductOfNpus) else found
 
 
-def _nudged(gene: Gene, generator: np.random.Generator) -> Iterator[float]:
+def _nudge_gene(gene: Gene, generator: np.random.Generator) -> Iterator[float]:
     low, high, value = (math.log(x) if gene.log else x for x in (gene.low, gene.high, gene.value))
     for reach in (0.2, 0.05, 0.01):
         for side in (-1, 1):
@@ -269,7 +269,7 @@ def share_moves(units: int, parts: int, index: int) -> tuple[int, ...]:
     return tuple(other for other in dict.fromkeys(found) if other < compositions(units, parts))
 
 
-def crossed(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:
+def cross_genes(one: Genes, other: Genes, generator: np.random.Generator) -> Genes:
     """A mixture of two parents: the job of one on the network of the other, or each hole from either."""
     if generator.random() < 0.5:
         return job_of(one) | network_of(other)

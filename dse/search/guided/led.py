@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dse.proof.job_queue import JobQueue
-from dse.proof.parts import Part, parsed
+from dse.proof.parts import SpacePart, parse_sound
 from dse.proof.relax import LeastTimes
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.space.draw import InfiniteError
-from dse.space.npus import following
+from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
 
@@ -26,7 +26,7 @@ MOST_JOBS = 160
 
 
 @dataclass
-class _Shape:
+class _ShapeJobs:
     """The jobs of a shape as far as they are known, by least compute."""
 
     queue: JobQueue | None
@@ -39,37 +39,37 @@ class _Shape:
             if entry is None:
                 self.queue = None
             else:
-                self.jobs.append(_drawn(entry.job, degrees))
+                self.jobs.append(_draws_of(entry.job, degrees))
         return self.jobs[number] if number < len(self.jobs) else None
 
 
-class Led:
+class LedCandidates:
     """Makes candidates of jobs by least compute."""
 
     def __init__(self, space: Space, candidates: Candidates) -> None:
         self._candidates, self._times = candidates, LeastTimes(space)
-        self._follows = following(space.template) is not None
-        self._shapes: dict[str, _Shape] = {}
+        self._follows = following_product(space.template) is not None
+        self._shapes: dict[str, _ShapeJobs] = {}
         self._next: dict[tuple[tuple[str, float], ...], int] = {}
         """The number of the next job, by what a network draws."""
 
-    def on(self, parents: Sequence[Candidate], rounds: int) -> Iterator[Candidate | None]:
+    def make_on(self, parents: Sequence[Candidate], rounds: int) -> Iterator[Candidate | None]:
         """Candidates of the next jobs on the networks of `parents`, one each in a round."""
         designs: dict[tuple[tuple[str, float], ...], Design] = {}
         for parent in parents:
-            designs.setdefault(parent.network, parsed(parent.filled.document))
+            designs.setdefault(parent.network, parse_sound(parent.filled.document))
         for _ in range(rounds):
             for network, design in designs.items():
                 job = self._job(design, self._next.setdefault(network, 0))
                 if job is not None:
                     self._next[network] += 1
-                    yield self._candidates.made({**dict(network), **job})
+                    yield self._candidates.make({**dict(network), **job})
 
     def _job(self, design: Design, number: int) -> Mapping[str, float] | None:
         cluster = design.cluster
         key = f"{design.workload!r} {cluster.npu!r} {cluster.memory!r} {cluster.npus}"
         if key not in self._shapes:
-            self._shapes[key] = _Shape(self._queue(design))
+            self._shapes[key] = _ShapeJobs(self._queue(design))
         degrees = f"parallelism.degrees#{cluster.npus}" if self._follows else None
         return self._shapes[key].job(number, degrees)
 
@@ -80,7 +80,7 @@ class Led:
             return None  # jobs with a continuous hole cannot be enumerated
 
 
-def _drawn(job: Part, degrees: str | None) -> Mapping[str, float]:
+def _draws_of(job: SpacePart, degrees: str | None) -> Mapping[str, float]:
     """What a job draws; degrees that follow the number of NPUs draw under a name with it."""
     if degrees is None:
         return job.drawn

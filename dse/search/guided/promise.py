@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from dse.evaluate.pareto import front_mask
 from dse.search.guided.candidates import Candidate
-from dse.search.guided.gain import DIGITS, Box, greedy, promise
+from dse.search.guided.gain import DIGITS, Box, choose_greedily, promise
 from dse.search.guided.surrogate import Encoder, Surrogate, fit
 from dse.space.space import Space
 from simcore.metrics import BEFORE, is_of
@@ -53,19 +53,19 @@ class _Levels:
     """Keeps the logarithm of a value that can be 0 finite."""
 
     @staticmethod
-    def fitted(signs: Matrix, losses: Matrix) -> _Levels:
+    def fit(signs: Matrix, losses: Matrix) -> _Levels:
         """Shifts from losses that were seen: a hundredth of the median where some are 0, else next to nothing."""
         values = np.abs(losses)
         middle = np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in values.T])
         low = np.minimum((signs * losses).min(axis=0), 0.0)
         return _Levels(signs, low, np.where((values <= 0).any(axis=0) | (low < 0), 1e-2, 1e-9) * middle - low)
 
-    def of(self, losses: Matrix) -> Matrix:
+    def to_levels(self, losses: Matrix) -> Matrix:
         """Levels of losses."""
         out: Matrix = self.signs * np.log(np.maximum(self.signs * losses, self.low) + self.shift)
         return out
 
-    def back(self, levels: Matrix) -> Matrix:
+    def to_losses(self, levels: Matrix) -> Matrix:
         """Losses of levels; what no float can hold becomes large."""
         out: Matrix = self.signs * (np.exp(np.clip(self.signs * levels, -690.0, 690.0)) - self.shift)
         return out
@@ -79,7 +79,7 @@ class Judge:
         self._generator = np.random.default_rng([seed, 1])
         self._names = [objective.name for objective in space.objectives]
         self._signs = np.array([objective.sign for objective in space.objectives])
-        self._late = [constraint.name for constraint in space.constraints if not constraint.early]
+        self._late = [constraint.name for constraint in space.constraints if not constraint.is_early]
         self._modelled = [i for i, name in enumerate(self._names) if not is_of(name, BEFORE)]
         self._trends = list(dict.fromkeys([*TREND, *self._names]))
         self.simulated: list[Candidate] = []
@@ -99,13 +99,13 @@ class Judge:
             mask = front_mask(_losses(both))
             self._front = [one for one, keep in zip(both, mask, strict=True) if keep]
 
-    def best(self, count: int) -> list[Candidate]:
+    def best_designs(self, count: int) -> list[Candidate]:
         """Designs to look around: of the front, else those that miss the constraints least."""
         if self._front:
             return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
         return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
 
-    def spread(self, count: int) -> list[Candidate]:
+    def spread_designs(self, count: int) -> list[Candidate]:
         """Designs of the front, evenly by the first objective; the best by each objective among them."""
         front = sorted(self._front, key=lambda candidate: _losses([candidate])[0].tolist())
         if len(front) <= count:
@@ -114,32 +114,34 @@ class Judge:
         even = [round(i * (len(front) - 1) / (count - 1)) for i in range(count)]
         return [front[i] for i in dict.fromkeys([*ends, *even])][:count]
 
-    def of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+    def best_of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
         """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
         if not pool:
             return []
         estimates = self._estimates(pool)
         front = estimates[front_mask(estimates)]
-        score = np.round(promise(*(_Levels.fitted(self._signs, estimates).of(x) for x in (estimates, front))), DIGITS)
+        score = np.round(
+            promise(*(_Levels.fit(self._signs, estimates).to_levels(x) for x in (estimates, front))), DIGITS
+        )
         order = np.argsort(-score, kind="stable")
         best: dict[tuple[object, ...], Candidate] = {}
         for i in order:
             best.setdefault(pool[i].shape, pool[i])
         return list(best.values())[:count]
 
-    def hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
+    def choose_hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
         """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
 
         The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
         off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
         same policies and algorithms count alone; and it is right where nothing is known.
         """
-        open_ones = [c for c in pool if c.known and c.missed <= 0.0]
+        open_ones = [c for c in pool if c.known and c.missed_violation <= 0.0]
         if not open_ones or not self._front or not self._modelled:
             return []
-        levels = _Levels.fitted(self._signs, _losses(self.simulated))
-        points = levels.of(self._estimates(open_ones)) + self._off(open_ones, levels)
-        score = promise(points, levels.of(_losses(self._front)))
+        levels = _Levels.fit(self._signs, _losses(self.simulated))
+        points = levels.to_levels(self._estimates(open_ones)) + self._estimate_errors(open_ones, levels)
+        score = promise(points, levels.to_levels(_losses(self._front)))
         chosen: list[Candidate] = []
         while len(chosen) < count and score.max() > HOPE:
             index = int(np.argmax(np.round(score, DIGITS)))
@@ -147,9 +149,9 @@ class Judge:
             score = np.minimum(score, (points[index] - points).max(axis=1))
         return chosen
 
-    def _off(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
+    def _estimate_errors(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
         """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
-        missed = levels.of(_losses(self.simulated)) - levels.of(self._estimates(self.simulated))
+        missed = levels.to_levels(_losses(self.simulated)) - levels.to_levels(self._estimates(self.simulated))
         found: dict[object, list[Matrix]] = {}
         for candidate, error in zip(self.simulated, missed, strict=True):
             for key in (candidate.niche, (candidate.niche, candidate.policies)):
@@ -163,19 +165,19 @@ class Judge:
             rows.append(np.min(told, axis=0))
         return np.array(rows)
 
-    def ranked(self, pool: list[Candidate], count: int) -> list[Candidate]:
+    def rank(self, pool: list[Candidate], count: int) -> list[Candidate]:
         """The pool in a new order: first the `count` that are best tried together, then the others by promise."""
         if not pool:
             return []
         estimates = self._estimates(pool)
-        levels = _Levels.fitted(self._signs, _losses(self.simulated) if self.simulated else estimates)
-        mean, deviation, late, likely = self._predicted(pool, levels.of(estimates), levels)
-        hoped = levels.back(mean - OPTIMISM * deviation)
-        mean = levels.back(mean)
+        levels = _Levels.fit(self._signs, _losses(self.simulated) if self.simulated else estimates)
+        mean, deviation, late, likely = self._predict(pool, levels.to_levels(estimates), levels)
+        hoped = levels.to_losses(mean - OPTIMISM * deviation)
+        mean = levels.to_losses(mean)
         front = _losses(self._front) if self._front else np.empty((0, len(self._names)))
         hopeful = np.vstack([front, mean[late <= 0.0] if (late <= 0.0).any() else mean])
-        box = Box.around(front, hopeful[front_mask(hopeful)], self._generator)
-        order = greedy(box, box.scaled(mean), box.scaled(hoped), likely, count)
+        box = Box.enclose(front, hopeful[front_mask(hopeful)], self._generator)
+        order = choose_greedily(box, box.scale_losses(mean), box.scale_losses(hoped), likely, count)
         return [pool[i] for i in order]
 
     def _estimates(self, pool: Sequence[Candidate]) -> Matrix:
@@ -187,16 +189,16 @@ class Judge:
     def _trend(self, candidates: Sequence[Candidate]) -> Matrix:
         """Logarithms of estimates, 0 where there is none, and the violation at them `[candidates, trends + 1]`."""
         known = np.array([[c.known.get(name) or 1.0 for name in self._trends] for c in candidates])
-        return np.hstack([np.log(np.maximum(known, 1e-300)), _missed(candidates)[:, None]])
+        return np.hstack([np.log(np.maximum(known, 1e-300)), _missed_violations(candidates)[:, None]])
 
-    def _predicted(
+    def _predict(
         self, pool: list[Candidate], estimates: Matrix, levels: _Levels
     ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Mean and deviation of levels `[pool, objectives]`; violation of constraints and how likely none is `[pool]`.
 
         Without enough trials the estimates are the prediction.
         """
-        mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed(pool)
+        mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed_violations(pool)
         outputs = len(self._modelled) + bool(self._late)
         if len(self.simulated) < ENOUGH or not outputs:
             return mean, deviation, late, np.exp(-LATE * np.maximum(late, 0.0))
@@ -214,20 +216,20 @@ class Judge:
         return mean, deviation, late, likely
 
     def _fit(self, levels: _Levels) -> Surrogate:
-        told = self._taught(levels)
-        found = levels.of(_losses(told))[:, self._modelled]
+        told = self._teaching_trials(levels)
+        found = levels.to_levels(_losses(told))[:, self._modelled]
         if self._late:
             found = np.hstack([found, np.clip([[c.late] for c in told], -NEAR, NEAR)])
         return fit(self._encoder.matrix([c.features for c in told]), self._trend(told), found)
 
-    def _taught(self, levels: _Levels) -> list[Candidate]:
+    def _teaching_trials(self, levels: _Levels) -> list[Candidate]:
         """The trials that the surrogate learns from."""
         if len(self.simulated) <= POINTS:
             return self.simulated
         latest, older = self.simulated[-POINTS // 4 :], self.simulated[: -POINTS // 4]
         if not self._front:
             return [older[i] for i in self._generator.permutation(len(older))[: POINTS - len(latest)]] + latest
-        near = promise(levels.of(_losses(older)), levels.of(_losses(self._front)))
+        near = promise(levels.to_levels(_losses(older)), levels.to_levels(_losses(self._front)))
         order = np.argsort(-np.round(near, DIGITS), kind="stable")
         close, far = order[: POINTS // 2], order[POINTS // 2 :]
         drawn = far[self._generator.permutation(len(far))[: POINTS // 4]]
@@ -238,6 +240,6 @@ def _losses(candidates: Sequence[Candidate]) -> Matrix:
     return np.array([candidate.losses for candidate in candidates])
 
 
-def _missed(candidates: Sequence[Candidate]) -> Matrix:
+def _missed_violations(candidates: Sequence[Candidate]) -> Matrix:
     """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
-    return np.array([min(max(c.missed, -NEAR), NEAR) for c in candidates])
+    return np.array([min(max(c.missed_violation, -NEAR), NEAR) for c in candidates])

@@ -16,8 +16,8 @@ from itertools import zip_longest
 import numpy as np
 
 from dse.search.guided.genome import Gene, Genes, Products, values_near, with_value
-from dse.space.fill import Filled
-from dse.space.screen import Screened
+from dse.space.fill import FilledDocument
+from dse.space.screen import ScreenedDesign
 from simcore.document.problem import Path
 
 MOST = 4
@@ -29,8 +29,8 @@ class Look:
     """A filled document with its genes, and what is known of its design without its time."""
 
     genes: Genes
-    filled: Filled
-    screened: Screened
+    filled: FilledDocument
+    screened: ScreenedDesign
 
     @cached_property
     def places(self) -> list[Path]:
@@ -38,12 +38,12 @@ class Look:
         return [problem.path for problem in self.screened.problems]
 
     @property
-    def far(self) -> float:
+    def violation(self) -> float:
         """How far it is from breaking none."""
         return sum(problem.violation for problem in self.screened.problems)
 
 
-def repaired(
+def repair_look(
     look: Look, kept: frozenset[str], again: Callable[[Genes], Look], products: Products, draw: np.random.Generator
 ) -> Look:
     """A design that breaks no rule, or rules by less, the genes of `kept` as they are; the same where none is found."""
@@ -53,7 +53,7 @@ def repaired(
         for name, value in _changes(look, kept, products, draw):
             other = again(with_value(look.genes, name, value))
             left -= 1
-            if other.far < look.far:
+            if other.violation < look.violation:
                 look = other
                 break
             if not left:
@@ -81,11 +81,11 @@ def _changes(
 def _nearness(gene: Gene, places: list[Path], changed: list[Path]) -> tuple[bool, int]:
     """Whether a gene stands where a problem is, and how much of its path it shares with one, or with a change."""
     named = any(path[: len(place)] == place or place[: len(path)] == path for place in places for path in gene.paths)
-    shared = [_shared(path, other) for path in gene.paths for other in (*places, *changed)]
+    shared = [_shared_length(path, other) for path in gene.paths for other in (*places, *changed)]
     return named, max(shared, default=0)
 
 
-def _shared(one: Path, other: Path) -> int:
+def _shared_length(one: Path, other: Path) -> int:
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from dse.search.base import Drawn, Proposal, Sampler
-from dse.search.guided.across import Across
+from dse.search.base import DrawnValues, Proposal, Sampler
+from dse.search.guided.across import CrossedDesigns
 from dse.search.guided.candidates import Candidate, Candidates
-from dse.search.guided.ends import Ends
-from dse.search.guided.led import Led
+from dse.search.guided.ends import EndCandidates
+from dse.search.guided.led import LedCandidates
 from dse.search.guided.promise import Judge
-from dse.search.guided.shares import Shares
+from dse.search.guided.shares import ShareCandidates
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
@@ -82,8 +82,8 @@ class Guided(Sampler):
         self._space = space
         self._generator = np.random.default_rng(seed)
         self._candidates = Candidates(space, self._generator)
-        self._led, self._shares = Led(space, self._candidates), Shares(self._candidates)
-        self._ends, self._across = Ends(self._candidates), Across(self._candidates)
+        self._led, self._shares = LedCandidates(space, self._candidates), ShareCandidates(self._candidates)
+        self._ends, self._across = EndCandidates(self._candidates), CrossedDesigns(self._candidates)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._shape_best: dict[tuple[object, ...], Candidate] = {}
@@ -93,7 +93,7 @@ class Guided(Sampler):
         self._whole = space.count() <= SMALL
 
     @property
-    def ruled_out(self) -> int:
+    def ruled_out_count(self) -> int:
         """Designs that were looked at and never proposed, because memory or a constraint on inputs forbids them."""
         return self._candidates.ruled_out
 
@@ -105,14 +105,14 @@ class Guided(Sampler):
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
         if not self._queue and self._asked >= LATE and not self._whole:
-            self._queue.extend(self._unranked(self._space.settings.batch * LATE_BATCHES))
+            self._queue.extend(self._unranked_candidates(self._space.settings.batch * LATE_BATCHES))
         if not self._queue:
             self._seed() if not self._asked else self._widen()
             self._queue.extend(self._generation(self._space.settings.batch))
         if not self._queue:
             return None
         self._asked += 1
-        return self._candidates.solved(self._queue.popleft())
+        return self._candidates.propose(self._queue.popleft())
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
@@ -121,16 +121,16 @@ class Guided(Sampler):
     def reject(self, proposal: Proposal) -> None:
         """A design that fails is not proposed again, and teaches nothing."""
 
-    def drawn(self, proposal: Proposal) -> Drawn | None:
-        """See `Sampler.drawn`."""
-        return Drawn({name: gene.value for name, gene in proposal.handle.genes.items()}, smooth=False)
+    def drawn_values(self, proposal: Proposal) -> DrawnValues | None:
+        """See `Sampler.drawn_values`."""
+        return DrawnValues({name: gene.value for name, gene in proposal.handle.genes.items()}, smooth=False)
 
-    def learn(self, drawn: Drawn, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
+    def learn(self, drawn: DrawnValues, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.learn`."""
         if drawn.smooth:
             return
-        look = self._candidates.look(drawn.values, {})
-        candidate = self._candidates.of(look)
+        look = self._candidates.look_at_values(drawn.values, {})
+        candidate = self._candidates.make_from_look(look)
         if candidate is None:  # seen here as well: if it waits to be proposed, it need not
             key = look.screened.design.key
             candidate = next((other for other in self._pool if other.key == key), None)
@@ -142,10 +142,10 @@ class Guided(Sampler):
     def _generation(self, count: int) -> list[Candidate]:
         """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
         if self._pool:
-            hopeful = self._judge.hopeful(self._pool, count // HOPEFUL)
+            hopeful = self._judge.choose_hopeful(self._pool, count // HOPEFUL)
             taken = {*hopeful}
             left = [candidate for candidate in self._pool if candidate not in taken]
-            ranked, count = self._judge.ranked(left, count - len(hopeful)), count - len(hopeful)
+            ranked, count = self._judge.rank(left, count - len(hopeful)), count - len(hopeful)
             self._pool = ranked[count:] if self._whole else ranked[count : count + POOL]
             return hopeful + ranked[:count]
         if self._judge.simulated and self._whole:
@@ -154,10 +154,10 @@ class Guided(Sampler):
         chosen, self._forbidden = self._forbidden[:count], self._forbidden[count : count + POOL]
         return chosen
 
-    def _unranked(self, count: int) -> list[Candidate]:
+    def _unranked_candidates(self, count: int) -> list[Candidate]:
         """Small moves and mixtures of the front that may be simulated, as they come."""
         found: list[Candidate] = []
-        for candidate in self._around(self._judge.best(PARENTS), TRIES * count, estimated=False):
+        for candidate in self._make_around(self._judge.best_designs(PARENTS), TRIES * count, estimated=False):
             if candidate is not None and candidate.violation <= 0:
                 found.append(candidate)
             if len(found) == count:
@@ -182,25 +182,25 @@ class Guided(Sampler):
         """
         if self._whole:
             for filled in self._space.enumerate():
-                self._keep(self._candidates.of(self._candidates.look_at(filled, {})))
+                self._keep(self._candidates.make_from_look(self._candidates.look_at_document(filled, {})))
             return
-        self._look(SEEDS, (self._candidates.random() for _ in range(SEEDS * TRIES)))
+        self._keep_until(SEEDS, (self._candidates.make_random() for _ in range(SEEDS * TRIES)))
         for _ in range(2):
-            self._keep_all(self._led.on(self._of_shapes(SHAPES), 2 * LED))
-            self._keep_all(self._shares.of(self._of_shapes(SHAPES), SHARES))
+            self._keep_all(self._led.make_on(self._best_of_shapes(SHAPES), 2 * LED))
+            self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
         idle, known = 0, None
         for _ in range(ROUNDS):
-            best = self._judge.ranked(self._pool, PARENTS)[:PARENTS]
-            shapes = self._of_shapes(SHAPES)
-            self._look(ROUND, self._around(shapes))
+            best = self._judge.rank(self._pool, PARENTS)[:PARENTS]
+            shapes = self._best_of_shapes(SHAPES)
+            self._keep_until(ROUND, self._make_around(shapes))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
             if idle == IDLE:
                 break
             if len(best) < PARENTS:
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
-            self._look(ROUND, self._around(best))
-            self._keep_all(self._ends.beyond(self._pool))
+            self._keep_until(ROUND, self._make_around(best))
+            self._keep_all(self._ends.make_beyond(self._pool))
             self._look_across(best, ACROSS)
 
     def _widen(self) -> None:
@@ -208,35 +208,35 @@ class Guided(Sampler):
         if self._whole:
             return
         count = round(self._space.settings.batch * effort(self._asked))
-        self._look(max(1, count // 8), (self._candidates.random() for _ in range(count)))
-        apart = self._judge.spread(NETWORKS) + self._of_shapes(NETWORKS)
-        self._keep_all(self._led.on(apart, LED))
-        self._keep_all(self._shares.of(apart, SHARES))
-        self._keep_all(self._ends.beyond(apart))
+        self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count)))
+        apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
+        self._keep_all(self._led.make_on(apart, LED))
+        self._keep_all(self._shares.make_other_splits(apart, SHARES))
+        self._keep_all(self._ends.make_beyond(apart))
         self._look_across(apart, ACROSS)
         steps = max(1, count // STEP)
         for _ in range(steps):
-            best = self._judge.best(PARENTS)
+            best = self._judge.best_designs(PARENTS)
             if steps > 1:
-                self._pool = self._judge.ranked(self._pool, PARENTS)
+                self._pool = self._judge.rank(self._pool, PARENTS)
             best += self._pool[:PARENTS]
             if not best:
                 best = sorted(self._forbidden, key=lambda candidate: candidate.violation)[:PARENTS]
-            self._look(count // steps, self._around(best))
+            self._keep_until(count // steps, self._make_around(best))
 
-    def _of_shapes(self, count: int) -> list[Candidate]:
+    def _best_of_shapes(self, count: int) -> list[Candidate]:
         """The best design of each shape of the cluster by estimates, of all that were looked at."""
-        found = self._judge.of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
+        found = self._judge.best_of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
         self._shape_best |= {candidate.shape: candidate for candidate in found}
         return found[:count]
 
     def _look_across(self, designs: list[Candidate], count: int) -> None:
         """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
-        looks = list(self._across.of(designs, self._of_shapes(SHAPES), count))
-        self._keep_all(map(self._candidates.of, looks))
-        self._keep_all(self._shares.of(looks, SHARES))
+        looks = list(self._across.look_at_pairs(designs, self._best_of_shapes(SHAPES), count))
+        self._keep_all(map(self._candidates.make_from_look, looks))
+        self._keep_all(self._shares.make_other_splits(looks, SHARES))
 
-    def _look(self, count: int, candidates: Iterable[Candidate | None]) -> None:
+    def _keep_until(self, count: int, candidates: Iterable[Candidate | None]) -> None:
         """Keep candidates until `count` of them may be proposed, or there are no more."""
         found = 0
         for candidate in candidates:
@@ -244,7 +244,7 @@ class Guided(Sampler):
             if found >= count:
                 return
 
-    def _around(
+    def _make_around(
         self, parents: list[Candidate], tries: int = TRIES * ROUND, estimated: bool = True
     ) -> Iterator[Candidate | None]:
         """Around each parent in turn small moves, linked moves and mixtures of two; a bounded number."""
@@ -252,9 +252,9 @@ class Guided(Sampler):
             parent = parents[number % len(parents)]
             way = WAYS[int(self._generator.integers(len(WAYS)))]
             if way == "move":
-                yield self._candidates.moved(parent, estimated)
+                yield self._candidates.make_moved(parent, estimated)
             elif way == "linked":
-                yield self._candidates.linked(parent, estimated)
+                yield self._candidates.make_linked(parent, estimated)
             else:
                 other = parents[int(self._generator.integers(len(parents)))]
-                yield self._candidates.offspring(parent.genes, other.genes, estimated)
+                yield self._candidates.make_offspring(parent.genes, other.genes, estimated)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask
 from dse.proof.lifted import MOST_SPLITS, all_compositions
-from dse.proof.parts import parsed
+from dse.proof.parts import parse_sound
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import Gene, values_of_genes
 from dse.search.guided.repair import Look
 from dse.space.hole import composition, compositions, is_share, split_size
-from simcore.bounds.many import Family, Iteration, linear
+from simcore.bounds.many import Iteration, NetworkFamily, is_linear
 from simcore.cost.price import unit_price
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
@@ -29,14 +29,14 @@ SLOWER = 1.25
 
 
 @dataclass
-class Shares:
+class ShareCandidates:
     """Makes candidates with other shares of the same budget."""
 
     candidates: Candidates
     _seen: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
     """What was drawn beside the shares, of designs that were looked at."""
 
-    def of(self, parents: Sequence[Candidate | Look], count: int) -> Iterator[Candidate | None]:
+    def make_other_splits(self, parents: Sequence[Candidate | Look], count: int) -> Iterator[Candidate | None]:
         """Candidates of each of `parents` with up to `count` other splits of its budget; of each design once."""
         for parent in parents:
             split = next(((name, gene) for name, gene in parent.genes.items() if is_share(name)), None)
@@ -48,30 +48,30 @@ class Shares:
             if rest in self._seen or compositions(*split_size(name)) > MOST_SPLITS:
                 continue
             self._seen.add(rest)
-            for index in _best(parsed(parent.filled.document), name, gene, count):
-                yield self.candidates.made({**values, name: index})
+            for index in _best_splits(parse_sound(parent.filled.document), name, gene, count):
+                yield self.candidates.make({**values, name: index})
 
 
-def _best(design: Design, name: str, gene: Gene, count: int) -> list[int]:
+def _best_splits(design: Design, name: str, gene: Gene, count: int) -> list[int]:
     """Indices of splits that no other beats in time and price, from the quickest to the cheapest."""
-    if not linear(design) or not program_of(design).trained:
+    if not is_linear(design) or not program_of(design).trained:
         return []
     units, parts = split_size(name)
     open_ones = [int(path[2]) for path in gene.paths]
     dimensions = design.cluster.dimensions
     step = dimensions[open_ones[0]].bandwidth / composition(units, parts, int(gene.value))[0]
     bandwidth = np.array([d.bandwidth for d in dimensions])
-    one = Family.of([design])
+    one = NetworkFamily.of([design])
     ways = np.tile(bandwidth, (compositions(units, parts), 1))
     ways[:, open_ones] = all_compositions(units, parts) * step
     rates = ways * (one.rates[0] / bandwidth)
-    family = Family(design, rates, np.broadcast_to(one.latencies[0], rates.shape))
+    family = NetworkFamily(design, rates, np.broadcast_to(one.latencies[0], rates.shape))
     seconds = Iteration.of(design, program_of(design)).seconds(family, {})
     prices = ways @ np.array([unit_price(design.cost, d) for d in dimensions])
-    return _spread(seconds, prices, count)
+    return _spread_splits(seconds, prices, count)
 
 
-def _spread(seconds: NDArray[np.float64], prices: NDArray[np.float64], count: int) -> list[int]:
+def _spread_splits(seconds: NDArray[np.float64], prices: NDArray[np.float64], count: int) -> list[int]:
     near = np.flatnonzero(seconds <= SLOWER * seconds.min())
     best = near[front_mask(np.stack([seconds[near], prices[near]], axis=1))]
     order = best[np.lexsort((best, seconds[best]))]

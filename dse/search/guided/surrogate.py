@@ -39,11 +39,11 @@ class Encoder:
             key = path, repr(value)
             known = self._known.get(key)
             if known is None:
-                known = self._known[key] = self._encoded(path, value)
+                known = self._known[key] = self._encode_value(path, value)
             row[known[0]] = known[1]
         return row
 
-    def _encoded(self, path: str, value: Any) -> tuple[int, float]:
+    def _encode_value(self, path: str, value: Any) -> tuple[int, float]:
         number = magnitude(value)
         if number is not None and number > 0:
             return self._column(path, None), 1.0 + float(np.log2(number))
@@ -74,11 +74,11 @@ class Surrogate:
 
     def predict(self, features: Matrix, trends: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation `[N, outputs]` of `features` `[N, columns]` and `trends` `[N, trend inputs]`."""
-        with one_thread():
+        with limit_threads():
             return self._predict(features, trends)
 
     def _predict(self, features: Matrix, trends: Matrix) -> tuple[Matrix, Matrix]:
-        mean = _with_one(trends) @ self.trend
+        mean = _append_ones(trends) @ self.trend
         apart = _distances(features * self.scaling, self.points)
         deviation = np.empty_like(mean)
         kernels: dict[float, Matrix] = {}
@@ -92,7 +92,7 @@ class Surrogate:
         return mean, deviation
 
 
-def one_thread() -> Any:
+def limit_threads() -> Any:
     """Linear algebra on one thread while the context lasts: the same digits on any number of cores, and no waiting."""
     return _pools().limit(limits=1, user_api="blas")
 
@@ -104,7 +104,7 @@ def _pools() -> ThreadpoolController:
 
 def fit(features: Matrix, trends: Matrix, targets: Matrix) -> Surrogate:
     """Fit `targets` `[n, outputs]` at `features` `[n, columns]` with trend inputs `[n, q]`; n is at least 2."""
-    with one_thread():
+    with limit_threads():
         return _fit(features, trends, targets)
 
 
@@ -112,7 +112,7 @@ def _fit(features: Matrix, trends: Matrix, targets: Matrix) -> Surrogate:
     spread = features.std(axis=0)
     scaling = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
     points = features * scaling
-    design = _with_one(trends)
+    design = _append_ones(trends)
     penalty = _RIDGE * np.eye(design.shape[1])
     penalty[0, 0] = 0.0
     trend: Matrix = np.asarray(np.linalg.lstsq(design.T @ design + penalty, design.T @ targets, rcond=None)[0])
@@ -136,7 +136,7 @@ def _fit(features: Matrix, trends: Matrix, targets: Matrix) -> Surrogate:
     return Surrogate(trend, points, scaling, models)
 
 
-def _with_one(trends: Matrix) -> Matrix:
+def _append_ones(trends: Matrix) -> Matrix:
     return np.hstack([np.ones((len(trends), 1)), trends])
 
 

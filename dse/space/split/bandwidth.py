@@ -21,7 +21,7 @@ from dse.space.split.geometric import Programme, minimise
 from simcore.document.problem import InputError, Problem
 
 Vector = NDArray[np.float64]
-Goal = Literal["time", "time_cost"]
+SplitGoal = Literal["time", "time_cost"]
 
 LEAST_SHARE = 1e-12
 """Least share of the budget of any dimension: one without bytes would best get nothing, and no link is that narrow."""
@@ -36,7 +36,7 @@ def optimal_split(
     bytes_per_collective: ArrayLike,
     budget: float,
     compute_s: float = 0.0,
-    objective: Goal = "time",
+    objective: SplitGoal = "time",
     unit_cost: ArrayLike | None = None,
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
@@ -64,14 +64,16 @@ def optimal_split(
 
     Raises `InputError` (a `ValueError`) with everything that is wrong: shapes, signs, bounds that no split meets.
     """
-    case = _checked(bytes_per_collective, budget, compute_s, objective, unit_cost, lower, upper, weights)
+    case = _check_case(bytes_per_collective, budget, compute_s, objective, unit_cost, lower, upper, weights)
     if len(case.lower) == 1:
         return np.array([case.budget])
     if objective == "time":
         case = _Case(case.bytes, case.budget, 0.0, np.ones(len(case.lower)), case.lower, case.upper)
     if not case.bytes.any():
-        return _exactly(_cheapest(case) if case.compute and objective == "time_cost" else _even(case), case)
-    return _exactly(_solved(case), case)
+        return _fit_exactly(
+            _cheapest_shares(case) if case.compute and objective == "time_cost" else _even_shares(case), case
+        )
+    return _fit_exactly(_solve_case(case), case)
 
 
 def even_split(budget: float, lower: Vector, upper: Vector) -> Vector:
@@ -180,7 +182,7 @@ class _Arguments:
             self.refuse("budget", f"at most the sum of the upper bounds ({most.sum():g} B/s)", f"{total:g} B/s")
 
 
-def _checked(
+def _check_case(
     table: ArrayLike,
     budget: float,
     compute: float,
@@ -209,7 +211,7 @@ def _checked(
     return _Case(weighted[weighted.any(axis=1)], total, fixed, price, implied[0], np.maximum(*implied))
 
 
-def _even(case: _Case) -> Vector:
+def _even_shares(case: _Case) -> Vector:
     """The same share of every dimension's room."""
     room = case.upper - case.lower
     free = max(case.budget - case.lower.sum(), 0.0)
@@ -217,7 +219,7 @@ def _even(case: _Case) -> Vector:
     return result
 
 
-def _cheapest(case: _Case) -> Vector:
+def _cheapest_shares(case: _Case) -> Vector:
     """The split that costs least: the rest of the budget where it is cheapest, then where it is next cheapest."""
     split = case.lower.copy()
     for d in np.argsort(case.price, kind="stable"):
@@ -225,7 +227,7 @@ def _cheapest(case: _Case) -> Vector:
     return split
 
 
-def _exactly(split: Vector, case: _Case) -> Vector:
+def _fit_exactly(split: Vector, case: _Case) -> Vector:
     """The split inside its bounds and with the budget as its sum, whatever rounding left of either."""
     split = np.clip(split, case.lower, case.upper)
     for _ in range(3):
@@ -237,7 +239,7 @@ def _exactly(split: Vector, case: _Case) -> Vector:
     return split
 
 
-def _solved(case: _Case) -> Vector:
+def _solve_case(case: _Case) -> Vector:
     """The optimum of a case with bytes.
 
     With prices above that of the cheapest dimension, `u - theta`, and `theta x budget` as a constant, the budget may as

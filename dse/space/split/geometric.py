@@ -73,7 +73,7 @@ def minimise(programme: Programme, start: Vector) -> Vector:
 
 def _path(method: _Method, start: Vector) -> tuple[float, _State]:
     """The best state on the way to the optimum, and its error."""
-    state = method.first(start)
+    state = method.first_state(start)
     error, best, idle = np.inf, state, 0
     for _ in range(_MOST_STEPS):
         now = method.error(state)
@@ -103,24 +103,24 @@ class _Method:
         capped = np.flatnonzero(np.isfinite(programme.high))
         return cls(programme, np.log(programme.table[row, dim]), row, dim, capped)
 
-    def first(self, y: Vector) -> _State:
+    def first_state(self, y: Vector) -> _State:
         """A state with the times one above what the bandwidths allow, all products equal."""
         times = self.logs - np.append(y, 0.0)[self.dim]
         tau = np.full(len(self.programme.table), -np.inf)
         np.maximum.at(tau, self.row, times)
         tau += 1.0
-        slacks = np.concatenate([self._linear(y, tau), [1.0]])
+        slacks = np.concatenate([self._linear_slacks(y, tau), [1.0]])
         return _State(y, tau, slacks, 1.0 / (len(slacks) * slacks))
 
-    def _linear(self, y: Vector, tau: Vector) -> Vector:
+    def _linear_slacks(self, y: Vector, tau: Vector) -> Vector:
         rows = tau[self.row] + np.append(y, 0.0)[self.dim] - self.logs
         return np.concatenate([rows, y - self.programme.low, (self.programme.high - y)[self.capped]])
 
-    def _moved(self, dy: Vector, dtau: Vector) -> Vector:
+    def _slack_change(self, dy: Vector, dtau: Vector) -> Vector:
         """Change of the linear slacks."""
         return np.concatenate([dtau[self.row] + np.append(dy, 0.0)[self.dim], dy, -dy[self.capped]])
 
-    def _gathered(self, values: Vector) -> tuple[Vector, Vector]:
+    def _gather_rows(self, values: Vector) -> tuple[Vector, Vector]:
         """Sums of values per linear constraint into the gradients of y and tau: the transpose of `_moved`."""
         n, dims = len(self.row), len(self.programme.price)
         of_y = np.bincount(self.dim, values[:n], dims + 1)[:dims] + values[n : n + dims]
@@ -139,17 +139,17 @@ class _Method:
         band = np.exp(y - y.max())
         return times / whole, constant / whole, cost / spent if spent else cost, band / band.sum()
 
-    def _over(self, state: _State) -> float:
+    def _budget_error(self, state: _State) -> float:
         """By how much budget and its slack differ."""
         return float(np.logaddexp.reduce(state.y)) + float(state.slacks[-1]) - self.programme.budget
 
     def error(self, state: _State) -> float:
         """Relative distance to the optimum: slacks times multipliers, and what the conditions are missed by."""
         time, _, cost, band = self._shares(state)
-        of_y, of_tau = self._gathered(state.multipliers[:-1])
+        of_y, of_tau = self._gather_rows(state.multipliers[:-1])
         dual_y = cost + state.multipliers[-1] * band - of_y
         gap = float(state.slacks @ state.multipliers)
-        return max(gap, float(abs(dual_y).max()), float(abs(time - of_tau).max()), abs(self._over(state)))
+        return max(gap, float(abs(dual_y).max()), float(abs(time - of_tau).max()), abs(self._budget_error(state)))
 
     def step(self, state: _State) -> _State:
         """Predict, then correct (Mehrotra 1992): as far as slacks and multipliers stay positive."""
@@ -157,18 +157,18 @@ class _Method:
         mean = products.mean()
         system = self._system(state)
         reached = self._direction(state, system, -products)
-        ahead = _furthest(state.slacks, reached.slacks), _furthest(state.multipliers, reached.multipliers)
+        ahead = _furthest_step(state.slacks, reached.slacks), _furthest_step(state.multipliers, reached.multipliers)
         after = (state.slacks + ahead[0] * reached.slacks) @ (state.multipliers + ahead[1] * reached.multipliers)
         goal = max((after / len(products) / mean) ** 3 * mean, min(mean, _BEHIND * self.error(state) / len(products)))
         aim = goal - products - min(ahead) ** 2 * reached.slacks * reached.multipliers
         change = self._direction(state, system, aim)
-        length = min(_furthest(state.slacks, change.slacks), _furthest(state.multipliers, change.multipliers))
+        length = min(_furthest_step(state.slacks, change.slacks), _furthest_step(state.multipliers, change.multipliers))
         largest = max(float(abs(change.y).max()), float(abs(change.tau).max()))
         length = min(1.0, 0.99 * length, _FARTHEST / largest if largest else 1.0)
         y, tau = state.y + length * change.y, state.tau + length * change.tau
         spare = state.slacks[-1] + length * change.slacks[-1]
         own = self.programme.budget - float(np.logaddexp.reduce(y))
-        slacks = np.concatenate([self._linear(y, tau), [own if own > 0.1 * spare else spare]])
+        slacks = np.concatenate([self._linear_slacks(y, tau), [own if own > 0.1 * spare else spare]])
         least = 0.005 * state.slacks  # linear slacks are computed afresh: rounding must not lose their sign
         return _State(y, tau, np.maximum(slacks, least), state.multipliers + length * change.multipliers)
 
@@ -194,15 +194,15 @@ class _Method:
         """Newton's direction towards products changed by `aim`, multipliers and times eliminated."""
         wanted = aim / state.slacks + state.multipliers  # multipliers were the slacks to stay
         ratio = state.multipliers / state.slacks
-        over = self._over(state)
-        of_y, of_tau = self._gathered(wanted[:-1])
+        over = self._budget_error(state)
+        of_y, of_tau = self._gather_rows(wanted[:-1])
         right_y = of_y - system.cost - (wanted[-1] + ratio[-1] * over) * system.band
         right_tau = of_tau - system.time
         right = right_y - system.a.T @ system.times_of(right_tau)
         size = 1 / np.sqrt(np.diag(system.matrix).clip(np.finfo(float).tiny))
         dy = size * np.linalg.solve(system.matrix * size * size[:, None] + _RIDGE * np.eye(len(size)), right * size)
         dtau = system.times_of(right_tau - system.a @ dy)
-        slacks = np.append(self._moved(dy, dtau), -over - system.band @ dy)
+        slacks = np.append(self._slack_change(dy, dtau), -over - system.band @ dy)
         return _State(dy, dtau, slacks, aim / state.slacks - ratio * slacks)
 
 
@@ -214,7 +214,7 @@ _FARTHEST = 5.0
 """Longest step of a logarithm: the model of an exponential holds no further."""
 
 
-def _furthest(values: Vector, change: Vector) -> float:
+def _furthest_step(values: Vector, change: Vector) -> float:
     """How far along `change` positive values stay positive, at most 1."""
     falling = change < 0
     return min(1.0, float((-values[falling] / change[falling]).min())) if falling.any() else 1.0

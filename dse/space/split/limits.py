@@ -8,22 +8,24 @@ from simcore.document.problem import Refusal
 
 
 @dataclass(frozen=True)
-class Limit:
+class ShareLimit:
     """Least or most of a dimension: a bandwidth [B/s], or a share of the budget."""
 
     value: float
     share: bool
 
-    def of(self, budget: float) -> float:
+    def bandwidth_of(self, budget: float) -> float:
         """[B/s]."""
         return self.value * budget if self.share else self.value
 
 
-Limits = tuple[tuple[int | None, Limit], ...]
+ShareLimits = tuple[tuple[int | None, ShareLimit], ...]
 """Limits by dimension of the network; None: of every dimension."""
 
 
-def limits_of(key: str, limits: Limits, dimensions: tuple[int, ...], budget: float, otherwise: float) -> list[float]:
+def limits_of(
+    key: str, limits: ShareLimits, dimensions: tuple[int, ...], budget: float, otherwise: float
+) -> list[float]:
     """The limit of each dimension [B/s]; raises `ValueError` for one of a dimension that has no share."""
     known = dict(limits)
     for dimension in known:
@@ -32,4 +34,4 @@ def limits_of(key: str, limits: Limits, dimensions: tuple[int, ...], budget: flo
             raise Refusal(f"'{key}' for dimensions that share the budget ({listed})", str(dimension))
     every = known.get(None)
     chosen = [known.get(dimension, every) for dimension in dimensions]
-    return [otherwise if limit is None else limit.of(budget) for limit in chosen]
+    return [otherwise if limit is None else limit.bandwidth_of(budget) for limit in chosen]

@@ -18,24 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.space.constraint import Constraint
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.hole import SolvedSplit, Split
-from dse.space.screen import Screened, known_before
+from dse.space.screen import ScreenedDesign, is_known_before
 from dse.space.split.bandwidth import even_split, optimal_split, split_time
-from simcore.bounds.many import Family, Iteration, collective_problem
+from simcore.bounds.many import Iteration, NetworkFamily, collective_problem
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective import FLAT_RING
 from simcore.cost.price import cluster_cost, unit_price
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Path, Problem, dotted
-from simcore.document.quantity import parse, write
+from simcore.document.problem import InputError, Path, Problem, format_path
+from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.memory.plan import program_of
-from simcore.simulate import simulate, unplayable
+from simcore.simulate import find_unplayable, simulate
 from simcore.system.chunks import Chunker
 
 Vector = NDArray[np.float64]
-Limits = tuple[Vector, Vector]
+LimitVectors = tuple[Vector, Vector]
 """Least and most of each dimension [B/s]."""
 
 MOST_SIMULATIONS = 16
@@ -60,14 +60,14 @@ def least_share(split: Split) -> float:
     return max(split.step - 8 * GRAIN, 1.0) if split.solve else split.step
 
 
-def solve_splits(filled: Filled, constraints: Sequence[Constraint]) -> None:
+def solve_splits(filled: FilledDocument, constraints: Sequence[Constraint]) -> None:
     """Give solved splits their shares: what a document knows when all else is filled.
 
     Raises `InputError` where the shares of a design cannot be solved.
     """
     for split in filled.solved:
         try:
-            shares = solved_shares(split, filled.document, constraints)
+            shares = solve_shares(split, filled.document, constraints)
         except InputError:
             raise
         except Exception as error:  # else a design would be evaluated with shares that nobody chose
@@ -76,10 +76,10 @@ def solve_splits(filled: Filled, constraints: Sequence[Constraint]) -> None:
             raise InputError([Problem(_PLACE, "designs whose shares can be solved", found, _DRAWN)]) from error
         for i, share in zip(split.dimensions, shares, strict=True):
             filled.document["cluster"]["dimensions"][i]["bandwidth"] = share
-            filled.params[dotted(("cluster", "dimensions", i, "bandwidth"))] = share
+            filled.params[format_path(("cluster", "dimensions", i, "bandwidth"))] = share
 
 
-def solved_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: Sequence[Constraint] = ()) -> list[str]:
+def solve_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: Sequence[Constraint] = ()) -> list[str]:
     """The shares for a document whose dimensions have equal ones.
 
     They stay equal in what is never simulated whatever its shares are: in what is no valid design, or breaks one of the
@@ -91,34 +91,34 @@ def solved_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: 
     design, unsound = parse_design(dict(document))
     if design is None:
         raise ValueError(f"shares of a document of unsound form: {unsound[0]}")
-    if len(equal) == 1 or check(design) or _cut(design, constraints):
+    if len(equal) == 1 or check(design) or _is_cut(design, constraints):
         return equal
-    if problems := unsolvable(design):
+    if problems := unsolvable_problems(design):
         raise InputError(problems)
-    total = parse(split.budget, "bandwidth")
+    total = parse_quantity(split.budget, "bandwidth")
     limits = split.limits
 
-    def simulated(shares: Vector) -> float:
+    def simulate_shares(shares: Vector) -> float:
         result = simulate(with_bandwidths(design, split.dimensions, shares))
         return result.iteration_time_s * (result.cost.total if split.goal == "time_cost" else 1.0)
 
     even = even_split(total, *limits)
     start = [even]
-    if _bounded(design):  # the simulator alone moves the shares of others
-        proposed = _proposed(split, design, total)
-        start += [_rounded(proposed + part * (even - proposed), total, limits) for part in BETWEEN]
-    now, _, found = min((simulated(shares), number, shares) for number, shares in enumerate(start))
-    best = _moved(found, now, simulated, MOVES, MOST_SIMULATIONS - len(start), limits, total)
-    return [write(float(share), "bandwidth") for share in best]
+    if _has_bounds(design):  # the simulator alone moves the shares of others
+        proposed = _propose_shares(split, design, total)
+        start += [_round_shares(proposed + part * (even - proposed), total, limits) for part in BETWEEN]
+    now, _, found = min((simulate_shares(shares), number, shares) for number, shares in enumerate(start))
+    best = _move_shares(found, now, simulate_shares, MOVES, MOST_SIMULATIONS - len(start), limits, total)
+    return [write_quantity(float(share), "bandwidth") for share in best]
 
 
-def _moved(
+def _move_shares(
     best: Vector,
     now: float,
     value: Callable[[Vector], float],
     moves: Sequence[float],
     most: int,
-    limits: Limits,
+    limits: LimitVectors,
     total: float,
 ) -> Vector:
     """The best shares that moving parts of one dimension's to another's leads to, in at most `most` evaluations."""
@@ -130,8 +130,8 @@ def _moved(
                 moved = best.copy()
                 moved[here] -= part * best[here]
                 moved[there] += part * best[here]
-                moved = _rounded(moved, total, limits)
-                if not _within(moved, limits):
+                moved = _round_shares(moved, total, limits)
+                if not _is_within(moved, limits):
                     continue
                 if most == 0:
                     return best
@@ -141,7 +141,7 @@ def _moved(
     return best
 
 
-def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
+def _propose_shares(split: SolvedSplit, design: Design, total: float) -> Vector:
     """The shares that are best by the bounds: the solver's for one form, moved on to where others count as much."""
     dimensions = design.cluster.dimensions
     bandwidth = np.array([dimension.bandwidth for dimension in dimensions])
@@ -158,27 +158,27 @@ def _proposed(split: SolvedSplit, design: Design, total: float) -> Vector:
     lower[~given], upper[~given] = split.limits
     constants, tables = np.array([c for c, _ in problems]), np.array([table for _, table in problems])
 
-    def bounded(bandwidths: Vector) -> float:
+    def bound_time(bandwidths: Vector) -> float:
         time = (constants + (tables / bandwidths).max(axis=2).sum(axis=1)).max()
         return float(time * (price @ bandwidths if split.goal == "time_cost" else 1.0))
 
     found = bandwidth
     for constant, table in sorted(problems, key=lambda problem: -split_time(problem[1], bandwidth, problem[0]))[:FORMS]:
         solved = optimal_split(table, whole, constant, split.goal, price, lower, upper)
-        found = min(found, solved, key=bounded)
+        found = min(found, solved, key=bound_time)
     own = list(split.dimensions)
 
-    def of_shares(shares: Vector) -> float:
+    def time_of_shares(shares: Vector) -> float:
         bandwidths = bandwidth.copy()
         bandwidths[own] = shares
-        return bounded(bandwidths)
+        return bound_time(bandwidths)
 
-    return _moved(found[own], bounded(found), of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
+    return _move_shares(found[own], bound_time(found), time_of_shares, FINE_MOVES, MOST_BOUNDED, split.limits, total)
 
 
 def iteration_problems(design: Design) -> list[tuple[float, Vector]]:
     """Constants [s] and bytes `[collectives, dims]`: the largest sum of longest times bounds the design's iteration."""
-    family = Family.of([design])
+    family = NetworkFamily.of([design])
     program = program_of(design)
     if program.single is not None:
         return [(0.0, row[None, :]) for row in collective_problem(design, family)]
@@ -194,29 +194,29 @@ def with_bandwidths(design: Design, dimensions: Sequence[int], bandwidths: Seque
     return design.model_copy(update={"cluster": cluster})
 
 
-def _rounded(shares: Vector, total: float, limits: Limits) -> Vector:
+def _round_shares(shares: Vector, total: float, limits: LimitVectors) -> Vector:
     """Shares in whole grains, the last one excepted; as they are where that would leave their limits."""
     out = np.maximum(np.round(shares / GRAIN), 1.0) * GRAIN
     out[-1] = total - out[:-1].sum()
-    return out if out[-1] > 0 and (_within(out, limits) or not _within(shares, limits)) else shares
+    return out if out[-1] > 0 and (_is_within(out, limits) or not _is_within(shares, limits)) else shares
 
 
-def _within(shares: Vector, limits: Limits) -> bool:
+def _is_within(shares: Vector, limits: LimitVectors) -> bool:
     return bool((shares >= limits[0]).all() and (shares <= limits[1]).all())
 
 
-def unsolvable(design: Design) -> list[Problem]:
+def unsolvable_problems(design: Design) -> list[Problem]:
     """Why shares of a design cannot be solved: what the fast engine, which compares them, does not play."""
-    return [replace(problem, fix=_DRAWN) for problem in unplayable(design, "fast")]
+    return [replace(problem, fix=_DRAWN) for problem in find_unplayable(design, "fast")]
 
 
-def _cut(design: Design, constraints: Sequence[Constraint]) -> bool:
+def _is_cut(design: Design, constraints: Sequence[Constraint]) -> bool:
     """Whether a valid design breaks a constraint that looks at nothing that its shares change."""
-    own = [constraint for constraint in constraints if constraint.of_job and known_before(constraint, design)]
-    return bool(own) and bool(Screened(design, own).broken)
+    own = [constraint for constraint in constraints if constraint.of_job and is_known_before(constraint, design)]
+    return bool(own) and bool(ScreenedDesign(design, own).broken_constraints)
 
 
-def _bounded(design: Design) -> bool:
+def _has_bounds(design: Design) -> bool:
     """Whether the bounds of many networks hold for the design: not where nothing is trained, nor for flat rings."""
     program = program_of(design)
     return (program.trained or program.single is not None) and FLAT_RING not in design.algorithms

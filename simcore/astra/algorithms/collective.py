@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from simcore.astra.engine.themis import LoadBalancer
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.network import Network
-from simcore.astra.files.system import Algorithm, Collective, Family, System
+from simcore.astra.files.system import AlgorithmFamily, Collective, DimensionAlgorithm, SystemSettings
 
 MAX_CHUNKS = 1 << 16
 """Most chunks of one collective; ASTRA-sim's own runs have 4 to 64."""
@@ -62,11 +62,11 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Phase:
+class QueuedPhase:
     """One stop of a chunk: what is run where, on how many bytes entering, in which queue."""
 
     kind: Collective
-    algorithm: Algorithm
+    algorithm: DimensionAlgorithm
     level: Level
     size: int
     queue: int
@@ -76,14 +76,14 @@ class Phase:
     @property
     def final_size(self) -> int:
         """Bytes leaving the phase."""
-        if self.algorithm.family is Family.DOUBLE_BINARY_TREE:
+        if self.algorithm.family is AlgorithmFamily.DOUBLE_BINARY_TREE:
             return self.size
         if self.kind is Collective.REDUCE_SCATTER:
             return self.size // self.level.size
         return self.size * self.level.size if self.kind is Collective.ALL_GATHER else self.size
 
 
-Chunk = tuple[Phase, ...]
+Chunk = tuple[QueuedPhase, ...]
 
 
 class QueueTurns:
@@ -110,7 +110,7 @@ class Planner:
     `sizes` are the logical dimensions: those of the network unless a training loop broke one in two.
     """
 
-    def __init__(self, network: Network, system: System, queues: int = 1, sizes: tuple[int, ...] = ()) -> None:
+    def __init__(self, network: Network, system: SystemSettings, queues: int = 1, sizes: tuple[int, ...] = ()) -> None:
         self._npus = network.npus
         self._system = system
         self._sizes = sizes or network.sizes
@@ -147,7 +147,7 @@ class Planner:
 
     def _is_repeatable(self, kind: Collective) -> bool:
         """Return whether the same request will always be planned the same: nobody takes turns."""
-        trees = any(found.family is Family.DOUBLE_BINARY_TREE for found in self._system.algorithm(kind))
+        trees = any(found.family is AlgorithmFamily.DOUBLE_BINARY_TREE for found in self._system.algorithms_of(kind))
         return self._queues == 1 and not trees and self._system.chunk_order == "ascending"
 
     def chunk_sizes(self, request: Request) -> list[int]:
@@ -174,10 +174,10 @@ class Planner:
     def levels(self, kind: Collective) -> tuple[Level, ...]:
         """Return the logical dimensions that a collective's algorithm list spans."""
         if kind not in self._levels:
-            self._levels[kind] = tuple(self._build_levels(self._system.algorithm(kind)))
+            self._levels[kind] = tuple(self._build_levels(self._system.algorithms_of(kind)))
         return self._levels[kind]
 
-    def _build_levels(self, algorithms: tuple[Algorithm, ...]) -> Iterator[Level]:
+    def _build_levels(self, algorithms: tuple[DimensionAlgorithm, ...]) -> Iterator[Level]:
         if len(algorithms) > len(self._sizes):
             raise AstraInputError(
                 f"{self._system.source}: expected at most {len(self._sizes)} algorithms, one a dimension, "
@@ -190,12 +190,12 @@ class Planner:
                 return
             yield Level(size, stride)
             stride *= size
-        if algorithms[-1].family is Family.DOUBLE_BINARY_TREE and stride != self._npus:
+        if algorithms[-1].family is AlgorithmFamily.DOUBLE_BINARY_TREE and stride != self._npus:
             raise AstraInputError(f"{self._system.source}: doubleBinaryTree: expected one algorithm per dimension")
 
     def _chunks(self, request: Request) -> Iterator[Chunk]:
-        algorithms, levels = self._system.algorithm(request.kind), self.levels(request.kind)
-        involved = self._involved(request, len(levels))
+        algorithms, levels = self._system.algorithms_of(request.kind), self.levels(request.kind)
+        involved = self._involved_flags(request, len(levels))
         if not any(flag and level.size > 1 for flag, level in zip(involved, levels, strict=False)):
             return
         repeatable = self._is_repeatable(request.kind)
@@ -212,7 +212,7 @@ class Planner:
             chunk = self._chunk(request.kind, size, stops, algorithms, levels)
             yield chunk
 
-    def _involved(self, request: Request, levels: int) -> tuple[bool, ...]:
+    def _involved_flags(self, request: Request, levels: int) -> tuple[bool, ...]:
         if request.involved is None:
             return (True,) * levels
         if len(request.involved) < levels:
@@ -251,17 +251,17 @@ class Planner:
         kind: Collective,
         size: int,
         stops: list[tuple[int, Collective, str]],
-        algorithms: tuple[Algorithm, ...],
+        algorithms: tuple[DimensionAlgorithm, ...],
         levels: tuple[Level, ...],
     ) -> Chunk:
         phases = []
         for dim, operation, part in stops:
             queue, clockwise = self._turns[dim].take(part)
             tree = 0
-            if algorithms[dim].family is Family.DOUBLE_BINARY_TREE:
+            if algorithms[dim].family is AlgorithmFamily.DOUBLE_BINARY_TREE:
                 tree = self._trees[kind, dim] % 2
                 self._trees[kind, dim] += 1
-            phase = Phase(operation, algorithms[dim], levels[dim], size, queue, clockwise, tree)
+            phase = QueuedPhase(operation, algorithms[dim], levels[dim], size, queue, clockwise, tree)
             phases.append(phase)
             size = phase.final_size
         return tuple(phases)
@@ -273,12 +273,12 @@ class Planner:
                 f"group {group.id}: expected at least 2 members, got {len(group.members)}; "
                 "ASTRA-sim never finishes a collective on one NPU"
             )
-        algorithms = self._system.algorithm(request.kind)
-        algorithm = algorithms[0] if len(algorithms) == 1 else Algorithm(Family.RING)
-        if algorithm.family is Family.DOUBLE_BINARY_TREE:
+        algorithms = self._system.algorithms_of(request.kind)
+        algorithm = algorithms[0] if len(algorithms) == 1 else DimensionAlgorithm(AlgorithmFamily.RING)
+        if algorithm.family is AlgorithmFamily.DOUBLE_BINARY_TREE:
             raise AstraInputError(f"group {group.id}: expected ring, direct or halvingDoubling, got doubleBinaryTree")
         level = Level(len(group.members), 0, group.members)
         part = "low" if request.kind is Collective.ALL_REDUCE and self._system.hierarchical else "all"
         for size in self.chunk_sizes(request):
             queue, clockwise = self._turns[0].take(part)
-            yield (Phase(request.kind, algorithm, level, size, queue, clockwise),)
+            yield (QueuedPhase(request.kind, algorithm, level, size, queue, clockwise),)

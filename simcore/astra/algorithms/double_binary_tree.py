@@ -43,16 +43,16 @@ def build_tree(nodes: int, root_first: bool) -> tuple[TreeNode, ...]:
     found: dict[int, TreeNode] = {}
     low, high = (1, nodes) if root_first else (0, nodes - 1)
     root = 0 if root_first else nodes - 1
-    top = _balanced(found, low, high, root)
+    top = _number_subtree(found, low, high, root)
     found[root] = TreeNode(-1, -1 if root_first else top, top if root_first else -1)
     return tuple(found[position] for position in range(nodes))
 
 
-def _balanced(found: dict[int, TreeNode], low: int, high: int, parent: int) -> int:
+def _number_subtree(found: dict[int, TreeNode], low: int, high: int, parent: int) -> int:
     """Number the full subtree over positions low .. high - 1 in order; return its top."""
     middle = (low + high) // 2
-    left = _balanced(found, low, middle, middle) if low < middle else -1
-    right = _balanced(found, middle + 1, high, middle) if middle + 1 < high else -1
+    left = _number_subtree(found, low, middle, middle) if low < middle else -1
+    right = _number_subtree(found, middle + 1, high, middle) if middle + 1 < high else -1
     found[middle] = TreeNode(parent, left, right)
     return middle
 

@@ -7,14 +7,14 @@ reduce-scatter takes d + (n-1)(T + d + R).
 
 from __future__ import annotations
 
-from simcore.astra.engine.packets import PacketPlan, Reduces
+from simcore.astra.engine.packets import PacketPlan, ReductionTurns
 from simcore.astra.files.system import Collective
 
 REDUCES = {
-    Collective.ALL_REDUCE: Reduces.EVERY_OTHER_TURN,
-    Collective.REDUCE_SCATTER: Reduces.EVERY_TURN,
-    Collective.ALL_GATHER: Reduces.NEVER,
-    Collective.ALL_TO_ALL: Reduces.NEVER,
+    Collective.ALL_REDUCE: ReductionTurns.EVERY_OTHER_TURN,
+    Collective.REDUCE_SCATTER: ReductionTurns.EVERY_TURN,
+    Collective.ALL_GATHER: ReductionTurns.NEVER,
+    Collective.ALL_TO_ALL: ReductionTurns.NEVER,
 }
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from simcore.astra.files.network import Block, Network
+from simcore.astra.files.network import DimensionBlock, Network
 
 Schedule = Callable[..., None]
 
@@ -73,11 +73,11 @@ class AwareNetwork:
             size = dimension.size
             place, goal = here // stride % size, destination // stride % size
             first = here - place * stride
-            if place != goal and dimension.block is Block.SWITCH:
+            if place != goal and dimension.block is DimensionBlock.SWITCH:
                 switch = -1 - first
                 yield index, (index, here, switch)
                 yield index, (index, switch, first + goal * stride)
-            elif place != goal and dimension.block is Block.FULLY_CONNECTED:
+            elif place != goal and dimension.block is DimensionBlock.FULLY_CONNECTED:
                 yield index, (index, here, first + goal * stride)
             elif place != goal:
                 step = 1 if (goal - place) % size <= (place - goal) % size else -1

@@ -21,7 +21,7 @@ from simcore.astra.engine.queue import FlowShop
 from simcore.astra.engine.roll_call import Gathering, RollCall
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.network import Network
-from simcore.astra.files.system import System
+from simcore.astra.files.system import SystemSettings
 
 
 class Engine(Protocol):
@@ -120,7 +120,7 @@ class Everyone:
 
     def waiting(self) -> list[str]:
         """Return a sentence for every collective that someone is missing from."""
-        return self._roll_call.waiting()
+        return self._roll_call.describe_waiting()
 
     def run(self) -> None:
         """Run until nothing is due any more."""
@@ -133,7 +133,7 @@ class Meeting:
     def __init__(
         self,
         network: Network,
-        system: System,
+        system: SystemSettings,
         planners: Planners,
         timer: PhaseTimer,
         queues: int,
@@ -188,7 +188,7 @@ class Meeting:
 
     def waiting(self) -> list[str]:
         """Return a sentence for every collective that someone is missing from."""
-        return self._roll_call.waiting()
+        return self._roll_call.describe_waiting()
 
     def run(self) -> None:
         """Run until nothing is due any more."""

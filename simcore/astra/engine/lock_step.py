@@ -10,14 +10,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from simcore.astra.algorithms.collective import Chunk, Phase
+from simcore.astra.algorithms.collective import Chunk, QueuedPhase
 from simcore.astra.engine.machine import Machine
 from simcore.astra.engine.packets import PhaseTime
 from simcore.astra.engine.phase_time import PhaseTimer
 from simcore.astra.engine.queue import FlowShop
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.network import Network
-from simcore.astra.files.system import System
+from simcore.astra.files.system import SystemSettings
 
 Action = Callable[[], None]
 
@@ -28,14 +28,14 @@ MAX_TIME_NS = 1 << 60
 class TeamTimer:
     """Times phases, also of teams whose members differ."""
 
-    def __init__(self, network: Network, system: System, timer: PhaseTimer, rendezvous: bool) -> None:
+    def __init__(self, network: Network, system: SystemSettings, timer: PhaseTimer, rendezvous: bool) -> None:
         self._network = network
         self._system = system
         self._timer = timer
         self._rendezvous = rendezvous
-        self._played: dict[Phase, PhaseTime] = {}
+        self._played: dict[QueuedPhase, PhaseTime] = {}
 
-    def time(self, phase: Phase) -> PhaseTime:
+    def time(self, phase: QueuedPhase) -> PhaseTime:
         """Return the time of a phase that all members start together."""
         if self._timer.is_alike(phase):
             return self._timer.time(phase)
@@ -43,7 +43,7 @@ class TeamTimer:
             self._played[phase] = self._play(phase)
         return self._played[phase]
 
-    def _play(self, phase: Phase) -> PhaseTime:
+    def _play(self, phase: QueuedPhase) -> PhaseTime:
         machine = Machine(self._network, self._system, queues=1, rendezvous=self._rendezvous)
         finishes: list[int] = []
         for npu in phase.level.team(0)[1]:
@@ -70,7 +70,7 @@ class LockStep:
         heapq.heappush(self._events, (self.now + delay, self.now, self._order, action))
         self._order += 1
 
-    def collective(self, chunks: Sequence[Chunk], priority: int, done: Action) -> None:
+    def start_collective(self, chunks: Sequence[Chunk], priority: int, done: Action) -> None:
         """Start a collective; `done` is called at its end."""
         self._done[self._shop.issue(self.now, chunks, self._timer.time, priority)] = done
 

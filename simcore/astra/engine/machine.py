@@ -10,14 +10,14 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from simcore.astra.algorithms.collective import Chunk, Phase
+from simcore.astra.algorithms.collective import Chunk, QueuedPhase
 from simcore.astra.algorithms.double_binary_tree import TreePhase, build_tree
 from simcore.astra.engine.aware import AwareNetwork
 from simcore.astra.engine.mailbox import COLLECTIVE_TAGS, RENDEZVOUS_TAGS, Action, Mailbox
 from simcore.astra.engine.packets import PacketPlan
 from simcore.astra.engine.phase_time import GROUP_ENDPOINT_DELAY, packet_plan
 from simcore.astra.files.network import Network
-from simcore.astra.files.system import Family, System
+from simcore.astra.files.system import AlgorithmFamily, SystemSettings
 
 
 class EventQueue:
@@ -93,7 +93,7 @@ class _Stream:
     def start(self) -> None:
         """Begin the current phase."""
         position, self.team = self.phase.level.team(self.npu)
-        if self.phase.algorithm.family is Family.DOUBLE_BINARY_TREE:
+        if self.phase.algorithm.family is AlgorithmFamily.DOUBLE_BINARY_TREE:
             node = build_tree(len(self.team), self.phase.tree == 1)[position]
             self.work = TreePhase(self, node, self.phase.size)
         else:
@@ -187,7 +187,7 @@ class Machine:
     """NPUs with their queues on one network; collectives and messages of any of them."""
 
     def __init__(
-        self, network: Network, system: System, queues: int, aware: bool = False, rendezvous: bool = False
+        self, network: Network, system: SystemSettings, queues: int, aware: bool = False, rendezvous: bool = False
     ) -> None:
         self.network = network
         self.system = system
@@ -198,7 +198,7 @@ class Machine:
         self._lanes: dict[tuple[int, int], _Lane] = {}
         self._links: dict[tuple[int, int], tuple[int, int]] = {}
         self._delays: dict[tuple[tuple[int, int], int], int] = {}
-        self._plans: dict[int, tuple[Phase, PacketPlan]] = {}
+        self._plans: dict[int, tuple[QueuedPhase, PacketPlan]] = {}
 
     def carry(self, source: int, destination: int, size: int, arrive: Action) -> None:
         """Move a message over the network."""
@@ -217,7 +217,7 @@ class Machine:
         """Call back at the same instant."""
         self.events.schedule(0, action)
 
-    def packet_plan(self, phase: Phase) -> PacketPlan:
+    def packet_plan(self, phase: QueuedPhase) -> PacketPlan:
         """Return the packets of a phase; phases are shared between NPUs, so look them up by identity."""
         found = self._plans.get(id(phase))
         if found is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Reduces(Enum):
+class ReductionTurns(Enum):
     """In which turns of the packet counter the reducing group reduces."""
 
     NEVER = 0
@@ -36,7 +36,7 @@ class PacketPlan:
     sends: int
     window: int
     reducing: int
-    reduces: Reduces
+    reduces: ReductionTurns
     distances: tuple[int, ...]
     sizes: tuple[int, ...]
     exchange: bool = False
@@ -53,17 +53,17 @@ class PacketPlan:
     def is_reduced(self, packet: int) -> bool:
         """Return whether preparing packet number `packet` includes a reduction."""
         turn, place = divmod(packet, self.window + self.reducing)
-        if place < self.window or self.reduces is Reduces.NEVER:
+        if place < self.window or self.reduces is ReductionTurns.NEVER:
             return False
-        return self.reduces is Reduces.EVERY_TURN or turn % 2 == 0
+        return self.reduces is ReductionTurns.EVERY_TURN or turn % 2 == 0
 
-    def reduced_before(self, packet: int) -> int:
+    def count_reduced_before(self, packet: int) -> int:
         """Return how many packets below number `packet` are reduced, in constant time."""
-        if self.reduces is Reduces.NEVER:
+        if self.reduces is ReductionTurns.NEVER:
             return 0
         turns, rest = divmod(packet, self.window + self.reducing)
         partial = rest - self.window if rest > self.window and self.is_reduced(packet - 1) else 0
-        full = turns if self.reduces is Reduces.EVERY_TURN else (turns + 1) // 2
+        full = turns if self.reduces is ReductionTurns.EVERY_TURN else (turns + 1) // 2
         return full * self.reducing + partial
 
 
@@ -78,7 +78,7 @@ class PhaseTime:
     lags: tuple[int, int, int]
 
 
-def lone_phase(
+def time_lone_phase(
     plan: PacketPlan,
     delay: Callable[[int], int],
     endpoint: int,
@@ -105,36 +105,36 @@ def lone_phase(
     What an NPU receives is the mirror image of what it sends, so one NPU is enough.
     """
     if plan.window == 1 and len(plan.distances) == 1:
-        return _steady(plan, delay(0), endpoint, reduction(plan.size(0)))
+        return _time_steady(plan, delay(0), endpoint, reduction(plan.size(0)))
     if alike and plan.window == len(plan.distances):
-        return _bursts(plan, delay(0), endpoint, reduction(plan.size(0)))
+        return _time_bursts(plan, delay(0), endpoint, reduction(plan.size(0)))
     if plan.window == 1:
-        return _sequential(plan, delay, endpoint, reduction)
-    return _windowed(plan, delay, endpoint, reduction)
+        return _time_sequential(plan, delay, endpoint, reduction)
+    return _time_windowed(plan, delay, endpoint, reduction)
 
 
-def _lags(plan: PacketPlan, last_delay: int, endpoint: int, last_reduction: int) -> tuple[int, int, int]:
+def _event_lags(plan: PacketPlan, last_delay: int, endpoint: int, last_reduction: int) -> tuple[int, int, int]:
     if plan.is_reduced(plan.sends):
         return last_reduction, endpoint, last_delay
     return endpoint, last_delay, endpoint
 
 
-def _steady(plan: PacketPlan, delay: int, endpoint: int, reduction: int) -> PhaseTime:
+def _time_steady(plan: PacketPlan, delay: int, endpoint: int, reduction: int) -> PhaseTime:
     """One packet after the other, all alike."""
-    reduced = plan.reduced_before(plan.sends + 1)
+    reduced = plan.count_reduced_before(plan.sends + 1)
     duration = endpoint + plan.sends * (delay + endpoint) + reduced * reduction
-    return PhaseTime(duration, _lags(plan, delay, endpoint, reduction))
+    return PhaseTime(duration, _event_lags(plan, delay, endpoint, reduction))
 
 
-def _bursts(plan: PacketPlan, delay: int, endpoint: int, reduction: int) -> PhaseTime:
+def _time_bursts(plan: PacketPlan, delay: int, endpoint: int, reduction: int) -> PhaseTime:
     """All partners at once, all alike: once, or for all-reduce twice."""
     bursts = plan.sends // plan.window
     reduced = sum(plan.is_reduced(burst * plan.window) for burst in range(1, bursts + 1))
     duration = endpoint + bursts * (delay + endpoint) + reduced * reduction
-    return PhaseTime(duration, _lags(plan, delay, endpoint, reduction))
+    return PhaseTime(duration, _event_lags(plan, delay, endpoint, reduction))
 
 
-def _sequential(
+def _time_sequential(
     plan: PacketPlan, delay: Callable[[int], int], endpoint: int, reduction: Callable[[int], int]
 ) -> PhaseTime:
     """One packet after the other, of different sizes and distances."""
@@ -143,10 +143,10 @@ def _sequential(
         duration += delay(packet) + endpoint
         if plan.is_reduced(packet + 1):
             duration += reduction(plan.size(packet + 1))
-    return PhaseTime(duration, _lags(plan, delay(plan.sends - 1), endpoint, reduction(plan.size(plan.sends))))
+    return PhaseTime(duration, _event_lags(plan, delay(plan.sends - 1), endpoint, reduction(plan.size(plan.sends))))
 
 
-def _windowed(
+def _time_windowed(
     plan: PacketPlan, delay: Callable[[int], int], endpoint: int, reduction: Callable[[int], int]
 ) -> PhaseTime:
     """Several packets at once: play the events of one NPU."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simcore.astra.algorithms.collective import Chunk, Phase
+from simcore.astra.algorithms.collective import Chunk, QueuedPhase
 from simcore.astra.engine.compiled import borrowing
 from simcore.astra.engine.packets import PhaseTime
 from simcore.astra.files.errors import AstraInputError
@@ -269,7 +269,7 @@ class FlowShop:
         return self._known[chunk]
 
 
-def _row(phase: Phase, time: PhaseTime) -> tuple[int, ...]:
+def _row(phase: QueuedPhase, time: PhaseTime) -> tuple[int, ...]:
     if time.duration > MAX_PHASE_NS or phase.final_size > MAX_PHASE_NS:
         raise AstraInputError(
             f"{phase.kind.value} of {phase.size} B on {phase.level.size} NPUs: expected phases of at most "

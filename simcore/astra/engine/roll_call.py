@@ -60,14 +60,14 @@ class RollCall:
         key = (npu, group.id if group else 0)
         stream = self._streams[key]
         self._streams[key] += len(chunks)
-        levels = _spanned({phase.level for phase in chunks[0]})
+        levels = _spanned_levels({phase.level for phase in chunks[0]})
         first = npu
         for level in levels:
             first = level.members[0] if level.members else first - level.position(npu) * level.stride
         place = (key[1], first, levels, stream)
         gathering = self._open.get(place)
         if gathering is None:
-            gathering = self._open[place] = Gathering(request, label, _everyone(first, levels))
+            gathering = self._open[place] = Gathering(request, label, _spanned_npus(first, levels))
         elif (gathering.request.kind, gathering.request.size) != (request.kind, request.size):
             raise AstraInputError(
                 f"{label} meets {gathering.label}: expected the same collective on both ranks; they issue "
@@ -79,12 +79,12 @@ class RollCall:
             del self._open[place]
         return gathering, stream + _STREAMS_PER_GROUP * key[1]
 
-    def waiting(self) -> list[str]:
+    def describe_waiting(self) -> list[str]:
         """Return a sentence for every collective that someone is missing from."""
         return [gathering.describe() for gathering in self._open.values()]
 
 
-def _spanned(levels: set[Level]) -> tuple[Level, ...]:
+def _spanned_levels(levels: set[Level]) -> tuple[Level, ...]:
     """Return the levels along which members differ, lowest first; one over all NPUs swallows the others."""
     ordered = tuple(sorted(levels, key=lambda level: (level.stride, level.size)))
     largest = max(ordered, key=lambda level: level.size)
@@ -92,7 +92,7 @@ def _spanned(levels: set[Level]) -> tuple[Level, ...]:
     return (largest,) if largest.stride == 1 and largest.size == reach else ordered
 
 
-def _everyone(first: int, levels: tuple[Level, ...]) -> tuple[int, ...]:
+def _spanned_npus(first: int, levels: tuple[Level, ...]) -> tuple[int, ...]:
     """Return the NPUs that differ from `first` only along the levels."""
     npus = [first]
     for level in levels:

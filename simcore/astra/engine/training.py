@@ -26,8 +26,8 @@ from simcore.astra.engine.training_loops import (
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.network import Network
 from simcore.astra.files.result import AstraResult, LayerTimes
-from simcore.astra.files.system import System
-from simcore.astra.files.text_workload import Layer, Part, TextWorkload
+from simcore.astra.files.system import SystemSettings
+from simcore.astra.files.text_workload import LayerPart, TextLayer, TextWorkload
 
 HIGHEST_PRIORITY = 100_000_000
 
@@ -47,10 +47,10 @@ class _PartBook:
 class _LayerPlanner:
     """Plans the collectives of layers, on the logical dimensions of the loop."""
 
-    def __init__(self, network: Network, system: System, workload: TextWorkload, queues: int) -> None:
+    def __init__(self, network: Network, system: SystemSettings, workload: TextWorkload, queues: int) -> None:
         self.newest_first = system.lifo
         self.sizes, self._model = logical_sizes(workload, network.sizes, system.boost)
-        self._system = _with_broken_dimension(system, network.sizes, self.sizes)
+        self._system = _pair_broken_dimension(system, network.sizes, self.sizes)
         self._workload = workload
         self._planner = Planner(network, self._system, queues, self.sizes)
         if system.chunk_order == "themis":
@@ -73,7 +73,7 @@ class _LayerPlanner:
         return self._planner.plan(Request(wanted.kind, wanted.size, involved))
 
 
-def _with_broken_dimension(system: System, sizes: tuple[int, ...], logical: tuple[int, ...]) -> System:
+def _pair_broken_dimension(system: SystemSettings, sizes: tuple[int, ...], logical: tuple[int, ...]) -> SystemSettings:
     """Return the system with the algorithm of a broken dimension used for both its halves."""
     if len(sizes) == len(logical):
         return system
@@ -85,7 +85,7 @@ def _with_broken_dimension(system: System, sizes: tuple[int, ...], logical: tupl
     return replace(system, algorithms=algorithms)
 
 
-def _part(layer: Layer, part: PartKind) -> Part:
+def _part(layer: TextLayer, part: PartKind) -> LayerPart:
     return {FORWARD: layer.forward, INPUT_GRAD: layer.input_grad, WEIGHT_GRAD: layer.weight_grad}[part]
 
 
@@ -157,7 +157,7 @@ class LoopTrainer:
             return True
 
         def updated() -> None:
-            self._account(book, start)
+            self._book_collective(book, start)
 
         def done() -> None:
             self._npus.wait(found.update, updated)
@@ -166,7 +166,7 @@ class LoopTrainer:
             chunks = self._planner.plan(layer, part, start)
             if not chunks:
                 return False
-            self._npus.collective(chunks, priority, done)
+            self._npus.start_collective(chunks, priority, done)
         except AstraInputError as error:
             raise AstraInputError(f"{self.workload.path}: layer {found.name}: {error}") from None
         book.under_way += 1
@@ -184,7 +184,7 @@ class LoopTrainer:
         self._next_priority += 1 if newest_first else -1
         return priority
 
-    def _account(self, book: _PartBook, start: int) -> None:
+    def _book_collective(self, book: _PartBook, start: int) -> None:
         """A collective and its update are done: book it, and go on if the loop waits for it."""
         now = self._npus.now
         book.communication += now - start
@@ -201,7 +201,7 @@ class LoopTrainer:
             self.step()
         self._finish_if_done()
 
-    def endless(self) -> AstraInputError:
+    def endless_error(self) -> AstraInputError:
         """Return what to say of a loop that nothing wakes any more: only an empty collective does that."""
         layer, part = self._awaited
         found = self.workload.layers[layer]
@@ -219,7 +219,7 @@ class LoopTrainer:
 
 
 def run_training(
-    network: Network, system: System, workload: TextWorkload, passes: int, queues: int, rendezvous: bool
+    network: Network, system: SystemSettings, workload: TextWorkload, passes: int, queues: int, rendezvous: bool
 ) -> AstraResult:
     """Run a text workload on a network.
 
@@ -236,16 +236,16 @@ def run_training(
     trainer.step()
     lock_step.run()
     if trainer.finish_ns < 0:
-        raise trainer.endless()
-    return _summary(trainer, network.npus)
+        raise trainer.endless_error()
+    return _summarize(trainer, network.npus)
 
 
-def queue_rule(system: System, workload: TextWorkload) -> str:
+def queue_rule(system: SystemSettings, workload: TextWorkload) -> str:
     """Return the waiting order; smallest-chunk-first was rewritten after the tutorials."""
     return "SCF-release" if system.queue_order == "SCF" and not workload.tutorial else system.queue_order
 
 
-def _summary(trainer: LoopTrainer, npus: int) -> AstraResult:
+def _summarize(trainer: LoopTrainer, npus: int) -> AstraResult:
     finish = trainer.finish_ns
     compute = sum(book.compute for books in trainer.books for book in books.values())
     order = (FORWARD, WEIGHT_GRAD, INPUT_GRAD)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.system import Collective
-from simcore.astra.files.text_workload import Layer, TextWorkload
+from simcore.astra.files.text_workload import TextLayer, TextWorkload
 
 STEP_NS = 1
 """Time of a change of state [ns]."""
@@ -42,7 +42,7 @@ Loop = Iterator[int]
 """Yields delays [ns]; a delay of -1 waits to be woken."""
 
 
-class Trainer(Protocol):
+class LoopTarget(Protocol):
     """What a loop drives."""
 
     workload: TextWorkload
@@ -61,14 +61,14 @@ class Trainer(Protocol):
         """Wait until a part has no collective under way."""
 
 
-def micro_benchmark(trainer: Trainer) -> Loop:
+def micro_benchmark(trainer: LoopTarget) -> Loop:
     """Issue the first layer's weight-gradient collective once a pass, all at once."""
     for _ in range(trainer.passes):
         trainer.issue(0, WEIGHT_GRAD, Preference.POLICY)
     yield from ()
 
 
-def data_parallel(trainer: Trainer) -> Loop:
+def data_parallel(trainer: LoopTarget) -> Loop:
     """Weight gradients, each layer's collective in the background, then input gradients."""
     layers = range(len(trainer.workload.layers))
     for _ in range(trainer.passes):
@@ -85,29 +85,29 @@ def data_parallel(trainer: Trainer) -> Loop:
                 yield STEP_NS
 
 
-def distributed_inference(trainer: Trainer) -> Loop:
+def distributed_inference(trainer: LoopTarget) -> Loop:
     """Forward passes with a blocking collective after each layer."""
     for _ in range(trainer.passes):
         for layer in range(len(trainer.workload.layers)):
-            yield from _forward(trainer, layer)
+            yield from _run_forward(trainer, layer)
 
 
-def hybrid_parallel(trainer: Trainer) -> Loop:
+def hybrid_parallel(trainer: LoopTarget) -> Loop:
     """Blocking forward collectives; input gradients overlap with the weight gradient of their layer."""
     model_only = trainer.workload.loop == "MODEL"
     layers = range(len(trainer.workload.layers))
     for _ in range(trainer.passes):
         for layer in layers:
-            yield from _forward(trainer, layer)
+            yield from _run_forward(trainer, layer)
         for layer in reversed(layers):
             yield from trainer.compute(layer, INPUT_GRAD)
             if layer > 0:
                 trainer.issue(layer, INPUT_GRAD, Preference.NEWEST_FIRST)
             yield STEP_NS
-            yield from _weight_grad(trainer, layer, issues=not model_only)
+            yield from _run_weight_grad(trainer, layer, issues=not model_only)
 
 
-def transformer(trainer: Trainer) -> Loop:
+def transformer(trainer: LoopTarget) -> Loop:
     """With checkpoints, parts of the forward pass are run again.
 
     Input-gradient collectives block in the tutorials; the release lets the weight gradient overlap.
@@ -115,22 +115,22 @@ def transformer(trainer: Trainer) -> Loop:
     workload = trainer.workload
     for _ in range(trainer.passes):
         for layer in range(len(workload.layers)):
-            yield from _forward(trainer, layer)
+            yield from _run_forward(trainer, layer)
         layer = len(workload.layers) - 1
         while layer >= 0:
             if layer in workload.restarts:
-                layer = yield from _forward_again(trainer, layer)
+                layer = yield from _rerun_forward(trainer, layer)
             yield from trainer.compute(layer, INPUT_GRAD)
             if workload.tutorial:
                 yield from trainer.issue_and_wait(layer, INPUT_GRAD, Preference.NEWEST_FIRST)
             else:
                 trainer.issue(layer, INPUT_GRAD, Preference.NEWEST_FIRST)
             yield STEP_NS
-            yield from _weight_grad(trainer, layer, issues=True)
+            yield from _run_weight_grad(trainer, layer, issues=True)
             layer -= 1
 
 
-def dlrm(trainer: Trainer) -> Loop:
+def dlrm(trainer: LoopTarget) -> Loop:
     """The embedding's all-to-alls overlap with the bottom MLP; HYBRID_DLRM_ENHANCED never waits for them."""
     workload = trainer.workload
     layers = range(len(workload.layers))
@@ -156,20 +156,20 @@ def dlrm(trainer: Trainer) -> Loop:
                 yield STEP_NS
 
 
-def _forward(trainer: Trainer, layer: int) -> Loop:
+def _run_forward(trainer: LoopTarget, layer: int) -> Loop:
     yield from trainer.wait_for(layer, WEIGHT_GRAD)
     yield from trainer.compute(layer, FORWARD)
     yield from trainer.issue_and_wait(layer, FORWARD, Preference.POLICY)
     yield STEP_NS
 
 
-def _forward_again(trainer: Trainer, layer: int) -> Generator[int, None, int]:
+def _rerun_forward(trainer: LoopTarget, layer: int) -> Generator[int, None, int]:
     """Run forward from the checkpoint at or below `layer` up to the next layer that restarts; return that."""
     workload = trainer.workload
     layer = max(point for point in workload.checkpoints if point <= layer)
     yield STEP_NS
     while True:
-        yield from _forward(trainer, layer)
+        yield from _run_forward(trainer, layer)
         layer += 1
         if layer in workload.restarts:
             return layer
@@ -177,7 +177,7 @@ def _forward_again(trainer: Trainer, layer: int) -> Generator[int, None, int]:
             raise AstraInputError(f"{workload.path}: checkpoint_initiates: expected layers above their checkpoint")
 
 
-def _weight_grad(trainer: Trainer, layer: int, issues: bool) -> Loop:
+def _run_weight_grad(trainer: LoopTarget, layer: int, issues: bool) -> Loop:
     yield from trainer.compute(layer, WEIGHT_GRAD)
     if issues:
         trainer.issue(layer, WEIGHT_GRAD, Preference.OLDEST_FIRST)
@@ -185,7 +185,7 @@ def _weight_grad(trainer: Trainer, layer: int, issues: bool) -> Loop:
     yield STEP_NS
 
 
-TRAINING_LOOPS: dict[str, Callable[[Trainer], Loop]] = {
+TRAINING_LOOPS: dict[str, Callable[[LoopTarget], Loop]] = {
     "MICRO": micro_benchmark,
     "DATA": data_parallel,
     "MODEL": hybrid_parallel,
@@ -230,7 +230,7 @@ def logical_sizes(workload: TextWorkload, sizes: tuple[int, ...], boost: bool) -
     return sizes, 0
 
 
-def involved_dimensions(layer: Layer, part: PartKind, count: int, model: int) -> tuple[bool, ...]:
+def involved_dimensions(layer: TextLayer, part: PartKind, count: int, model: int) -> tuple[bool, ...]:
     """Return which of `count` logical dimensions a collective spans; the lowest `model` are model-parallel."""
     weight = part is WEIGHT_GRAD
     if layer.loop == "ALL":

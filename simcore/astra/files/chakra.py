@@ -75,7 +75,7 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
-class Node:
+class TraceNode:
     """One node of a trace; times in [us]."""
 
     id: int
@@ -124,7 +124,7 @@ def collective_node(
     deps: Iterable[int] = (),
     involved: Iterable[bool] | None = None,
     group: str = "",
-) -> Node:
+) -> TraceNode:
     """Return a collective of `size` bytes, on some dimensions or in a communicator group."""
     attributes = [
         bool_attribute("is_cpu_op", False),
@@ -134,13 +134,15 @@ def collective_node(
     ]
     if involved is not None:
         attributes.append(flags_attribute("involved_dim", involved))
-    return Node(id, f"{kind.name}_{id}", NodeType.COMM_COLL, data_deps=tuple(deps), attributes=tuple(attributes))
+    return TraceNode(id, f"{kind.name}_{id}", NodeType.COMM_COLL, data_deps=tuple(deps), attributes=tuple(attributes))
 
 
-def compute_node(id: int, duration_us: int, deps: Iterable[int] = ()) -> Node:
+def compute_node(id: int, duration_us: int, deps: Iterable[int] = ()) -> TraceNode:
     """Return a GPU operation of a recorded duration [us]."""
     attributes = (bool_attribute("is_cpu_op", False),)
-    return Node(id, f"COMP_{id}", NodeType.COMP, data_deps=tuple(deps), duration_us=duration_us, attributes=attributes)
+    return TraceNode(
+        id, f"COMP_{id}", NodeType.COMP, data_deps=tuple(deps), duration_us=duration_us, attributes=attributes
+    )
 
 
 def read_bytes(path: Path) -> bytes:
@@ -153,7 +155,7 @@ def read_bytes(path: Path) -> bytes:
         raise AstraInputError(f"{path}: cannot be read ({error.strerror}); check the path and the rank") from None
 
 
-def parse_trace(content: bytes, path: Path) -> tuple[Node, ...]:
+def parse_trace(content: bytes, path: Path) -> tuple[TraceNode, ...]:
     """Return the nodes in the bytes of a trace; `path` is for messages."""
     from google.protobuf.message import DecodeError
 
@@ -172,7 +174,7 @@ def parse_trace(content: bytes, path: Path) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def write_trace(path: Path, nodes: Iterable[Node]) -> None:
+def write_trace(path: Path, nodes: Iterable[TraceNode]) -> None:
     """Write a trace file, metadata first."""
     metadata = messages()["GlobalMetadata"](version=SCHEMA_VERSION)
     with path.open("wb") as file:
@@ -214,8 +216,8 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _to_node(message: Any) -> Node:
-    return Node(
+def _to_node(message: Any) -> TraceNode:
+    return TraceNode(
         id=message.id,
         name=message.name,
         type=NodeType(message.type),
@@ -245,7 +247,7 @@ def _to_attribute(message: Any) -> Attribute:
     return Attribute(message.name, tuple(value.values) if shape == "list" else value, kind)
 
 
-def _to_message(node: Node) -> Any:
+def _to_message(node: TraceNode) -> Any:
     message = messages()["Node"](
         id=node.id,
         name=node.name,

@@ -45,13 +45,13 @@ def read_text(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Document:
+class AstraDocument:
     """A mapping read from a file, with typed access to its keys."""
 
     path: Path
     values: Mapping[str, Any]
 
-    def fail(self, key: str, message: str) -> AstraInputError:
+    def error(self, key: str, message: str) -> AstraInputError:
         """Return the error for one key (the caller raises it)."""
         return AstraInputError(f"{self.path}: {key}: {message}")
 
@@ -59,28 +59,28 @@ class Document:
         """Return a finite number; the default stands for a missing key, no default means required."""
         value: object = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MAX_NUMBER:
-            raise self.fail(key, f"expected a number, got {value!r}")
+            raise self.error(key, f"expected a number, got {value!r}")
         return float(value)
 
-    def whole(self, key: str, default: int | None = None, minimum: int = 0) -> int:
+    def integer(self, key: str, default: int | None = None, minimum: int = 0) -> int:
         """Return an integer of at least `minimum`; a fraction is cut off, as ASTRA-sim does."""
         value = int(self.number(key, default))
         if not minimum <= value < 1 << 53:
-            raise self.fail(key, f"expected a number of at least {minimum}, got {value}")
+            raise self.error(key, f"expected a number of at least {minimum}, got {value}")
         return value
 
     def flag(self, key: str) -> bool:
         """Return a 0/1 (or true/false) switch; missing means off."""
         value = self.values.get(key, 0)
         if not isinstance(value, bool | int | float):
-            raise self.fail(key, f"expected 0 or 1, got {value!r}")
+            raise self.error(key, f"expected 0 or 1, got {value!r}")
         return value != 0
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
         """Return one of the allowed words."""
         value = self.values.get(key, default)
         if value not in allowed:
-            raise self.fail(key, f"expected one of {', '.join(allowed)}, got {value!r}")
+            raise self.error(key, f"expected one of {', '.join(allowed)}, got {value!r}")
         return str(value)
 
     def numbers(self, key: str) -> tuple[float, ...]:
@@ -89,7 +89,7 @@ class Document:
         try:
             found = [self._number(entry) for entry in (value if isinstance(value, list) else [value])]
         except (TypeError, ValueError, OverflowError):
-            raise self.fail(key, f"expected a list of numbers, got {value!r}") from None
+            raise self.error(key, f"expected a list of numbers, got {value!r}") from None
         return tuple(found)
 
     @staticmethod
@@ -106,11 +106,11 @@ class Document:
         value = self.values.get(key)
         entries = value if isinstance(value, list) else [value]
         if not entries or not all(isinstance(entry, str) for entry in entries):
-            raise self.fail(key, f"expected a list of words, got {value!r}")
+            raise self.error(key, f"expected a list of words, got {value!r}")
         return tuple(entries)
 
 
-def read_json(path: Path) -> Document:
+def read_json(path: Path) -> AstraDocument:
     """Read a JSON object.
 
     Raises
@@ -130,7 +130,7 @@ def read_json(path: Path) -> Document:
         raise AstraInputError(f"{path}: expected a flat document, got one nested too deeply") from None
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path) -> AstraDocument:
     """Read a YAML mapping with the safe loader.
 
     Raises
@@ -155,7 +155,7 @@ def read_yaml(path: Path) -> Document:
         raise AstraInputError(f"{path}: not YAML ({error})") from None
 
 
-def _mapping(path: Path, value: object) -> Document:
+def _mapping(path: Path, value: object) -> AstraDocument:
     if not isinstance(value, dict):
         raise AstraInputError(f"{path}: expected a mapping of keys to values, got {type(value).__name__}")
-    return Document(path, {str(key): entry for key, entry in value.items()})
+    return AstraDocument(path, {str(key): entry for key, entry in value.items()})

@@ -21,8 +21,8 @@ from typing import Any
 
 from simcore.astra.files.chakra import (
     CommType,
-    Node,
     NodeType,
+    TraceNode,
     bool_attribute,
     collective_node,
     int_attribute,
@@ -30,15 +30,15 @@ from simcore.astra.files.chakra import (
 )
 from simcore.compute import operator_times
 from simcore.design.design import Design
-from simcore.design.efficiency import best
+from simcore.design.efficiency import best_share
 from simcore.document.problem import InputError, Problem
-from simcore.document.quantity import parse
-from simcore.engine.reference.cluster import Cluster
+from simcore.document.quantity import parse_quantity
+from simcore.engine.reference.cluster import NpuGroups
 from simcore.memory.plan import program_of
-from simcore.program import Compute, Part, Program, Segment, Start, Waits
+from simcore.program import Compute, ModelPart, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
-from simcore.system.placement import GroupSlice, crossing, place
+from simcore.system.placement import GroupSlice, find_crossing, place
 from simcore.workload.base import kind_of
 
 MOST_NODES = 5_000_000
@@ -74,8 +74,11 @@ def export(design: Design, folder: Path) -> tuple[Path, ...]:
         raise InputError(problems, "Chakra export")
     folder.mkdir(parents=True, exist_ok=True)
     traces = _Traces(design)
-    written = [_write(folder / "network.yml", _network(design)), _write(folder / "system.json", _system(design))]
-    nodes = {rank: traces.of(rank) for rank in traces.ranks}
+    written = [
+        _write(folder / "network.yml", _network_document(design)),
+        _write(folder / "system.json", _system_document(design)),
+    ]
+    nodes = {rank: traces.nodes_of(rank) for rank in traces.ranks}
     if traces.groups:
         groups = {str(number): list(members) for members, number in traces.groups.items()}
         written.append(_write(folder / "comm_groups.json", groups))
@@ -104,17 +107,17 @@ def differences(design: Design) -> tuple[str, ...]:
         if design.parallelism.pipeline > 1 and design.system.chunks > 1:
             found.append("a send between stages is one message in ASTRA-sim, and not split in chunks")
         placement, _ = place(design)
-        partial = [g for g, slices in placement.items() if slices and g != "pipeline" and not _whole(slices)]
+        partial = [g for g, slices in placement.items() if slices and g != "pipeline" and not _is_whole(slices)]
         if partial:
             found.append(f"groups that take part of a dimension become one flat ring: {', '.join(partial)}")
-        if any(crossing(design)):
+        if any(find_crossing(design)):
             found.append("rings that cross a node get the whole bandwidth (`affinity` is not exported)")
         if design.data > 1:
             found.append("an NPU has one collective in flight: gradient reduction does not overlap other collectives")
     return tuple(found)
 
 
-def _whole(slices: tuple[GroupSlice, ...]) -> bool:
+def _is_whole(slices: tuple[GroupSlice, ...]) -> bool:
     return all(where.part.members == where.part.size for where in slices)
 
 
@@ -153,11 +156,11 @@ def _write(path: Path, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def _network(design: Design) -> dict[str, Any]:
-    gib = parse("1 GiB", "size")
+def _network_document(design: Design) -> dict[str, Any]:
+    gib = parse_quantity("1 GiB", "size")
     bandwidth, latency = [], []
     for dimension in design.cluster.dimensions:
-        rate = dimension.bandwidth * best(dimension.efficiency) / dimension.oversubscription
+        rate = dimension.bandwidth * best_share(dimension.efficiency) / dimension.oversubscription
         links = dimension.size - 1 if dimension.topology == "fully_connected" else 1
         bandwidth.append(rate / links / gib)
         latency.append(dimension.latency * 1e9 / (2 if dimension.topology == "switch" else 1))
@@ -169,7 +172,7 @@ def _network(design: Design) -> dict[str, Any]:
     }
 
 
-def _system(design: Design) -> dict[str, Any]:
+def _system_document(design: Design) -> dict[str, Any]:
     algorithms = [_ALGORITHMS[name] for name in design.algorithms]
     exchange = ["ring" if dimension.topology == "ring" else "direct" for dimension in design.cluster.dimensions]
     scatter = [e if name == "doubleBinaryTree" else name for name, e in zip(algorithms, exchange, strict=True)]
@@ -199,9 +202,9 @@ class _Traces:
     def __post_init__(self) -> None:
         design = self.design
         self.program = program_of(design)
-        self.cluster = Cluster(design, place(design)[0])
+        self.cluster = NpuGroups(design, place(design)[0])
         self.times = operator_times(design.cluster.npu, design.workload.precision)
-        same = self.program.stages == 1 and all(_whole(slices) for slices in self.cluster.placement.values())
+        same = self.program.stages == 1 and all(_is_whole(slices) for slices in self.cluster.placement.values())
         self.ranks = range(1 if same else design.cluster.npus)
         each = sum(len(s.operators) * s.repeat for part in self.program.parts for s in (*part.forward, *part.backward))
         total = each * self.program.microbatches * self.program.chunks * len(self.ranks)
@@ -211,20 +214,20 @@ class _Traces:
                 [Problem(("workload",), f"at most {MOST_NODES:,} nodes", f"about {total:,}", fix)], "Chakra export"
             )
 
-    def of(self, rank: int) -> list[Node]:
+    def nodes_of(self, rank: int) -> list[TraceNode]:
         """The trace of one NPU."""
         writer, program = _Writer(self, rank), self.program
         stage = self.cluster.rank(rank, "pipeline") if program.stages > 1 else 0
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
         for position, code in enumerate(order.tolist()):
             direction, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
-            writer.block(program, stage, chunk, code >> (CHUNK_SHIFT + 1), direction, position == len(order) - 1)
+            writer.add_block(program, stage, chunk, code >> (CHUNK_SHIFT + 1), direction, position == len(order) - 1)
         return writer.nodes
 
     def group(self, rank: int, name: str) -> tuple[list[bool] | None, str]:
         """How a collective of `rank` names its group: the dimensions it takes whole, or a communicator group."""
         slices = self.cluster.placement[name]
-        if _whole(slices):
+        if _is_whole(slices):
             taken = {where.dimension for where in slices}
             return [d in taken for d in range(len(self.design.cluster.dimensions))], ""
         members = [rank]
@@ -239,15 +242,15 @@ class _Writer:
 
     def __init__(self, traces: _Traces, rank: int) -> None:
         self.traces, self.rank = traces, rank
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self._after: tuple[int, ...] = ()
         self._flying: dict[Waits, list[int]] = {}
 
-    def _add(self, node: Node) -> int:
+    def _add(self, node: TraceNode) -> int:
         self.nodes.append(node)
         return node.id
 
-    def compute(self, operator: Compute) -> None:
+    def add_compute(self, operator: Compute) -> None:
         """A compute node of the operator's nanoseconds."""
         nanoseconds = max(1, round(self.traces.times.seconds(operator) * 1e9))
         attributes = (
@@ -255,10 +258,10 @@ class _Writer:
             int_attribute("num_ops", nanoseconds),
             int_attribute("tensor_size", 1),
         )
-        node = Node(len(self.nodes), operator.name, NodeType.COMP, data_deps=self._after, attributes=attributes)
+        node = TraceNode(len(self.nodes), operator.name, NodeType.COMP, data_deps=self._after, attributes=attributes)
         self._after = (self._add(node),)
 
-    def start(self, operator: Start) -> None:
+    def add_collective(self, operator: Start) -> None:
         """A collective; what blocks is what the next node follows."""
         involved, group = self.traces.group(self.rank, operator.group)
         splits = self.traces.design.system.chunks
@@ -269,47 +272,47 @@ class _Writer:
         else:
             self._flying.setdefault(operator.waits, []).append(number)
 
-    def segments(self, segments: tuple[Segment, ...]) -> None:
+    def add_segments(self, segments: tuple[Segment, ...]) -> None:
         """Segments, with their repeats spelled out."""
         for segment in segments:
             for _ in range(segment.repeat):
                 for operator in segment.operators:
                     if isinstance(operator, Compute):
-                        self.compute(operator)
+                        self.add_compute(operator)
                     elif isinstance(operator, Start):
-                        self.start(operator)
+                        self.add_collective(operator)
                     else:
                         self._after += tuple(self._flying.pop(operator.waits, ()))
 
-    def block(self, program: Program, stage: int, chunk: int, microbatch: int, direction: int, final: bool) -> None:
+    def add_block(self, program: Program, stage: int, chunk: int, microbatch: int, direction: int, final: bool) -> None:
         """One forward (direction 0) or backward block: receive, play, send."""
         virtual = chunk * program.stages + stage
         last = program.stages * program.chunks - 1
-        part: Part = program.parts[program.part_of[virtual]]
+        part: ModelPart = program.parts[program.part_of[virtual]]
         onward = 1 if direction == 0 else -1
         if program.stages > 1 and 0 <= virtual - onward <= last:
-            self._message(NodeType.COMM_RECV, program, virtual - onward, virtual, microbatch)
+            self._add_message(NodeType.COMM_RECV, program, virtual - onward, virtual, microbatch)
         if direction == 0:
-            self.segments(part.forward if microbatch else part.first)
+            self.add_segments(part.forward if microbatch else part.first_pass)
         else:
-            self.segments(part.last_backward if microbatch == program.microbatches - 1 else part.backward)
+            self.add_segments(part.last_backward if microbatch == program.microbatches - 1 else part.backward)
         if program.stages > 1 and 0 <= virtual + onward <= last:
-            self._message(NodeType.COMM_SEND, program, virtual, virtual + onward, microbatch)
+            self._add_message(NodeType.COMM_SEND, program, virtual, virtual + onward, microbatch)
         if final:
-            self.segments(program.final[stage])
+            self.add_segments(program.final[stage])
 
-    def _message(self, kind: NodeType, program: Program, origin: int, target: int, microbatch: int) -> None:
+    def _add_message(self, kind: NodeType, program: Program, origin: int, target: int, microbatch: int) -> None:
         other = target if kind == NodeType.COMM_SEND else origin
-        peer = self.traces.cluster.moved(self.rank, "pipeline", other % program.stages)
+        peer = self.traces.cluster.npu_at(self.rank, "pipeline", other % program.stages)
         source, destination = (self.rank, peer) if kind == NodeType.COMM_SEND else (peer, self.rank)
         tag = (microbatch * (program.stages * program.chunks) + origin) * 2 + (target > origin)
         attributes = (
             bool_attribute("is_cpu_op", False),
-            int_attribute("comm_size", round(program.sent(origin, target - origin))),
+            int_attribute("comm_size", round(program.sent_bytes(origin, target - origin))),
             int_attribute("comm_src", source),
             int_attribute("comm_dst", destination),
             int_attribute("comm_tag", tag),
         )
         name = f"{kind.name}_{origin}_{target}"
-        node = Node(len(self.nodes), name, kind, data_deps=self._after, attributes=attributes)
+        node = TraceNode(len(self.nodes), name, kind, data_deps=self._after, attributes=attributes)
         self._after = (self._add(node),)

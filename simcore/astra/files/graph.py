@@ -14,13 +14,13 @@ from simcore.astra.engine.engine import Engine
 from simcore.astra.engine.mailbox import COLLECTIVE_TAGS
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.remote_memory import MemoryPorts
-from simcore.astra.files.trace import Action, Operation, Resource, Trace
+from simcore.astra.files.trace import Action, Operation, OperationTrace, Resource
 
 
 class NpuGraph:
     """The graph of one NPU while it runs."""
 
-    def __init__(self, npu: int, trace: Trace, engine: Engine, memory: MemoryPorts) -> None:
+    def __init__(self, npu: int, trace: OperationTrace, engine: Engine, memory: MemoryPorts) -> None:
         self.npu = npu
         self.trace = trace
         self.finish_ns = -1  # -1 while it runs
@@ -53,7 +53,7 @@ class NpuGraph:
         if self._left == 0 and self.finish_ns < 0:
             self.finish_ns = self._engine.now
 
-    def unfinished(self) -> str:
+    def describe_unfinished(self) -> str:
         """Return what the NPU is still at, for messages."""
         operations = self.trace.operations
         running = [place for place, start in enumerate(self.starts) if start >= 0 > self.ends[place]]
@@ -125,5 +125,5 @@ def run_graphs(graphs: Sequence[NpuGraph], engine: Engine) -> None:
     engine.run()
     stuck = [graph for graph in graphs if graph.finish_ns < 0]
     if stuck:
-        reasons = engine.waiting() or [graph.unfinished() for graph in stuck]
+        reasons = engine.waiting() or [graph.describe_unfinished() for graph in stuck]
         raise AstraInputError(f"deadlock: {len(stuck)} of {len(graphs)} NPUs never finish: {'; '.join(reasons[:4])}")

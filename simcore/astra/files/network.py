@@ -16,7 +16,7 @@ from enum import Enum
 from math import prod
 from pathlib import Path
 
-from simcore.astra.files.documents import Document, read_json, read_yaml
+from simcore.astra.files.documents import AstraDocument, read_json, read_yaml
 from simcore.astra.files.errors import AstraInputError
 
 _RELEASE_KEYS = {"nic-latency", "router-latency", "hbm-latency", "hbm-bandwidth", "hbm-scale"}
@@ -37,7 +37,7 @@ class Generation(Enum):
     TWO = "2.x"
 
 
-class Block(Enum):
+class DimensionBlock(Enum):
     """The building block of one dimension."""
 
     RING = "Ring"
@@ -46,16 +46,16 @@ class Block(Enum):
 
     def hops(self, size: int, distance: int) -> int:
         """Return the links a message crosses between two of `size` NPUs at a ring distance."""
-        if self is Block.RING:
+        if self is DimensionBlock.RING:
             return min(distance, size - distance)
-        return 2 if self is Block.SWITCH else 1
+        return 2 if self is DimensionBlock.SWITCH else 1
 
 
 @dataclass(frozen=True)
-class Dimension:
+class NetworkDimension:
     """One network dimension. Latencies in [ns], bandwidths in [B/ns]."""
 
-    block: Block
+    block: DimensionBlock
     size: int
     bandwidth: float
     latency: float
@@ -68,7 +68,7 @@ class Dimension:
     @property
     def total_bandwidth(self) -> float:
         """Bandwidth of all links of an NPU in this dimension, by the rule of 1.0 [B/ns]."""
-        return self.bandwidth * (self.size - 1 if self.block is Block.FULLY_CONNECTED else 1)
+        return self.bandwidth * (self.size - 1 if self.block is DimensionBlock.FULLY_CONNECTED else 1)
 
     def message_ns(self, hops: int, size: int) -> int:
         """Return the time of a message of `size` bytes over `hops` links, 2.x rule [ns]."""
@@ -78,7 +78,7 @@ class Dimension:
         """Return the same by the rule of 1.0: every term is added to a whole number [ns]."""
         time = int(int(hops * self.latency) + size / self.bandwidth)
         time = int(time + 2 * self.nic_latency)
-        if self.block is Block.SWITCH:
+        if self.block is DimensionBlock.SWITCH:
             time = int(time + self.router_latency)
         memory = (self.memory_latency + size / self.memory_bandwidth) * self.memory_scale
         return max(time, int(memory))
@@ -88,7 +88,7 @@ class Dimension:
 class Network:
     """The dimensions of a cluster, dimension 0 first."""
 
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[NetworkDimension, ...]
     generation: Generation
 
     @property
@@ -131,42 +131,42 @@ def load_network(path: Path) -> Network:
     AstraInputError
         If a key is missing or a value cannot be simulated.
     """
-    network = _load_one(read_json(path)) if path.suffix == ".json" else _load_two(read_yaml(path))
+    network = _load_one_zero(read_json(path)) if path.suffix == ".json" else _load_two_x(read_yaml(path))
     if network.npus > MAX_NPUS:
         raise AstraInputError(f"{path}: expected at most {MAX_NPUS} NPUs, got {network.npus}")
     return network
 
 
-def _load_two(document: Document) -> Network:
+def _load_two_x(document: AstraDocument) -> Network:
     blocks = _blocks(document, "topology")
-    sizes = _per_dimension(document, "npus_count", len(blocks), minimum=2)
-    bandwidths = _per_dimension(document, "bandwidth", len(blocks), positive=True)
-    latencies = _per_dimension(document, "latency", len(blocks))
+    sizes = _read_per_dimension(document, "npus_count", len(blocks), minimum=2)
+    bandwidths = _read_per_dimension(document, "bandwidth", len(blocks), positive=True)
+    latencies = _read_per_dimension(document, "latency", len(blocks))
     return Network(
         tuple(
-            Dimension(block, int(size), bandwidth * (1 << 30) / 1e9, latency)
+            NetworkDimension(block, int(size), bandwidth * (1 << 30) / 1e9, latency)
             for block, size, bandwidth, latency in zip(blocks, sizes, bandwidths, latencies, strict=True)
         ),
         Generation.TWO,
     )
 
 
-def _load_one(document: Document) -> Network:
+def _load_one_zero(document: AstraDocument) -> Network:
     blocks = _blocks(document, "topologies-per-dim")
-    count = document.whole("dimensions-count", 1, minimum=1)
+    count = document.integer("dimensions-count", 1, minimum=1)
     if count > len(blocks):
-        raise document.fail("dimensions-count", f"expected at most {len(blocks)}, got {count}")
+        raise document.error("dimensions-count", f"expected at most {len(blocks)}, got {count}")
     if document.values.get("topology-name", "Hierarchical") != "Hierarchical":
-        raise document.fail("topology-name", "expected Hierarchical, the only one ASTRA-sim 1.0 has")
-    sizes = _per_dimension(document, "units-count", count, minimum=1)
-    links = _per_dimension(document, "links-count", count, minimum=1)
-    bandwidths = _per_dimension(document, "link-bandwidth", count, positive=True)
-    latencies = _per_dimension(document, "link-latency", count)
-    extra = {key: _optional(document, key, count, 0.0) for key in _ONE_LATENCIES}
-    memory_bandwidth = _optional(document, "hbm-bandwidth", count, 1.0, positive=True)
+        raise document.error("topology-name", "expected Hierarchical, the only one ASTRA-sim 1.0 has")
+    sizes = _read_per_dimension(document, "units-count", count, minimum=1)
+    links = _read_per_dimension(document, "links-count", count, minimum=1)
+    bandwidths = _read_per_dimension(document, "link-bandwidth", count, positive=True)
+    latencies = _read_per_dimension(document, "link-latency", count)
+    extra = {key: _read_optional(document, key, count, 0.0) for key in _ONE_LATENCIES}
+    memory_bandwidth = _read_optional(document, "hbm-bandwidth", count, 1.0, positive=True)
     return Network(
         tuple(
-            Dimension(
+            NetworkDimension(
                 blocks[i],
                 int(sizes[i]),
                 bandwidths[i] * (1 << 30) / 1e9 * _pipes(document, blocks[i], int(sizes[i]), int(links[i])),
@@ -183,41 +183,43 @@ def _load_one(document: Document) -> Network:
     )
 
 
-def _pipes(document: Document, block: Block, size: int, links: int) -> int:
+def _pipes(document: AstraDocument, block: DimensionBlock, size: int, links: int) -> int:
     """Return how many links of 1.0 a single message uses at once."""
-    if block is Block.RING:
+    if block is DimensionBlock.RING:
         pipes = links - links % 2
-    elif block is Block.FULLY_CONNECTED:
+    elif block is DimensionBlock.FULLY_CONNECTED:
         pipes = links // (size - 1) if size > 1 else 0
     else:
         pipes = links
     if pipes == 0:
-        raise document.fail("links-count", f"expected enough links for {block.value} of {size}, got {links}")
+        raise document.error("links-count", f"expected enough links for {block.value} of {size}, got {links}")
     return pipes
 
 
-def _blocks(document: Document, key: str) -> tuple[Block, ...]:
-    names = {block.value: block for block in Block}
+def _blocks(document: AstraDocument, key: str) -> tuple[DimensionBlock, ...]:
+    names = {block.value: block for block in DimensionBlock}
     for word in document.words(key):
         if word not in names:
-            raise document.fail(key, f"expected {', '.join(names)}, got {word!r}")
+            raise document.error(key, f"expected {', '.join(names)}, got {word!r}")
     return tuple(names[word] for word in document.words(key))
 
 
-def _per_dimension(
-    document: Document, key: str, count: int, minimum: float = 0, positive: bool = False
+def _read_per_dimension(
+    document: AstraDocument, key: str, count: int, minimum: float = 0, positive: bool = False
 ) -> tuple[float, ...]:
     values = document.numbers(key)
     if len(values) < count or (len(values) > count and document.path.suffix != ".json"):
-        raise document.fail(key, f"expected {count} values, one a dimension, got {len(values)}")
+        raise document.error(key, f"expected {count} values, one a dimension, got {len(values)}")
     for value in values[:count]:
         if value < minimum or (positive and value == 0):
             floor = "more than 0" if positive else f"at least {minimum:g}"
-            raise document.fail(key, f"expected {floor} in every dimension, got {value:g}")
+            raise document.error(key, f"expected {floor} in every dimension, got {value:g}")
     return values[:count]
 
 
-def _optional(document: Document, key: str, count: int, default: float, positive: bool = False) -> tuple[float, ...]:
+def _read_optional(
+    document: AstraDocument, key: str, count: int, default: float, positive: bool = False
+) -> tuple[float, ...]:
     if key not in document.values:
         return (default,) * count
-    return _per_dimension(document, key, count, positive=positive)
+    return _read_per_dimension(document, key, count, positive=positive)

@@ -99,8 +99,8 @@ def load_remote_memory(path: Path | None) -> RemoteMemory:
     per_node = kind == "PER_NODE_MEMORY_EXPANSION"
     return RemoteMemory(
         kind,
-        latency=document.whole("remote-mem-latency"),
-        bandwidth=document.whole("remote-mem-bw", minimum=1),
-        nodes=document.whole("num-nodes", minimum=1) if per_node else 1,
-        npus_per_node=document.whole("num-npus-per-node", minimum=1) if per_node else 1,
+        latency=document.integer("remote-mem-latency"),
+        bandwidth=document.integer("remote-mem-bw", minimum=1),
+        nodes=document.integer("num-nodes", minimum=1) if per_node else 1,
+        npus_per_node=document.integer("num-npus-per-node", minimum=1) if per_node else 1,
     )

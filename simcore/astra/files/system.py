@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from simcore.astra.files.documents import Document, read_json, read_text
+from simcore.astra.files.documents import AstraDocument, read_json, read_text
 from simcore.astra.files.errors import AstraInputError
 
 ONE_MEMORY_BANDWIDTH = 500_000
@@ -29,7 +29,7 @@ class Collective(Enum):
     ALL_TO_ALL = "all-to-all"
 
 
-class Family(Enum):
+class AlgorithmFamily(Enum):
     """An algorithm family."""
 
     RING = "ring"
@@ -39,16 +39,16 @@ class Family(Enum):
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class DimensionAlgorithm:
     """How one dimension runs a collective; `window` limits direct, `flat` spans all NPUs at once."""
 
-    family: Family
+    family: AlgorithmFamily
     window: int | None = None
     flat: bool = False
 
 
 @dataclass(frozen=True)
-class System:
+class SystemSettings:
     """Settings of the system layer. Delays in [ns]; 2.x local memory bandwidth in [B/s]."""
 
     source: Path
@@ -57,7 +57,7 @@ class System:
     active_chunks: int  # phases a dimension runs at once
     splits: int  # chunks of a collective
     hierarchical: bool  # localBWAware: reduce-scatter up, all-gather down
-    algorithms: Mapping[Collective, tuple[Algorithm, ...]]
+    algorithms: Mapping[Collective, tuple[DimensionAlgorithm, ...]]
     local_memory_bandwidth: float = 0.0
     peak_flops: float = 0.0  # [FLOP/s]
     roofline: bool = False
@@ -73,7 +73,7 @@ class System:
     def has_trees(self) -> bool:
         """Whether some collective uses double binary trees."""
         used = (algorithm.family for algorithms in self.algorithms.values() for algorithm in algorithms)
-        return Family.DOUBLE_BINARY_TREE in used
+        return AlgorithmFamily.DOUBLE_BINARY_TREE in used
 
     def reduction_ns(self, size: int) -> int:
         """Return the time to reduce `size` bytes: one write and two reads of local memory [ns]."""
@@ -83,7 +83,7 @@ class System:
             return 0  # ASTRA-sim divides by zero here; the conversion leaves 0
         return 3 * int(size / self.local_memory_bandwidth * 1e9)
 
-    def algorithm(self, kind: Collective) -> tuple[Algorithm, ...]:
+    def algorithms_of(self, kind: Collective) -> tuple[DimensionAlgorithm, ...]:
         """Return the per-dimension algorithms of a collective."""
         if kind not in self.algorithms:
             raise AstraInputError(
@@ -92,7 +92,7 @@ class System:
         return self.algorithms[kind]
 
 
-def load_system(path: Path, injection_scale: float = 1.0) -> System:
+def load_system(path: Path, injection_scale: float = 1.0) -> SystemSettings:
     """Read a system file: `.json` is 2.x's, anything else 1.0's text.
 
     Raises
@@ -101,19 +101,19 @@ def load_system(path: Path, injection_scale: float = 1.0) -> System:
         If a key is missing, malformed, or asks for something that is not modelled.
     """
     one = path.suffix != ".json"
-    document = _read_one(path) if one else read_json(path)
+    document = _read_one_zero(path) if one else read_json(path)
     if document.flag("model-shared-bus"):
-        raise document.fail("model-shared-bus", "expected 0; the LogGP memory bus is not modelled")
+        raise document.error("model-shared-bus", "expected 0; the LogGP memory bus is not modelled")
     delay = 10
     if "endpoint-delay" in document.values:
-        delay = int(document.whole("endpoint-delay") * injection_scale)
+        delay = int(document.integer("endpoint-delay") * injection_scale)
     policy = document.choice("scheduling-policy", ("LIFO", "FIFO") if one else ("LIFO", "FIFO", "EXPLICIT"), "LIFO")
-    return System(
+    return SystemSettings(
         source=path,
         lifo=policy == "LIFO",
         endpoint_delay=delay,
-        active_chunks=document.whole("active-chunks-per-dimension", 1, minimum=1),
-        splits=document.whole("preferred-dataset-splits", minimum=1),
+        active_chunks=document.integer("active-chunks-per-dimension", 1, minimum=1),
+        splits=document.integer("preferred-dataset-splits", minimum=1),
         hierarchical=document.choice("collective-optimization", ("baseline", "localBWAware")) == "localBWAware",
         algorithms=_algorithms(document, one),
         local_memory_bandwidth=0.0 if one else document.number("local-mem-bw", 0.0) * 1e9,
@@ -123,9 +123,9 @@ def load_system(path: Path, injection_scale: float = 1.0) -> System:
         track_local_memory=document.flag("track-local-mem"),
         one=one,
         boost=one and document.flag("boost-mode"),
-        chunk_order=_one_choice(document, one, "inter-dimension-scheduling", _CHUNK_ORDERS, "ascending"),
-        queue_order=_one_choice(document, one, "intra-dimension-scheduling", _QUEUE_ORDERS, "FIFO"),
-        gap_denominator=document.whole("gap-denominator", 16, minimum=1),
+        chunk_order=_scheduling_choice(document, one, "inter-dimension-scheduling", _CHUNK_ORDERS, "ascending"),
+        queue_order=_scheduling_choice(document, one, "intra-dimension-scheduling", _QUEUE_ORDERS, "FIFO"),
+        gap_denominator=document.integer("gap-denominator", 16, minimum=1),
     )
 
 
@@ -145,35 +145,35 @@ _QUEUE_ORDERS = {
 }
 
 
-def _one_choice(document: Document, one: bool, key: str, names: Mapping[str, str], default: str) -> str:
+def _scheduling_choice(document: AstraDocument, one: bool, key: str, names: Mapping[str, str], default: str) -> str:
     """Return a scheduling choice; 2.x has the code but reads no key for it."""
     return names[document.choice(key, tuple(names), default)] if one else default
 
 
-def _algorithms(document: Document, one: bool) -> dict[Collective, tuple[Algorithm, ...]]:
+def _algorithms(document: AstraDocument, one: bool) -> dict[Collective, tuple[DimensionAlgorithm, ...]]:
     found = {}
     for kind in Collective:
         key = f"{kind.value}-implementation"
         for custom in (f"{key}-custom", "per-node-custom-implementation"):
             if custom in document.values:
-                raise document.fail(custom, "expected a built-in algorithm; custom collectives are not modelled")
+                raise document.error(custom, "expected a built-in algorithm; custom collectives are not modelled")
         if key not in document.values:
             if one:
-                raise document.fail(key, "expected algorithms joined by '_', got none")
+                raise document.error(key, "expected algorithms joined by '_', got none")
             continue
         words = document.words(key)
         found[kind] = tuple(_algorithm(document, key, word) for word in (words[0].split("_") if one else words) if word)
     return found
 
 
-def _algorithm(document: Document, key: str, word: str) -> Algorithm:
+def _algorithm(document: AstraDocument, key: str, word: str) -> DimensionAlgorithm:
     match = re.fullmatch(r"(one)?(ring|[dD]irect|[hH]alvingDoubling|doubleBinaryTree|Ring)(\d{1,5})?", word)
     if match is None or (match[1] is not None) != match[2][0].isupper():
-        raise document.fail(key, f"expected ring, direct, halvingDoubling or doubleBinaryTree, got {word!r}")
-    family = Family(match[2][0].lower() + match[2][1:])
-    if match[3] is not None and (family is not Family.DIRECT or int(match[3]) == 0):
-        raise document.fail(key, f"expected a window only after direct, and above 0, got {word!r}")
-    return Algorithm(family, None if match[3] is None else int(match[3]), match[1] is not None)
+        raise document.error(key, f"expected ring, direct, halvingDoubling or doubleBinaryTree, got {word!r}")
+    family = AlgorithmFamily(match[2][0].lower() + match[2][1:])
+    if match[3] is not None and (family is not AlgorithmFamily.DIRECT or int(match[3]) == 0):
+        raise document.error(key, f"expected a window only after direct, and above 0, got {word!r}")
+    return DimensionAlgorithm(family, None if match[3] is None else int(match[3]), match[1] is not None)
 
 
 _ONE_KEYS = frozenset(f"{kind.value}-implementation" for kind in Collective) | {
@@ -183,7 +183,7 @@ _ONE_KEYS = frozenset(f"{kind.value}-implementation" for kind in Collective) | {
 }  # fmt: skip
 
 
-def _read_one(path: Path) -> Document:
+def _read_one_zero(path: Path) -> AstraDocument:
     """Read 1.0's text: words in pairs, the first of each ending in a colon."""
     words = read_text(path).split()
     values: dict[str, Any] = {}
@@ -193,4 +193,4 @@ def _read_one(path: Path) -> Document:
         values[key[:-1]] = float(value) if re.fullmatch(r"-?\d+(\.\d*)?", value) else value
     if len(words) % 2:
         raise AstraInputError(f"{path}: {words[-1]}: expected a value after it, got the end of the file")
-    return Document(path, values)
+    return AstraDocument(path, values)

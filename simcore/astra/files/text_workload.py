@@ -35,7 +35,7 @@ _COLLECTIVES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerPart:
     """One of a layer's three parts: compute time [ns], then a collective of `size` [B], if any."""
 
     compute: int
@@ -44,13 +44,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Layer:
+class TextLayer:
     """A layer; `update` [ns] follows each of its collectives, `loop` decides which dimensions they span."""
 
     name: str
-    forward: Part
-    input_grad: Part
-    weight_grad: Part
+    forward: LayerPart
+    input_grad: LayerPart
+    weight_grad: LayerPart
     update: int
     loop: str
 
@@ -66,7 +66,7 @@ class TextWorkload:
 
     path: Path
     loop: str
-    layers: tuple[Layer, ...]
+    layers: tuple[TextLayer, ...]
     group: int = 1
     last_bottom: int = -1
     checkpoints: frozenset[int] = frozenset()
@@ -87,19 +87,19 @@ def load_text_workload(
         If a word is missing or of the wrong kind.
     """
     words = _Words(path, read_text(path).split())
-    loop = words.choice(LOOPS, "a training loop")
+    loop = words.take_choice(LOOPS, "a training loop")
     group, last_bottom, checkpoints, restarts = 1, -1, frozenset[int](), frozenset[int]()
     if loop.startswith("HYBRID_TRANSFORMER"):
         words.take("model_parallel_NPU_group:")
-        group = words.whole(minimum=1)
+        group = words.take_integer(minimum=1)
     if loop == "HYBRID_TRANSFORMER_FWD_IN_BCKWD":
         words.take("checkpoints:")
-        checkpoints = frozenset(words.whole() for _ in range(words.whole()))
+        checkpoints = frozenset(words.take_integer() for _ in range(words.take_integer()))
         words.take("checkpoint_initiates:")
-        restarts = frozenset(words.whole() for _ in range(words.whole()))
+        restarts = frozenset(words.take_integer() for _ in range(words.take_integer()))
     if loop.startswith("HYBRID_DLRM"):
-        last_bottom = words.whole()
-    count = words.whole(minimum=1)
+        last_bottom = words.take_integer()
+    count = words.take_integer(minimum=1)
     scales = _Scale(compute_scale, tutorial), _Scale(comm_scale, tutorial)
     layers = tuple(_layer(words, loop, place, *scales) for place in range(count))
     if any(layer >= count for layer in checkpoints | restarts):
@@ -114,7 +114,7 @@ class _Scale:
     factor: float
     single_precision: bool
 
-    def of(self, value: int) -> int:
+    def apply(self, value: int) -> int:
         """Return a scaled figure."""
         scaled = float(np.float32(value) * np.float32(self.factor)) if self.single_precision else value * self.factor
         if not 0 <= scaled < MAX_FIGURE:
@@ -122,22 +122,22 @@ class _Scale:
         return int(scaled)
 
 
-def _layer(words: _Words, loop: str, place: int, compute_scale: _Scale, comm_scale: _Scale) -> Layer:
+def _layer(words: _Words, loop: str, place: int, compute_scale: _Scale, comm_scale: _Scale) -> TextLayer:
     name = words.take("a layer name")
     words.take("a reserved number")
     parts = []
     for _ in range(3):
-        compute = compute_scale.of(words.whole())
+        compute = compute_scale.apply(words.take_integer())
         word = words.take("a collective or NONE")
-        parts.append(Part(compute, _COLLECTIVES.get(word), comm_scale.of(words.whole())))
+        parts.append(LayerPart(compute, _COLLECTIVES.get(word), comm_scale.apply(words.take_integer())))
         if word == "ALLREDUCEALLTOALL":
             raise AstraInputError(f"{words.path}: layer {name}: ALLREDUCEALLTOALL: ASTRA-sim leaves on it; split it")
-    update = words.whole()
+    update = words.take_integer()
     if loop == "HYBRID_CUSTOMIZED":
-        loop = words.choice(LOOPS, "a loop for the layer")
+        loop = words.take_choice(LOOPS, "a loop for the layer")
     elif loop.startswith("HYBRID_DLRM") and place == 0:
         loop = "ALL"
-    return Layer(name, parts[0], parts[1], parts[2], update, loop)
+    return TextLayer(name, parts[0], parts[1], parts[2], update, loop)
 
 
 class _Words:
@@ -154,14 +154,14 @@ class _Words:
             raise AstraInputError(f"{self.path}: expected {what}, got the end of the file; is a line missing?")
         return word
 
-    def choice(self, allowed: tuple[str, ...], what: str) -> str:
+    def take_choice(self, allowed: tuple[str, ...], what: str) -> str:
         """Return the next word, one of the allowed."""
         word = self.take(what)
         if word not in allowed:
             raise AstraInputError(f"{self.path}: expected {what} of {', '.join(allowed)}, got {word!r}")
         return word
 
-    def whole(self, minimum: int = 0) -> int:
+    def take_integer(self, minimum: int = 0) -> int:
         """Return the next word as an integer."""
         word = self.take("a whole number")
         if not word.isdecimal() or len(word) > 15 or int(word) < minimum:

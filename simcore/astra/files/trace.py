@@ -8,10 +8,10 @@ from enum import Enum, IntEnum
 from pathlib import Path
 
 from simcore.astra.algorithms.collective import Group, Request
-from simcore.astra.files.chakra import CommType, Node, NodeType
+from simcore.astra.files.chakra import CommType, NodeType, TraceNode
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.groups import group_number, make_group
-from simcore.astra.files.system import Collective, System
+from simcore.astra.files.system import Collective, SystemSettings
 
 MAX_NUMBER = 1 << 53
 """Bound on sizes [B] and times [ns] of a node: below it, doubles are exact."""
@@ -69,7 +69,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Trace:
+class OperationTrace:
     """Operations in ascending id; `children` and `parents` (a count) by position."""
 
     operations: tuple[Operation, ...]
@@ -77,7 +77,9 @@ class Trace:
     parents: tuple[int, ...]
 
 
-def compile_trace(nodes: Sequence[Node], path: Path, system: System, groups: Mapping[int, Group], npus: int) -> Trace:
+def compile_trace(
+    nodes: Sequence[TraceNode], path: Path, system: SystemSettings, groups: Mapping[int, Group], npus: int
+) -> OperationTrace:
     """Return the trace of some nodes.
 
     Raises
@@ -93,7 +95,7 @@ def compile_trace(nodes: Sequence[Node], path: Path, system: System, groups: Map
     for node in ordered:
         if node.type is NodeType.METADATA:
             known.update(_process_groups(node, path, npus))
-    builder = _Builder(path, system, known, npus)
+    builder = _OperationBuilder(path, system, known, npus)
     children: list[list[int]] = [[] for _ in ordered]
     parents = [0] * len(ordered)
     for place, node in enumerate(ordered):
@@ -104,12 +106,12 @@ def compile_trace(nodes: Sequence[Node], path: Path, system: System, groups: Map
                 )
             children[places[dependency]].append(place)
             parents[place] += 1
-    trace = Trace(tuple(map(builder.operation, ordered)), tuple(map(tuple, children)), tuple(parents))
+    trace = OperationTrace(tuple(map(builder.operation, ordered)), tuple(map(tuple, children)), tuple(parents))
     _check_acyclic(trace, path)
     return trace
 
 
-def _check_acyclic(trace: Trace, path: Path) -> None:
+def _check_acyclic(trace: OperationTrace, path: Path) -> None:
     missing = list(trace.parents)
     ready = [place for place, count in enumerate(missing) if count == 0]
     for place in ready:  # grows
@@ -122,7 +124,7 @@ def _check_acyclic(trace: Trace, path: Path) -> None:
         raise AstraInputError(f"{path}: nodes {', '.join(stuck[:8])}: expected no cycle, they depend on one another")
 
 
-def _process_groups(node: Node, path: Path, npus: int) -> dict[int, Group]:
+def _process_groups(node: TraceNode, path: Path, npus: int) -> dict[int, Group]:
     """Return the process groups that a PyTorch metadata node lists; what does not parse is no list."""
     import json
 
@@ -136,16 +138,16 @@ def _process_groups(node: Node, path: Path, npus: int) -> dict[int, Group]:
     return {number: make_group(where, str(number), ranks, npus) for number, ranks in named if number > 0}
 
 
-class _Builder:
+class _OperationBuilder:
     """Turns nodes of one file into operations."""
 
-    def __init__(self, path: Path, system: System, groups: Mapping[int, Group], npus: int) -> None:
+    def __init__(self, path: Path, system: SystemSettings, groups: Mapping[int, Group], npus: int) -> None:
         self._path = path
         self._system = system
         self._groups = groups
         self._npus = npus
 
-    def operation(self, node: Node) -> Operation:
+    def operation(self, node: TraceNode) -> Operation:
         """Return the operation of a node."""
         cpu = bool(node.get("is_cpu_op"))
         is_communication = node.type in (NodeType.COMM_SEND, NodeType.COMM_RECV, NodeType.COMM_COLL)
@@ -155,11 +157,11 @@ class _Builder:
         elif not cpu and node.type is NodeType.COMM_RECV:
             resource = Resource.NONE
         if self._system.track_local_memory and node.get("inputs") is None:
-            raise self._fail(node, "track-local-mem: expected an attribute inputs, got none; set it to 0")
+            raise self._error(node, "track-local-mem: expected an attribute inputs, got none; set it to 0")
         if self._system.replay_only:
             return self._delay(node, resource, _recorded_ns(node))
         if cpu and is_communication:
-            raise self._fail(node, "expected is_cpu_op false on a communication node")
+            raise self._error(node, "expected is_cpu_op false on a communication node")
         if node.type is NodeType.COMP:
             return self._compute(node, resource, cpu)
         if node.type is NodeType.COMM_COLL:
@@ -170,7 +172,7 @@ class _Builder:
             return Operation(node.id, node.name, Action.MEMORY, resource, size=self._int(node, "tensor_size"))
         return Operation(node.id, node.name, Action.INSTANT, resource)
 
-    def _compute(self, node: Node, resource: Resource, cpu: bool) -> Operation:
+    def _compute(self, node: TraceNode, resource: Resource, cpu: bool) -> Operation:
         if cpu or not self._system.roofline:
             return self._delay(node, resource, _recorded_ns(node))
         work, size = self._int(node, "num_ops", 0), self._int(node, "tensor_size", 0)
@@ -178,30 +180,30 @@ class _Builder:
             return Operation(node.id, node.name, Action.INSTANT, resource)
         speed = min(self._system.local_memory_bandwidth * (work / size), self._system.peak_flops)
         if speed == 0:
-            raise self._fail(
+            raise self._error(
                 node,
                 "roofline: expected num_ops, local-mem-bw and peak-perf above 0; the time would be infinite",
             )
         return self._delay(node, resource, int(work / speed * 1e9))
 
-    def _delay(self, node: Node, resource: Resource, delay: int) -> Operation:
+    def _delay(self, node: TraceNode, resource: Resource, delay: int) -> Operation:
         if delay >= MAX_NUMBER:
-            raise self._fail(node, f"expected a time below {MAX_NUMBER} ns, got {delay} ns")
+            raise self._error(node, f"expected a time below {MAX_NUMBER} ns, got {delay} ns")
         compute = 0 if resource is Resource.CPU else delay
         return Operation(node.id, node.name, Action.DELAY, resource, delay=delay, compute_ns=compute)
 
-    def _collective(self, node: Node) -> Operation:
+    def _collective(self, node: TraceNode) -> Operation:
         kind = self._int(node, "comm_type")
         if kind == CommType.BROADCAST:
             return replace(self._delay(node, Resource.COMMUNICATION, _recorded_ns(node)), compute_ns=0)
         if kind not in COLLECTIVES:
             names = {int(known): known.name for known in CommType}
-            raise self._fail(node, f"comm_type: ASTRA-sim has no {names.get(kind, kind)}; it leaves with an exception")
+            raise self._error(node, f"comm_type: ASTRA-sim has no {names.get(kind, kind)}; it leaves with an exception")
         involved = node.get("involved_dim")
         if involved is not None and (
             not isinstance(involved, tuple) or not all(isinstance(flag, bool) for flag in involved)
         ):
-            raise self._fail(node, f"involved_dim: expected a list of flags, got {involved!r}")
+            raise self._error(node, f"involved_dim: expected a list of flags, got {involved!r}")
         request = Request(
             COLLECTIVES[CommType(kind)],
             self._int(node, "comm_size"),
@@ -212,19 +214,19 @@ class _Builder:
             request = Request(request.kind, request.size, None, request.group)
         return Operation(node.id, node.name, Action.COLLECTIVE, Resource.COMMUNICATION, request=request)
 
-    def _group(self, node: Node) -> Group | None:
+    def _group(self, node: TraceNode) -> Group | None:
         name = node.get("pg_name")
         if name is None or name in ("", "0"):
             return None
         number = group_number(f"{self._path}: node {node.id}: pg_name", str(name))
         if number not in self._groups:
-            raise self._fail(node, f"pg_name: group {number} is not in the communicator-group file")
+            raise self._error(node, f"pg_name: group {number} is not in the communicator-group file")
         return self._groups[number]
 
-    def _message(self, node: Node, resource: Resource) -> Operation:
+    def _message(self, node: TraceNode, resource: Resource) -> Operation:
         size = self._int(node, "comm_size")
         if size == 0:
-            raise self._fail(node, "comm_size: expected at least 1 B, got 0 B; ASTRA-sim aborts on empty messages")
+            raise self._error(node, "comm_size: expected at least 1 B, got 0 B; ASTRA-sim aborts on empty messages")
         sends = node.type is NodeType.COMM_SEND
         return Operation(
             node.id,
@@ -237,24 +239,24 @@ class _Builder:
             tag=self._int(node, "comm_tag", 0),
         )
 
-    def _npu(self, node: Node, name: str, default: int | None) -> int:
+    def _npu(self, node: TraceNode, name: str, default: int | None) -> int:
         npu = self._int(node, name, default)
         if npu >= self._npus:
-            raise self._fail(node, f"{name}: expected an NPU below {self._npus}, got {npu}")
+            raise self._error(node, f"{name}: expected an NPU below {self._npus}, got {npu}")
         return npu
 
-    def _int(self, node: Node, name: str, default: int | None = None) -> int:
+    def _int(self, node: TraceNode, name: str, default: int | None = None) -> int:
         value = node.get(name)
         if value is None and default is not None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MAX_NUMBER:
-            raise self._fail(node, f"{name}: expected a whole number of at least 0, got {value!r}")
+            raise self._error(node, f"{name}: expected a whole number of at least 0, got {value!r}")
         return int(value)
 
-    def _fail(self, node: Node, message: str) -> AstraInputError:
+    def _error(self, node: TraceNode, message: str) -> AstraInputError:
         return AstraInputError(f"{self._path}: node {node.id} ({node.name}): {message}")
 
 
-def _recorded_ns(node: Node) -> int:
+def _recorded_ns(node: TraceNode) -> int:
     """Return a recorded duration; none at all still takes an instant [ns]."""
     return node.duration_us * 1000 or 1

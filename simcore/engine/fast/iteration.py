@@ -33,7 +33,7 @@ from simcore.engine.fast.tables import (
 )
 from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
-from simcore.system.chunks import LONGEST, PICOSECONDS, too_long
+from simcore.system.chunks import LONGEST, PICOSECONDS, too_long_error
 from simcore.system.placement import Placement, place
 
 LOG_ROWS = 400_000
@@ -74,7 +74,7 @@ def _time_group(design: Design, single: Start, placement: Placement) -> Timing:
     lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
     kind = lowering.collective(single.kind, next(iter(placement)), single.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
-        raise too_long(serial / PICOSECONDS)
+        raise too_long_error(serial / PICOSECONDS)
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
     state = new_state(net, 1, 1, 1, design.system.chunks)[0]
@@ -95,7 +95,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
     sums = sum_blocks(packed, _serial_types(lowering))
     if (serial := add_serially(choices, sums, program.microbatches)) >= LONGEST:
-        raise too_long(serial / PICOSECONDS)
+        raise too_long_error(serial / PICOSECONDS)
     net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
@@ -170,7 +170,11 @@ def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     return np.array(
         [
             float(
-                sum(times * (phase.serialization + phase.latency) for path, times in split.counted() for phase in path)
+                sum(
+                    times * (phase.serialization + phase.latency)
+                    for path, times in split.count_paths()
+                    for phase in path
+                )
             )
             for _, split in lowering.types
         ]
@@ -218,7 +222,7 @@ def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tu
     """Busy time [ps] and bytes sent [B] per dimension for `counts` of each type of collective."""
     busy, sent = [0] * dimensions, [0.0] * dimensions
     for kind, count in counts.items():
-        for path, times in lowering.types[kind][1].counted():
+        for path, times in lowering.types[kind][1].count_paths():
             for phase in path:
                 busy[phase.dimension] += count * times * phase.serialization
                 sent[phase.dimension] += count * times * phase.sent

@@ -13,7 +13,7 @@ from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
-from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Part, Program, Segment, Start, Waits
+from simcore.program import GROUP_CATEGORY, Category, Compute, ModelPart, Operator, Program, Segment, Start, Waits
 from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.placement import Placement
 
@@ -49,14 +49,14 @@ class Lowering:
         """Index of a type of collective."""
         key = (kind, group, size)
         if key not in self._type_of:
-            self._add(key, group, self.chunker.split(kind, self.placement[group], size))
+            self._add(key, group, self.chunker.split_collective(kind, self.placement[group], size))
         return self._type_of[key]
 
     def message(self, group: str, size: float, hops: tuple[int, ...]) -> int:
         """Index of a message of `size` [B] between members of a group that are `hops` apart in its dimensions."""
         key = ("send_recv", group, size, hops)
         if key not in self._type_of:
-            self._add(key, group, self.chunker.send(self.placement[group], hops, size))
+            self._add(key, group, self.chunker.split_message(self.placement[group], hops, size))
         return self._type_of[key]
 
     def keyed(self) -> Iterator[tuple[tuple[Any, ...], tuple[str, Chunks]]]:
@@ -179,7 +179,7 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
 
 
 def _blocks(
-    lowering: Lowering, part: Part, ahead: Message | None, back: Message | None, final: tuple[Segment, ...]
+    lowering: Lowering, part: ModelPart, ahead: Message | None, back: Message | None, final: tuple[Segment, ...]
 ) -> tuple[int, ...]:
     """The blocks of a part, by kind (see `pipeline`), that sends these messages ahead and back."""
     onward = None if ahead is None else lowering.message("pipeline", *ahead)
@@ -191,5 +191,5 @@ def _blocks(
         lowering.block(part.last_backward, returned),
         lowering.block(ends, sent, final),
         lowering.block(part.weights, None),
-        lowering.block(part.first, onward),
+        lowering.block(part.first_pass, onward),
     )

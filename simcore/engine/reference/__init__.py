@@ -1,15 +1,15 @@
 """The reference engine (SimPy): every NPU a process, every dimension of every NPU a resource. Short, plain, slow."""
 
 from simcore.engine.reference.events import estimate_events
-from simcore.engine.reference.reduce import BUDGET, EventBudgetError, reduced, within_budget
+from simcore.engine.reference.reduce import BUDGET, EventBudgetError, check_budget, reduce_design
 from simcore.engine.reference.run import time_collective, time_program
 
 __all__ = [
     "BUDGET",
     "EventBudgetError",
+    "check_budget",
     "estimate_events",
-    "reduced",
+    "reduce_design",
     "time_collective",
     "time_program",
-    "within_budget",
 ]

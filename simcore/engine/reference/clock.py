@@ -29,9 +29,9 @@ class Moment(simpy.Event):
     ) -> None:
         self.env = env
         self._ok, self._value, self._defused = True, None, False
-        self.callbacks: list[Callable[[Any], None]] = [lambda _: _ignored(action())]
+        self.callbacks: list[Callable[[Any], None]] = [lambda _: _ignore_value(action())]
         env.schedule(self, priority, delay)
 
 
-def _ignored(value: object) -> None:
+def _ignore_value(value: object) -> None:
     del value

@@ -17,7 +17,7 @@ from simcore.system.placement import GroupSlice, Placement
 
 
 @dataclass(frozen=True)
-class Cluster:
+class NpuGroups:
     """The NPUs of a design and the groups they form."""
 
     design: Design
@@ -32,7 +32,7 @@ class Cluster:
             out.append(out[-1] * dimension.size)
         return tuple(out)
 
-    def digit(self, npu: int, where: GroupSlice) -> int:
+    def slice_rank(self, npu: int, where: GroupSlice) -> int:
         """Rank of an NPU among its peers on a slice."""
         coordinate = npu // self.strides[where.dimension] % where.part.size
         return coordinate // where.part.stride % where.part.members
@@ -41,22 +41,22 @@ class Cluster:
         """Rank of an NPU in its group."""
         rank, weight = 0, 1
         for where in self.placement[group]:
-            rank += self.digit(npu, where) * weight
+            rank += self.slice_rank(npu, where) * weight
             weight *= where.part.members
         return rank
 
-    def moved(self, npu: int, group: str, rank: int) -> int:
+    def npu_at(self, npu: int, group: str, rank: int) -> int:
         """The NPU that has `rank` in the group of `npu`."""
         for where in self.placement[group]:
             target, rank = rank % where.part.members, rank // where.part.members
             step = self.strides[where.dimension] * where.part.stride
-            npu += (target - self.digit(npu, where)) * step
+            npu += (target - self.slice_rank(npu, where)) * step
         return npu
 
     def peers(self, npu: int, where: GroupSlice) -> tuple[int, ...]:
         """The NPUs of a slice that has `npu`, in rank order."""
         step = self.strides[where.dimension] * where.part.stride
-        first = npu - self.digit(npu, where) * step
+        first = npu - self.slice_rank(npu, where) * step
         return tuple(first + step * i for i in range(where.part.members))
 
     def peers_on(self, npu: int, group: str, dimension: int) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Groups(Cluster):
+class GivenGroups(NpuGroups):
     """NPUs in groups side by side (`WorkloadKind.groups`), which may be unequal."""
 
     @cached_property
@@ -89,19 +89,19 @@ class Groups(Cluster):
         sizes = [slices[0].part.members for slices in self.placement.values()]
         return tuple(accumulate(sizes, initial=0))[:-1]
 
-    def _found(self, npu: int) -> tuple[int, int]:
+    def _locate_npu(self, npu: int) -> tuple[int, int]:
         """Number of the group of an NPU, and its rank there."""
         place = npu % self.design.cluster.dimensions[0].size
         number = bisect_right(self.starts, place) - 1
         return number, place - self.starts[number]
 
-    def group(self, npu: int) -> str:
+    def group_of(self, npu: int) -> str:
         """The group of an NPU."""
-        return tuple(self.placement)[self._found(npu)[0]]
+        return tuple(self.placement)[self._locate_npu(npu)[0]]
 
-    def digit(self, npu: int, where: GroupSlice) -> int:
-        """See `Cluster.digit`."""
-        return self._found(npu)[1]
+    def slice_rank(self, npu: int, where: GroupSlice) -> int:
+        """See `Cluster.slice_rank`."""
+        return self._locate_npu(npu)[1]
 
 
 def slowdowns(design: Design) -> Sequence[float]:

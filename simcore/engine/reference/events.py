@@ -28,8 +28,10 @@ def estimate_events(design: Design, links: bool = False) -> int:
     if single is not None and single.group not in placement:  # groups side by side on the innermost dimension
         sizes = {name: slices[0].part.members for name, slices in placement.items()}
         rows = design.cluster.npus // sum(sizes.values())
-        return round(rows * sum(n * counter.collective(single.kind, name, single.size) for name, n in sizes.items()))
-    each_stage = [counter.stage(program, stage) for stage in range(program.stages)]
+        return round(
+            rows * sum(n * counter.count_collective(single.kind, name, single.size) for name, n in sizes.items())
+        )
+    each_stage = [counter.count_stage(program, stage) for stage in range(program.stages)]
     return round(design.cluster.npus // program.stages * sum(each_stage))
 
 
@@ -41,7 +43,7 @@ class _Counter:
         self.chunker = Chunker(design)
         self._known: dict[tuple[str, str, float], float] = {}
 
-    def stage(self, program: Program, stage: int) -> float:
+    def count_stage(self, program: Program, stage: int) -> float:
         """Events of an NPU of `stage`."""
         events = 0.0
         for segment, times in _segments(program, stage):
@@ -49,29 +51,31 @@ class _Counter:
                 if isinstance(operator, Compute):
                     events += times
                 elif isinstance(operator, Start):
-                    events += times * self.collective(operator.kind, operator.group, operator.size)
-        return events + self._sends(program)
+                    events += times * self.count_collective(operator.kind, operator.group, operator.size)
+        return events + self._count_sends(program)
 
-    def collective(self, kind: str, group: str, size: float) -> float:
+    def count_collective(self, kind: str, group: str, size: float) -> float:
         """Events of one member of a collective."""
         key = (kind, group, size)
         if key not in self._known:
-            self._known[key] = self._events(group, self.chunker.split(kind, self.placement[group], size))
+            self._known[key] = self._count_events(
+                group, self.chunker.split_collective(kind, self.placement[group], size)
+            )
         return self._known[key]
 
-    def _events(self, group: str, split: Chunks) -> float:
+    def _count_events(self, group: str, split: Chunks) -> float:
         slices = {where.dimension: where.part for where in self.placement[group]}
         events = 1.0
-        for path, chunks in split.counted():
+        for path, chunks in split.count_paths():
             for phase in path:
                 part = slices[phase.dimension]
                 if self.links:
-                    events += chunks * 2 * self._messages(phase.dimension, phase.kind, part)
+                    events += chunks * 2 * self._count_links(phase.dimension, phase.kind, part)
                 else:
                     events += chunks * (2 + 1 / part.members)
         return events
 
-    def _messages(self, dimension: int, kind: str, part: Slice) -> float:
+    def _count_links(self, dimension: int, kind: str, part: Slice) -> float:
         """Links that the messages of one member pass in a phase."""
         where = self.design.cluster.dimensions[dimension]
         its = block_of(where)
@@ -83,20 +87,20 @@ class _Counter:
         if kind == "shift":
             return links * (2 if shape.kind != "star" else 1)
         algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
-        return links * sum(_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
+        return links * sum(_count_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
-    def _sends(self, program: Program) -> float:
+    def _count_sends(self, program: Program) -> float:
         if program.stages == 1:
             return 0.0
         hops = (1,) * len(self.placement["pipeline"])
         virtual = len(program.part_of)
-        sizes = [program.sent(k, 1) for k in range(virtual)] if program.sends else [program.send_bytes]
-        splits = (self.chunker.send(self.placement["pipeline"], hops, size) for size in sizes)
-        each = sum(self._events("pipeline", split) for split in splits) / len(sizes)
+        sizes = [program.sent_bytes(k, 1) for k in range(virtual)] if program.sends else [program.send_bytes]
+        splits = (self.chunker.split_message(self.placement["pipeline"], hops, size) for size in sizes)
+        each = sum(self._count_events("pipeline", split) for split in splits) / len(sizes)
         return 2 * program.microbatches * program.chunks * each
 
 
-def _crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> float:
+def _count_crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> float:
     """Links between members, or ways through a switch, that one member's messages of a step pass."""
     n, beside = part.members, shape.kind != "star"
     match pattern:
@@ -123,7 +127,7 @@ def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
     for chunk in range(program.chunks):
         part = program.parts[program.part_of[chunk * program.stages + stage]]
         for segments, times in (
-            (part.first, 1),
+            (part.first_pass, 1),
             (part.forward, program.microbatches - 1),
             (part.backward, program.microbatches - 1),
             (part.last_backward, 1),

@@ -16,7 +16,7 @@ from simcore.engine.reference.links import LinkNetwork, Then, Transit
 from simcore.system.chunks import picoseconds
 
 
-class Carrier(Protocol):
+class LinkCarrier(Protocol):
     """What carries messages: the links of a dimension, or of several."""
 
     def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
@@ -24,11 +24,11 @@ class Carrier(Protocol):
 
 
 @dataclass
-class Exchange:
+class PlanExchange:
     """A plan on its way."""
 
     plan: Plan
-    network: Carrier
+    network: LinkCarrier
     nodes: Sequence[int]
     """The node of each member."""
     size: float
@@ -61,9 +61,9 @@ class Exchange:
     def _send(self, number: int) -> None:
         message = self.plan.messages[number]
         nodes = [self.nodes[member] for member in (message.source, *message.way, message.target)]
-        self.network.send(nodes, self.plan.share(message) * self.size, self.key, lambda: self._arrived(number))
+        self.network.send(nodes, self.plan.share(message) * self.size, self.key, lambda: self._on_arrived(number))
 
-    def _arrived(self, number: int) -> None:
+    def _on_arrived(self, number: int) -> None:
         message = self.plan.messages[number]
         for later in self.dependents[number]:
             self.missing[later] -= 1
@@ -76,7 +76,7 @@ class Exchange:
 
 
 @dataclass
-class InNetwork:
+class SwitchReduction:
     """An all-reduce in the switch: everyone sends its buffer once, the switch adds and sends the sum to everyone.
 
     The sum flows down while the buffers flow up: the switch waits for all heads, takes one step's latency to add, and
@@ -97,7 +97,7 @@ class InNetwork:
         node, other = self.nodes[member], self.nodes[member - 1]
         up, down = self.network.routes(node, other)[0][0], self.network.routes(other, node)[0][-1]
         self.done[member] = done
-        self.network.enter(Transit(self.size, (up, down), self.key, lambda: self._arrived(member), gate=self._add))
+        self.network.enter(Transit(self.size, (up, down), self.key, lambda: self._on_arrived(member), gate=self._add))
 
     def _add(self, transit: Transit) -> None:
         self.heads.append(transit)
@@ -113,5 +113,5 @@ class InNetwork:
         for head in self.heads:
             self.network.enter(head)
 
-    def _arrived(self, member: int) -> None:
+    def _on_arrived(self, member: int) -> None:
         self.done[member]()

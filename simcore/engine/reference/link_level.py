@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import simpy
 
 from simcore.collective import Plan, plan_for
-from simcore.engine.reference.cluster import Cluster
-from simcore.engine.reference.exchange import Exchange, InNetwork
+from simcore.engine.reference.cluster import NpuGroups
+from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
 from simcore.engine.reference.links import LinkNetwork, Then
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
@@ -25,7 +25,7 @@ from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, blo
 
 
 @dataclass(frozen=True)
-class Part:
+class LinkLevelPart:
     """One member's part of a collective."""
 
     npu: int
@@ -41,11 +41,11 @@ class LinkLevel(Transport):
     """See the module."""
 
     env: simpy.Environment
-    cluster: Cluster
+    cluster: NpuGroups
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
-    exchanges: dict[tuple[object, ...], Exchange | InNetwork] = field(default_factory=dict)
+    exchanges: dict[tuple[object, ...], PlanExchange | SwitchReduction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.design = self.cluster.design
@@ -53,13 +53,15 @@ class LinkLevel(Transport):
         self._splits: dict[tuple[object, ...], Chunks] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
 
-    def collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
-        """See `Transport.collective`."""
+    def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
+        """See `Transport.issue_collective`."""
         key = (kind, group, size)
         if key not in self._splits:
-            self._splits[key] = self.chunker.split(kind, self.cluster.placement[group], size)
+            self._splits[key] = self.chunker.split_collective(kind, self.cluster.placement[group], size)
         split = self._splits[key]
-        part = Part(npu, group, self.sequences[npu, group], self._next(npu), [split.paths[i] for i in split.chosen])
+        part = LinkLevelPart(
+            npu, group, self.sequences[npu, group], self._next_issue(npu), [split.paths[i] for i in split.chosen]
+        )
         self.sequences[npu, group] += 1
         done, left = self.env.event(), len(part.paths)
 
@@ -73,10 +75,10 @@ class LinkLevel(Transport):
             self._enter(part, chunk, 0, chunk_done)
         return done
 
-    def message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
-        """See `Transport.message`."""
+    def send_message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
+        """See `Transport.send_message`."""
         done, chunks = self.env.event(), self.design.system.chunks
-        issue, left = self._next(npu), chunks
+        issue, left = self._next_issue(npu), chunks
 
         def arrived() -> None:
             nonlocal left
@@ -84,13 +86,13 @@ class LinkLevel(Transport):
             if not left:
                 done.succeed()
 
-        receiver, key = self.cluster.moved(npu, group, target), self._key(group, size / chunks, issue)
+        receiver, key = self.cluster.npu_at(npu, group, target), self._key(group, size / chunks, issue)
         for _ in range(chunks):
             self.send((npu, receiver), size / chunks, key, arrived)
         return done
 
-    def use(self, npu: int) -> Use:
-        """See `Transport.use`: bytes over the links that leave the NPU, those it passes on included."""
+    def use_of(self, npu: int) -> Use:
+        """See `Transport.use_of`: bytes over the links that leave the NPU, those it passes on included."""
         sent = [0.0] * len(self.design.cluster.dimensions)
         load = list(sent)
         for (dimension, _), network in list(self.networks.items()):  # looking one up may add it
@@ -103,7 +105,7 @@ class LinkLevel(Transport):
         busy = [round(size / rate * PICOSECONDS) for size, rate in zip(load, rates, strict=True)]
         return Use(busy, sent)
 
-    def _next(self, npu: int) -> int:
+    def _next_issue(self, npu: int) -> int:
         self.issued[npu] += 1
         return self.issued[npu] - 1
 
@@ -132,7 +134,7 @@ class LinkLevel(Transport):
         """Order among messages that wait for a link."""
         return self.policy.key(self.design.system.priority, group, int(size)) + self.policy.issue_weight * issue
 
-    def _enter(self, part: Part, chunk: int, index: int, done: Then) -> None:
+    def _enter(self, part: LinkLevelPart, chunk: int, index: int, done: Then) -> None:
         """A member begins a phase of a chunk."""
         if index == len(part.paths[chunk]):
             done()
@@ -140,21 +142,23 @@ class LinkLevel(Transport):
         phase = part.paths[chunk][index]
         flat = phase.kind.startswith(FLAT)
         if flat:
-            peers = self.cluster.members(self.cluster.moved(part.npu, part.group, 0), part.group)
+            peers = self.cluster.members(self.cluster.npu_at(part.npu, part.group, 0), part.group)
         else:
             peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
         key = (part.group, part.sequence, peers, chunk, index)
         if key not in self.exchanges:
-            self.exchanges[key] = self._around_all(part, phase, peers) if flat else self._exchange(part, phase, peers)
+            self.exchanges[key] = (
+                self._join_flat_ring(part, phase, peers) if flat else self._exchange(part, phase, peers)
+            )
         member = peers.index(part.npu)
         self.exchanges[key].begin(member, lambda: self._enter(part, chunk, index + 1, done))
 
-    def _around_all(self, part: Part, phase: Phase, peers: tuple[int, ...]) -> Exchange:
+    def _join_flat_ring(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange:
         """One ring over all members of a group: its messages take the links of whatever dimension they cross."""
         kind = phase.kind.removeprefix(FLAT)
         size = phase.size * (len(peers) if kind == "all_gather" else 1)
         plan = plan_for("ring", kind, len(peers), Shape("ring"))
-        return Exchange(plan, self, peers, size, self._key(part.group, phase.size, part.issue))
+        return PlanExchange(plan, self, peers, size, self._key(part.group, phase.size, part.issue))
 
     def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
         """Carry a message from NPU to NPU, dimension by dimension, innermost first."""
@@ -172,7 +176,7 @@ class LinkLevel(Transport):
 
         self._network(source, first).send((here, there), size, key, onward)
 
-    def _exchange(self, part: Part, phase: Phase, peers: tuple[int, ...]) -> Exchange | InNetwork:
+    def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchReduction:
         where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
         network = self._network(part.npu, phase.dimension)
@@ -180,8 +184,8 @@ class LinkLevel(Transport):
         size = phase.size * (len(peers) if phase.kind == "all_gather" else 1)
         key = self._key(part.group, phase.size, part.issue)
         if dimension.in_network and phase.kind == "all_reduce":
-            return InNetwork(network, nodes, size, key)
-        return Exchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key)
+            return SwitchReduction(network, nodes, size, key)
+        return PlanExchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key)
 
     def _plan(self, kind: str, dimension: int, part: Slice) -> Plan:
         key = kind, dimension, part

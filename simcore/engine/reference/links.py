@@ -16,7 +16,7 @@ from typing import Literal
 
 import simpy
 
-from simcore.design.efficiency import Table, slowdown
+from simcore.design.efficiency import EfficiencyTable, slowdown
 from simcore.document.problem import InputError, Problem
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.network import Block, Link, Route, Slice
@@ -85,10 +85,10 @@ class Channel:
         last = transit.position == len(transit.route)
         waits_for_tail = last or self.network.switching == "store_and_forward"
         delay = transit.tail - begin if waits_for_tail else latency
-        onward = transit.arrived if last else (lambda: self._onward(transit))
+        onward = transit.arrived if last else (lambda: self._pass_on(transit))
         Moment(self.network.env, delay, NETWORK, onward)
 
-    def _onward(self, transit: Transit) -> None:
+    def _pass_on(self, transit: Transit) -> None:
         if transit.gate and transit.position == 1:
             transit.gate(transit)
         else:
@@ -109,7 +109,7 @@ class LinkNetwork:
     switching: Switching = "cut_through"
     failed: frozenset[tuple[int, int]] = frozenset()
     """Pairs of nodes between which no link works."""
-    efficiency: float | Table = 1.0
+    efficiency: float | EfficiencyTable = 1.0
     """How much of it which messages get, where that is a table."""
     entered: int = 0
     channels: list[Channel] = field(init=False)
@@ -147,22 +147,22 @@ class LinkNetwork:
         """Working ways between two nodes; raises `InputError` where failed links leave none."""
         if (source, target) not in self._routes:
             usual = self.block.routes(self.part, source, target)
-            working = tuple(route for route in usual if not any(self._broken(link) for link in route))
-            self._routes[source, target] = working or (self._around(source, target),)
+            working = tuple(route for route in usual if not any(self._is_broken(link) for link in route))
+            self._routes[source, target] = working or (self._route_around(source, target),)
         return self._routes[source, target]
 
-    def _broken(self, number: int) -> bool:
+    def _is_broken(self, number: int) -> bool:
         link = self.links[number]
         return (link.source, link.target) in self.failed or (link.target, link.source) in self.failed
 
-    def _around(self, source: int, target: int) -> Route:
+    def _route_around(self, source: int, target: int) -> Route:
         """The shortest way over links that work."""
         ways: dict[int, Route] = {source: ()}
         edge = deque([source])
         while edge and target not in ways:
             node = edge.popleft()
             for number, link in enumerate(self.links):
-                if link.source == node and link.target not in ways and not self._broken(number):
+                if link.source == node and link.target not in ways and not self._is_broken(number):
                     ways[link.target] = (*ways[node], number)
                     edge.append(link.target)
         if target not in ways:

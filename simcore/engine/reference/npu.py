@@ -14,7 +14,7 @@ import simpy
 
 from simcore.compute import OperatorTimes
 from simcore.engine.reference.clock import now
-from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
@@ -24,27 +24,27 @@ Process = Generator[simpy.Event, Any, None]
 
 
 @dataclass
-class Job:
+class PipelineRun:
     """What all NPUs share: the program, the network, and the inputs that stages hand to each other."""
 
     env: simpy.Environment
-    cluster: Cluster
+    cluster: NpuGroups
     program: Program
     compute: OperatorTimes
     transport: Transport
     inputs: dict[tuple[int, int, int, int], simpy.Event] = field(default_factory=dict)
     durations: dict[Compute, int] = field(default_factory=dict)
 
-    def input(self, npu: int, direction: int, stage: int, microbatch: int) -> simpy.Event:
+    def input_event(self, npu: int, direction: int, stage: int, microbatch: int) -> simpy.Event:
         """The event at which a virtual stage of `npu` has its input."""
         return self.inputs.setdefault((npu, direction, stage, microbatch), self.env.event())
 
 
 @dataclass
-class Npu:
+class NpuProcess:
     """See the module."""
 
-    job: Job
+    job: PipelineRun
     number: int
     slowdown: float
     order: Sequence[int]
@@ -67,19 +67,21 @@ class Npu:
             coded, direction = divmod(rest, 2)
             chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
-            segments = part.forward if microbatch else part.first
+            segments = part.forward if microbatch else part.first_pass
             if direction:
                 segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
             if direction and position == len(self.order) - 1:
                 segments = part.last_backward
             if weights:
-                yield from self._run(part.last_weights if microbatch == program.microbatches - 1 else part.weights)
+                yield from self._run_segments(
+                    part.last_weights if microbatch == program.microbatches - 1 else part.weights
+                )
             else:
                 yield from self._receive(direction, chunk, microbatch)
-                yield from self._run(segments)
+                yield from self._run_segments(segments)
                 yield from self._send(direction, chunk, microbatch)
             if direction and position == len(self.order) - 1:
-                yield from self._run(program.final[self.stage])
+                yield from self._run_segments(program.final[self.stage])
         self.finish = now(self.env)
 
     def _receive(self, direction: int, chunk: int, microbatch: int) -> Process:
@@ -88,7 +90,7 @@ class Npu:
         source = 0 if direction == 0 else len(self.job.program.part_of) - 1
         if stage != source and self.job.program.stages > 1:
             begin = now(self.env)
-            yield self.job.input(self.number, direction, stage, microbatch)
+            yield self.job.input_event(self.number, direction, stage, microbatch)
             self.bubble += now(self.env) - begin
 
     def _send(self, direction: int, chunk: int, microbatch: int) -> Process:
@@ -98,13 +100,13 @@ class Npu:
         if not 0 <= after < len(self.job.program.part_of) or stages == 1:
             return
         begin = now(self.env)
-        size = self.job.program.sent(chunk * stages + self.stage, after - chunk * stages - self.stage)
-        yield self.job.transport.message(self.number, "pipeline", after % stages, size)
+        size = self.job.program.sent_bytes(chunk * stages + self.stage, after - chunk * stages - self.stage)
+        yield self.job.transport.send_message(self.number, "pipeline", after % stages, size)
         self.spent[Category.PIPELINE] += now(self.env) - begin
-        receiver = self.job.cluster.moved(self.number, "pipeline", after % stages)
-        self.job.input(receiver, direction, after, microbatch).succeed()
+        receiver = self.job.cluster.npu_at(self.number, "pipeline", after % stages)
+        self.job.input_event(receiver, direction, after, microbatch).succeed()
 
-    def _run(self, segments: Sequence[Segment]) -> Process:
+    def _run_segments(self, segments: Sequence[Segment]) -> Process:
         for segment in segments:
             for _ in range(segment.repeat):
                 for operator in segment.operators:
@@ -113,7 +115,9 @@ class Npu:
                         yield self.env.timeout(duration)
                         self.spent[operator.category] += duration
                     elif isinstance(operator, Start):
-                        event = self.job.transport.collective(self.number, operator.kind, operator.group, operator.size)
+                        event = self.job.transport.issue_collective(
+                            self.number, operator.kind, operator.group, operator.size
+                        )
                         self.pending[operator.waits].append(event)
                     else:
                         begin = now(self.env)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import simpy
 
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
-from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport, Use
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
@@ -63,9 +63,9 @@ class Queue:
         self.inside += 1 if self.slots else 0
         self.busy += phase.serialization
         self.sent += phase.sent
-        Moment(self.env, phase.serialization, NETWORK, lambda: self._end(phase, served))
+        Moment(self.env, phase.serialization, NETWORK, lambda: self._end_phase(phase, served))
 
-    def _end(self, phase: Phase, served: Callable[[], None]) -> None:
+    def _end_phase(self, phase: Phase, served: Callable[[], None]) -> None:
         self.serving = False
         if self.slots:
             Moment(self.env, phase.latency, NETWORK, self._leave)
@@ -74,7 +74,7 @@ class Queue:
 
 
 @dataclass
-class Part:
+class PhaseLevelPart:
     """One member's part of a collective: its chunks on their way through the phases."""
 
     npu: int
@@ -94,7 +94,7 @@ class PhaseLevel(Transport):
     """See the module."""
 
     env: simpy.Environment
-    cluster: Cluster
+    cluster: NpuGroups
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     meetings: dict[tuple[object, ...], list[Callable[[], None]]] = field(default_factory=lambda: defaultdict(list))
@@ -108,37 +108,37 @@ class PhaseLevel(Transport):
         self.queues = [[Queue(self.env, slots) for _ in dimensions] for _ in range(design.cluster.npus)]
         self._paths: dict[tuple[object, ...], Chunks] = {}
 
-    def collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
-        """See `Transport.collective`."""
+    def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
+        """See `Transport.issue_collective`."""
         key = (kind, group, size)
         if key not in self._paths:
-            self._paths[key] = self.chunker.split(kind, self.cluster.placement[group], size)
+            self._paths[key] = self.chunker.split_collective(kind, self.cluster.placement[group], size)
         sequence = self.sequences[npu, group]
         self.sequences[npu, group] += 1
         return self._issue(npu, group, sequence, self._paths[key])
 
-    def message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
-        """See `Transport.message`: it occupies the sender's queues alone."""
+    def send_message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
+        """See `Transport.send_message`: it occupies the sender's queues alone."""
         slices = self.cluster.placement[group]
         hops = self.chunker.hops(slices, self.cluster.rank(npu, group), target)
         key = (group, hops, size)
         if key not in self._paths:
-            self._paths[key] = self.chunker.send(slices, hops, size)
+            self._paths[key] = self.chunker.split_message(slices, hops, size)
         return self._issue(npu, group, -1, self._paths[key], alone=True)
 
-    def use(self, npu: int) -> Use:
-        """See `Transport.use`."""
+    def use_of(self, npu: int) -> Use:
+        """See `Transport.use_of`."""
         return Use([queue.busy for queue in self.queues[npu]], [queue.sent for queue in self.queues[npu]])
 
     def _issue(self, npu: int, group: str, sequence: int, split: Chunks, alone: bool = False) -> simpy.Event:
         paths = [split.paths[path] for path in split.chosen]
-        part = Part(npu, group, sequence, self.issued[npu], paths, len(paths), self.env.event(), alone)
+        part = PhaseLevelPart(npu, group, sequence, self.issued[npu], paths, len(paths), self.env.event(), alone)
         self.issued[npu] += 1
         for chunk in range(len(paths)):
             self._enter(part, chunk, 0)
         return part.done
 
-    def _enter(self, part: Part, chunk: int, index: int) -> None:
+    def _enter(self, part: PhaseLevelPart, chunk: int, index: int) -> None:
         """A chunk arrives at a phase, or, after its last one, where it belongs."""
         if index == len(part.paths[chunk]):
             part.left -= 1
@@ -148,15 +148,15 @@ class PhaseLevel(Transport):
         phase = part.paths[chunk][index]
         key = self.policy.key(self.priority, part.group, int(phase.size)) + self.policy.issue_weight * part.issue
         order = (key, now(self.env), part.issue, chunk, index)
-        self.queues[part.npu][phase.dimension].arrive(order, phase, lambda: self._served(part, chunk, index))
+        self.queues[part.npu][phase.dimension].arrive(order, phase, lambda: self._finish_phase(part, chunk, index))
 
-    def _served(self, part: Part, chunk: int, index: int) -> None:
+    def _finish_phase(self, part: PhaseLevelPart, chunk: int, index: int) -> None:
         """A member has served the phase; the last of its slice to do so lets the chunk fly."""
         phase = part.paths[chunk][index]
         if part.alone:
             peers: tuple[int, ...] = (part.npu,)
         elif phase.kind.startswith(FLAT):
-            peers = self.cluster.members(self.cluster.moved(part.npu, part.group, 0), part.group)
+            peers = self.cluster.members(self.cluster.npu_at(part.npu, part.group, 0), part.group)
         else:
             peers = self.cluster.peers_on(part.npu, part.group, phase.dimension)
         meeting = (part.group, part.sequence, part.issue if part.alone else -1, peers, chunk, index)

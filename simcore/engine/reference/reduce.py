@@ -27,13 +27,13 @@ class EventBudgetError(RuntimeError):
     """The reference engine would take more events than it may; says what would fit."""
 
 
-def within_budget(design: Design, check: Check, links: bool = False, budget: int = BUDGET) -> None:
+def check_budget(design: Design, check: Check, links: bool = False, budget: int = BUDGET) -> None:
     """Raise `EventBudgetError` where `design` takes more than `budget` events (with `links`: at link level)."""
     events = estimate_events(design, links)
     if events <= budget:
         return
     try:
-        fitting = ", ".join(reduced(design, check, budget, links)[1])
+        fitting = ", ".join(reduce_design(design, check, budget, links)[1])
     except EventBudgetError:
         fitting = "no smaller design of the same degrees"
     raise EventBudgetError(
@@ -41,7 +41,9 @@ def within_budget(design: Design, check: Check, links: bool = False, budget: int
     )
 
 
-def reduced(design: Design, check: Check, budget_events: int, links: bool = False) -> tuple[Design, tuple[str, ...]]:
+def reduce_design(
+    design: Design, check: Check, budget_events: int, links: bool = False
+) -> tuple[Design, tuple[str, ...]]:
     """The design itself where it fits the budget, else a smaller valid one, and what was reduced ("layers 96 -> 8").
 
     `check` gives the problems of a design. Raises `EventBudgetError` where nothing smaller fits either.
@@ -52,7 +54,7 @@ def reduced(design: Design, check: Check, budget_events: int, links: bool = Fals
         if estimate_events(current, links) <= budget_events:
             break
         smaller = [candidate for candidate in _smaller(current, name, least) if not check(candidate)]
-        found = _largest(smaller, budget_events, links)
+        found = _pick_largest(smaller, budget_events, links)
         if found is not None:
             before = notes[name][0] if name in notes else _count(design, name)
             notes[name] = before, _count(found, name)
@@ -62,7 +64,7 @@ def reduced(design: Design, check: Check, budget_events: int, links: bool = Fals
     return current, tuple(f"{name} {before} -> {after}" for name, (before, after) in notes.items() if before != after)
 
 
-def _largest(candidates: list[Design], budget: int, links: bool) -> Design | None:
+def _pick_largest(candidates: list[Design], budget: int, links: bool) -> Design | None:
     """The first of `candidates`, largest first, that fits; else the smallest."""
     low, high = 0, len(candidates) - 1
     while low < high:
@@ -83,11 +85,11 @@ def _smaller(design: Design, name: str, least: int) -> list[Design]:
     if name == NPUS:
         return list(_on_fewer_npus(design, least))
     repeated = kind_of(design.workload).repeated(design)[name]
-    counts = _halves(repeated.number, least, repeated.unit)
-    return [_edited(design, repeated.path, repeated.written(count)) for count in counts]
+    counts = _smaller_values(repeated.number, least, repeated.unit)
+    return [_edit_design(design, repeated.path, repeated.written(count)) for count in counts]
 
 
-def _edited(design: Design, path: Sequence[str], value: Any) -> Design:
+def _edit_design(design: Design, path: Sequence[str], value: Any) -> Design:
     """The design with a key of its document set."""
     document: Document = copy.deepcopy(design.document())
     inner = document
@@ -97,7 +99,7 @@ def _edited(design: Design, path: Sequence[str], value: Any) -> Design:
     return Design.model_validate(document)
 
 
-def _halves(value: int, least: int, unit: int = 1) -> list[int]:
+def _smaller_values(value: int, least: int, unit: int = 1) -> list[int]:
     """Multiples of `unit` below `value`, about a factor of sqrt(2) apart, down to `least`."""
     steps = {round(value / unit / 2 ** (i / 2)) * unit for i in range(1, 2 * value.bit_length() + 1)}
     steps.add(max(least, unit))
@@ -114,7 +116,7 @@ def _on_fewer_npus(design: Design, least: int) -> Iterator[Design]:
         factor = _factor(slices[-1].part.members)
         if kind_of(design.workload).degrees(design)[group] // factor < least:
             return
-        design = _without(design, slices[-1].dimension, factor)
+        design = _divide_dimension(design, slices[-1].dimension, factor)
         yield design
 
 
@@ -122,7 +124,7 @@ def _factor(number: int) -> int:
     return next(f for f in range(2, number + 1) if number % f == 0)
 
 
-def _without(design: Design, dimension: int, factor: int) -> Design:
+def _divide_dimension(design: Design, dimension: int, factor: int) -> Design:
     """The design with a dimension, the data degree and the batch divided by `factor`."""
     document: Document = copy.deepcopy(design.document())
     cluster, system = document["cluster"], document["system"]

@@ -25,13 +25,13 @@ class Transport(ABC):
     """A network that carries the collectives of every NPU."""
 
     @abstractmethod
-    def collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
+    def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:
         """`npu` issues a collective of `size` [B] over its group; the event at which its part of it is done."""
 
     @abstractmethod
-    def message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
+    def send_message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
         """`npu` sends `size` [B] to the member `target` of its group; the event at which it has arrived."""
 
     @abstractmethod
-    def use(self, npu: int) -> Use:
+    def use_of(self, npu: int) -> Use:
         """What the network has done for `npu` so far."""

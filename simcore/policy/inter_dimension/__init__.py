@@ -2,7 +2,7 @@
 
 from simcore.family import Family
 from simcore.policy.inter_dimension.bandwidth_aware import BandwidthAware
-from simcore.policy.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.base import ChunkOrders, InterDimension
 from simcore.policy.inter_dimension.baseline import Baseline
 from simcore.policy.inter_dimension.themis import Themis
 
@@ -16,4 +16,4 @@ INTER_DIMENSION: Family[InterDimension] = Family(
     },
 )
 
-__all__ = ["INTER_DIMENSION", "InterDimension", "Plan"]
+__all__ = ["INTER_DIMENSION", "ChunkOrders", "InterDimension"]

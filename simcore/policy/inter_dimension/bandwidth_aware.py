@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.policy.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.base import ChunkOrders, InterDimension
 
 
 class BandwidthAware(InterDimension):
@@ -20,6 +20,6 @@ class BandwidthAware(InterDimension):
         """See `InterDimension.merges_turn`."""
         return True
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> ChunkOrders:
         """See `InterDimension.orders`."""
-        return Plan([tuple(sorted(range(len(sizes)), key=lambda d: -rates[d]))], [0] * chunks)
+        return ChunkOrders([tuple(sorted(range(len(sizes)), key=lambda d: -rates[d]))], [0] * chunks)

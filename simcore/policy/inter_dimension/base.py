@@ -9,7 +9,7 @@ from typing import NamedTuple
 Order = tuple[int, ...]
 
 
-class Plan(NamedTuple):
+class ChunkOrders(NamedTuple):
     """The different orders that chunks take, and which of them each chunk takes."""
 
     orders: list[Order]
@@ -20,7 +20,7 @@ class InterDimension(ABC):
     """A policy that gives each chunk its order of the group's dimensions (indices into the group's slices)."""
 
     @abstractmethod
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> ChunkOrders:
         """Order of the reduce-scatter of each of `chunks` equal chunks; all-gather runs it backwards.
 
         `sizes` are the members per dimension, `rates` their bandwidth for this group [B/s].

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.policy.inter_dimension.base import InterDimension, Plan
+from simcore.policy.inter_dimension.base import ChunkOrders, InterDimension
 
 
 class Baseline(InterDimension):
@@ -15,6 +15,6 @@ class Baseline(InterDimension):
         """See `InterDimension.merges_turn`."""
         return True
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> ChunkOrders:
         """See `InterDimension.orders`."""
-        return Plan([tuple(range(len(sizes)))], [0] * chunks)
+        return ChunkOrders([tuple(range(len(sizes)))], [0] * chunks)

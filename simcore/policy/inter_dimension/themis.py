@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simcore.policy.inter_dimension.base import InterDimension, Order, Plan
+from simcore.policy.inter_dimension.base import ChunkOrders, InterDimension, Order
 
 THRESHOLD = 1 / 16
 """Share of a chunk whose reduce-scatter is the least difference in load worth acting on."""
@@ -30,17 +30,17 @@ class Themis(InterDimension):
         """See `InterDimension.merges_turn`."""
         return False
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> ChunkOrders:
         """See `InterDimension.orders`."""
         return _orders(tuple(sizes), tuple(rates), chunks, 1 if self.lower_first else -1)
 
 
 @lru_cache(maxsize=1024)
-def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties: int) -> Plan:
+def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties: int) -> ChunkOrders:
     """Orders of chunks of 1 byte: loads and threshold grow alike with the chunk, so its size does not matter."""
     dimensions = range(len(sizes))
     if len(sizes) == 1:
-        return Plan([(0,)], [0] * chunks)
+        return ChunkOrders([(0,)], [0] * chunks)
     loads = [0.0] * len(sizes)
     index: dict[Order, int] = {}
     chosen: list[int] = []
@@ -57,4 +57,4 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties:
             loads[d] += size * cost[d]
             size /= sizes[d]
         chosen.append(index.setdefault(order, len(index)))
-    return Plan(list(index), chosen)
+    return ChunkOrders(list(index), chosen)

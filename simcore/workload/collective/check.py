@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.collective import named
+from simcore.collective import algorithm_named
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
@@ -26,7 +26,7 @@ def collective_problems(design: Design) -> Iterator[Problem]:
     if not TOPOLOGIES[inner.topology].takes_any_groups:
         yield Problem(path, f"no groups on a {inner.topology}, which not all sizes fit", "some")
     name = design.algorithms[0]
-    needs = {} if name.startswith(CUSTOM) else {n: named(name).needs(n) for n in groups}
+    needs = {} if name.startswith(CUSTOM) else {n: algorithm_named(name).needs(n) for n in groups}
     unfit = next((members for members, need in needs.items() if need), None)
     if unfit is not None:
         fix = "use ring, direct or double_binary_tree there"

@@ -9,7 +9,7 @@ from typing import Any
 from simcore.design.algorithm import CollectiveKind
 from simcore.design.design import Design
 from simcore.document.problem import Problem
-from simcore.program import Part, Program, Segment, blocking
+from simcore.program import ModelPart, Program, Segment, blocking_collective
 from simcore.workload.base import NPUS, WorkloadKind
 from simcore.workload.collective.check import collective_problems
 from simcore.workload.collective.document import CollectiveWorkload
@@ -49,9 +49,9 @@ class SingleCollective(WorkloadKind):
 
 @lru_cache(maxsize=512)
 def _program(kind: CollectiveKind, size: float) -> Program:
-    segment = Segment("collective", blocking(kind, "all", size))
+    segment = Segment("collective", blocking_collective(kind, "all", size))
     return Program(
-        parts=(Part((segment,), (), (), 0.0, 0.0, 0.0),),
+        parts=(ModelPart((segment,), (), (), 0.0, 0.0, 0.0),),
         part_of=(0,),
         stages=1,
         chunks=1,

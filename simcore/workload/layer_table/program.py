@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from simcore.design.design import Design
 from simcore.document.field import BYTES
-from simcore.program import Compute, Operator, Program, blocking
+from simcore.program import Compute, Operator, Program, blocking_collective
 from simcore.workload.layer_table.document import Layer, LayerWorkload
 from simcore.workload.training import Trainer, Unit
 from simcore.workload.transformer.layers import backwards
@@ -160,8 +160,8 @@ class _Builder:
         )
         forward, backward = (product,), backwards((product,))
         if self.tensor > 1:
-            forward += blocking("all_gather", "tensor", self.batch * given * self.width / self.tensor)
-            taken = () if first else blocking("all_reduce", "tensor", self.batch * row.input * self.width)
+            forward += blocking_collective("all_gather", "tensor", self.batch * given * self.width / self.tensor)
+            taken = () if first else blocking_collective("all_reduce", "tensor", self.batch * row.input * self.width)
             backward += taken
             parameters /= self.tensor
         return Unit(name, forward, backward, parameters, row.layer.times)

@@ -16,7 +16,7 @@ from functools import cached_property
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
 from simcore.document.field import BYTES
-from simcore.program import Operator, Part, Program, Segment
+from simcore.program import ModelPart, Operator, Program, Segment
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer import layers
@@ -87,7 +87,7 @@ class _Builder:
         kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
         return (*kept, self.one.moves("sampling", self.one.tokens * share))
 
-    def part(self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage) -> Part:
+    def part(self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage) -> ModelPart:
         """A stage in the pass that makes token `token` + 1; `operators` are those of a layer of each kind."""
         runs, first, last = stage
         shapes = self.one if token else self.shapes(self.workload.prompt_length)
@@ -97,7 +97,7 @@ class _Builder:
         parameters = sum(count * self._held(shapes, kind) for kind, count in runs)
         parameters += layers.embedding_parameters(shapes) if first else 0.0
         parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
-        return Part(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
+        return ModelPart(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
 
     def _held(self, shapes: Shapes, kind: LayerKind) -> float:
         """Parameters of a layer on one NPU."""
@@ -143,7 +143,7 @@ def serving_program(design: Design) -> Program:
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
     steps = workload.output_length
-    parts: list[Part] = []
+    parts: list[ModelPart] = []
     for token in range(steps):
         operators = {kind: builder.layer(token, kind) for kind in kinds}
         parts += [builder.part(token, operators, stage) for stage in unique]

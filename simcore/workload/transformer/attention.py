@@ -12,7 +12,7 @@ skips the half of the scores that the causal mask rules out.
 
 from __future__ import annotations
 
-from simcore.program import Compute, Operator, blocking
+from simcore.program import Compute, Operator, blocking_collective
 from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, forwards_of
 from simcore.workload.transformer.linear import column, norm, residual, row
 from simcore.workload.transformer.overlap import gathering
@@ -128,7 +128,7 @@ def _ring(shapes: Shapes) -> Piece:
     back: tuple[Operator, ...] = backwards(once)
     forward = gathering("context", size, [once] * p.context, p.context_overlap)
     backward = gathering("context", 2 * size, [back] * p.context, p.context_overlap)
-    return Piece(forward, (*backward, *blocking("shift", "context", size)))
+    return Piece(forward, (*backward, *blocking_collective("shift", "context", size)))
 
 
 def _all_to_all(shapes: Shapes) -> tuple[Piece, ...]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from simcore.design.parallelism import Parallelism
 from simcore.document.field import BYTES
-from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking
+from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking_collective
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 
@@ -96,7 +96,7 @@ class Shapes:
 
     def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
         """A collective of `size` [B] over `members` that its stage waits for."""
-        return (*self.copy(kind, group, size, members), *blocking(kind, group, size))
+        return (*self.copy(kind, group, size, members), *blocking_collective(kind, group, size))
 
     def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Compute, ...]:
         """What a collective reads and writes in the memory of an NPU of a group of `members`."""

@@ -8,7 +8,7 @@ piece alone, reductions begin with the first piece alone. So a piece and an exch
 
 from __future__ import annotations
 
-from simcore.program import GROUP_CATEGORY, Operator, Start, Wait, Waits, blocking
+from simcore.program import GROUP_CATEGORY, Operator, Start, Wait, Waits, blocking_collective
 
 
 def gathering(
@@ -33,5 +33,5 @@ def scattering(
 
 def _beside(group: str, size: float, piece: tuple[Operator, ...], overlap: bool) -> tuple[Operator, ...]:
     if not overlap:
-        return (*piece, *blocking("shift", group, size))
+        return (*piece, *blocking_collective("shift", group, size))
     return (Start("shift", group, size, Waits.OVERLAP), *piece, Wait(Waits.OVERLAP, GROUP_CATEGORY[group]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
-from simcore.program import Operator, Part, Program, Segment
+from simcore.program import ModelPart, Operator, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.transformer import activations, layers
@@ -42,7 +42,7 @@ class _Alike:
 class _Stages(NamedTuple):
     """What a Program says whatever the number of its microbatches; see `Program`."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ModelPart, ...]
     part_of: tuple[int, ...]
     final: tuple[tuple[Segment, ...], ...]
     send_bytes: float
@@ -91,7 +91,7 @@ def _stages(alike: _Alike) -> _Stages:
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
 
 
-def _held(parts: list[Part]) -> Amount:
+def _held(parts: list[ModelPart]) -> Amount:
     experts = sum(part.expert_parameters for part in parts)
     return Amount(sum(part.parameters for part in parts) - experts, experts)
 
@@ -185,7 +185,7 @@ class _Builder:
     def _layers(self) -> Layers:
         return layers_of(self.shapes)
 
-    def part(self, runs: Runs, first: bool, last: bool) -> Part:
+    def part(self, runs: Runs, first: bool, last: bool) -> ModelPart:
         """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
         shapes = self.shapes
         head = Amount(layers.head_parameters(shapes, shares_embedding=first))
@@ -208,7 +208,7 @@ class _Builder:
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
-        return Part(
+        return ModelPart(
             forward=usual,
             first_forward=first_one,
             backward=passes[0],

@@ -17,7 +17,7 @@ from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
 from dse.report.regret import regrets
 from dse.report.summary import summarize
-from dse.report.workloads import own_best
+from dse.report.workloads import describe_own_best
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -79,7 +79,7 @@ def test_regret_is_what_its_definition_says(record: StudyRecord) -> None:
 
 
 def test_the_workloads_own_best_clusters_are_said(record: StudyRecord) -> None:
-    sentences = own_best(record, summarize(record))
+    sentences = describe_own_best(record, summarize(record))
     assert len(sentences) == 2
     assert sentences[0].startswith("big alone would choose trial ")
     assert "there small loses" in sentences[0]

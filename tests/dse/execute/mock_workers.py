@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from dse.evaluate.evaluate import Outcome
-from dse.execute.workers import Answer, Event, Gone, Ready, Unfit, Workers
+from dse.execute.workers import Event, WorkerAnswer, WorkerGone, WorkerReady, Workers, WorkersUnfit
 
 
 def outcome(document: Mapping[str, Any]) -> Outcome:
@@ -64,11 +64,11 @@ class MockWorkers(Workers):
 
     def _of(self, worker: int) -> list[Event]:
         if self.unfit:
-            return [Unfit(worker, "other files there")]
+            return [WorkersUnfit(worker, "other files there")]
         if self.place[worker] is None:
             if self.random.random() < 0.5:
                 self.place[worker] = self.random.choice(sorted(self.cluster))
-                return [Ready(worker, str(self.place[worker]))]
+                return [WorkerReady(worker, str(self.place[worker]))]
             return []
         if not self.calls[worker] or self.random.random() < 0.4:
             return []
@@ -77,17 +77,19 @@ class MockWorkers(Workers):
             return []
         if any(document.get("crash") for document in documents) or self.random.random() < self.deaths:
             del self.calls[worker]
-            return [Gone(worker, "its worker process died (by lot)")]
+            return [WorkerGone(worker, "its worker process died (by lot)")]
         self.calls[worker].pop(0)
         self.evaluated += [document["n"] for document in documents]
-        return [Answer(worker, call, [outcome(document) for document in documents], self.seconds * len(documents))]
+        return [
+            WorkerAnswer(worker, call, [outcome(document) for document in documents], self.seconds * len(documents))
+        ]
 
     def _lose(self, node: str) -> list[Event]:
         self.cluster.remove(node)
         gone = [worker for worker in self.calls if self.place[worker] == node]
         for worker in gone:
             del self.calls[worker]
-        return [Gone(worker, "its machine left the cluster", blameless=True) for worker in gone]
+        return [WorkerGone(worker, "its machine left the cluster", blameless=True) for worker in gone]
 
     def stop(self, worker: int) -> None:
         del self.calls[worker]

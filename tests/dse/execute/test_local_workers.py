@@ -14,7 +14,7 @@ from tiny_spaces import cheap, space
 
 from dse.evaluate.evaluate import Evaluator
 from dse.execute.local_workers import LocalWorkers
-from dse.execute.workers import Ready
+from dse.execute.workers import WorkerReady
 
 
 def workers() -> LocalWorkers:
@@ -28,7 +28,7 @@ def test_of_many_workers_a_few_start_at_a_time_and_all_get_their_turn(monkeypatc
     ready: set[int] = set()
 
     def all_but_the_last() -> bool:
-        ready.update(event.worker for event in many.events(0.1) if isinstance(event, Ready))
+        ready.update(event.worker for event in many.events(0.1) if isinstance(event, WorkerReady))
         return len(ready) == 3
 
     try:

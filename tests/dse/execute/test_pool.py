@@ -16,7 +16,7 @@ from dse.evaluate.evaluate import Evaluator
 from dse.execute import call_size
 from dse.execute.call_size import CallSize
 from dse.execute.pool import MOST_STILLBORN, QUEUED, WINDOW, Pool
-from dse.execute.workers import Gone, WorkersError
+from dse.execute.workers import WorkerGone, WorkersError
 
 
 class Clock:
@@ -158,7 +158,7 @@ def test_workers_that_cannot_work_end_the_study_at_once() -> None:
 
 def test_workers_that_die_before_they_are_ready_are_not_started_for_ever() -> None:
     workers = MockWorkers(Random(0))
-    workers.events = lambda seconds: [Gone(w, "out of memory") for w in list(workers.calls)]  # type: ignore[method-assign]
+    workers.events = lambda seconds: [WorkerGone(w, "out of memory") for w in list(workers.calls)]  # type: ignore[method-assign]
     with pytest.raises(WorkersError, match=f"{MOST_STILLBORN} workers in a row died .*: out of memory"):
         list(pool(workers).map(documents(3)))
 

@@ -10,7 +10,7 @@ import pytest
 from cli_runs import write_space
 
 from dse.cli import main
-from dse.execute.ray_cluster import _explained, check_address
+from dse.execute.ray_cluster import _explain_failure, check_address
 from simcore.document.problem import InputError
 
 NO_RAY = """\
@@ -65,12 +65,12 @@ def test_other_versions_are_named() -> None:
         "RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.40.0\n    Python: 3.12.1\n"
         "This process on 192.0.2.7:6379 was started with:\n    Ray: 2.60.0\n    Python: 3.11.7\n"
     )
-    text = _explained("192.0.2.7:6379", said)
+    text = _explain_failure("192.0.2.7:6379", said)
     assert "runs other versions" in text
     assert "Ray: 2.40.0 Python: 3.12.1" in text
     assert "pip install 'ray[tune]==VERSION'" in text
 
 
 def test_what_ray_says_is_passed_on_where_nothing_better_is_known() -> None:
-    assert "cannot be used: OSError: no route" in _explained("h:1", "Traceback\nOSError: no route\n\n")
-    assert "start one with 'ray start --head'" in _explained("auto", "Could not find any running Ray instance.")
+    assert "cannot be used: OSError: no route" in _explain_failure("h:1", "Traceback\nOSError: no route\n\n")
+    assert "start one with 'ray start --head'" in _explain_failure("auto", "Could not find any running Ray instance.")

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from dse.cli import main
-from dse.measured.calibrate import fit, held_out, samples
-from dse.measured.calibrate.baseline import regressed
-from dse.measured.calibrate.fit import read, with_values
+from dse.measured.calibrate import fit, predict_held_out, samples
+from dse.measured.calibrate.baseline import predict_by_regression
+from dse.measured.calibrate.fit import read_parameter, with_values
 from dse.measured.calibrate.quantiles import intervals
-from dse.measured.device import device
-from dse.measured.measured import Measured, read_measured
+from dse.measured.device import read_device
+from dse.measured.measured import MeasuredIteration, read_measured
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.design.curve import Curve
@@ -30,7 +30,7 @@ B200 = Path(__file__).parents[2] / "simcore" / "data" / "b200.csv"
 
 
 @pytest.fixture(scope="module")
-def rows() -> Sequence[Measured]:
+def rows() -> Sequence[MeasuredIteration]:
     return [*read_measured(DATA / "a100_single_node_part.csv"), *read_measured(DATA / "megatron_recompute.csv")]
 
 
@@ -40,35 +40,35 @@ def curve() -> Curve:
     return found
 
 
-def test_a_known_curve_is_found_again(rows: Sequence[Measured]) -> None:
+def test_a_known_curve_is_found_again(rows: Sequence[MeasuredIteration]) -> None:
     known = with_values(curve(), {"limit": 0.8, "memory": 0.5, "launch": 40e-6})
     made = [replace(row, seconds=samples(rows, 3)[i].seconds(known)) for i, row in enumerate(rows)]
     found = fit(samples(made, 3), curve(), ["limit", "memory", "launch"])
     for name, value in found.values().items():
-        assert value == pytest.approx(read(known, name), rel=0.03), name
+        assert value == pytest.approx(read_parameter(known, name), rel=0.03), name
 
 
-def test_rows_left_out_are_predicted_without_them(rows: Sequence[Measured]) -> None:
+def test_rows_left_out_are_predicted_without_them(rows: Sequence[MeasuredIteration]) -> None:
     """One job is measured three times slower than it is: left out, it does not pull its own prediction."""
     truth = [sample.seconds(curve()) for sample in samples(rows, 1)]
     slow = rows[0].job
     made = [replace(row, seconds=time * (3 if row.job == slow else 1)) for row, time in zip(rows, truth, strict=True)]
     chosen = samples(made, 1)
     whole = fit(chosen, curve(), ["launch"])
-    fold = held_out(chosen, whole, curve(), "job")
+    fold = predict_held_out(chosen, whole, curve(), "job")
     own = [i for i, row in enumerate(rows) if row.job == slow]
     assert np.allclose(fold.predicted[own], np.array(truth)[own], rtol=0.01)
     assert not np.isnan(fold.predicted).any()
-    assert held_out(chosen, whole, curve(), "device").held == ()
-    assert regressed(chosen, "job").shape == (len(rows),)
+    assert predict_held_out(chosen, whole, curve(), "device").held == ()
+    assert predict_by_regression(chosen, "job").shape == (len(rows),)
 
 
-def test_too_few_rows_are_refused(rows: Sequence[Measured]) -> None:
+def test_too_few_rows_are_refused(rows: Sequence[MeasuredIteration]) -> None:
     with pytest.raises(InputError, match="at least 12 rows for 3 parameters"):
         samples(rows[-8:], 3)
 
 
-def test_an_npu_without_a_curve_is_refused(rows: Sequence[Measured]) -> None:
+def test_an_npu_without_a_curve_is_refused(rows: Sequence[MeasuredIteration]) -> None:
     document = rows[0].design.document()
     document["cluster"]["npu"] = {"base": "v100-32gb"}
     other = [replace(rows[0], design=design_from(document))] * 4
@@ -77,7 +77,7 @@ def test_an_npu_without_a_curve_is_refused(rows: Sequence[Measured]) -> None:
 
 
 def test_the_command_writes_a_curve_that_a_design_can_use(
-    tmp_path: Path, rows: Sequence[Measured], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, rows: Sequence[MeasuredIteration], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "mine.yaml"
     table = str(DATA / "a100_single_node_part.csv")
@@ -105,7 +105,7 @@ def test_the_command_writes_a_curve_that_a_design_can_use(
     assert first == simulate(row.design).iteration_time_s
     again = tmp_path / "again.yaml"  # a device file can be calibrated on
     assert main(["calibrate", str(out), table, "--fit", "memory", "--out", str(again)]) == 0
-    assert device(str(again))[0].curve.launch == design.cluster.npu.curve.launch  # type: ignore[union-attr]
+    assert read_device(str(again))[0].curve.launch == design.cluster.npu.curve.launch  # type: ignore[union-attr]
 
 
 def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
@@ -119,7 +119,7 @@ def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
     said = capsys.readouterr()
     assert "leave device out" in said.out
     assert "rows of other devices not fitted" in said.err
-    assert device(str(alone))[0].curve.launch == device(str(both))[0].curve.launch  # type: ignore[union-attr]
+    assert read_device(str(alone))[0].curve.launch == read_device(str(both))[0].curve.launch  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_call_that_is_none_is_refused(
     ],
 )
 def test_a_device_file_that_is_none_is_refused_where_a_design_names_it(
-    tmp_path: Path, rows: Sequence[Measured], name: str, text: str, said: str
+    tmp_path: Path, rows: Sequence[MeasuredIteration], name: str, text: str, said: str
 ) -> None:
     (tmp_path / "mine.yaml").write_text(text)
     document = rows[0].design.document()
@@ -184,7 +184,7 @@ def test_parameters_that_do_not_exist_are_refused(tmp_path: Path, capsys: pytest
     assert "each parameter once" in message
 
 
-def test_an_interval_holds_nine_rows_of_ten(rows: Sequence[Measured]) -> None:
+def test_an_interval_holds_nine_rows_of_ten(rows: Sequence[MeasuredIteration]) -> None:
     chosen = samples(rows, 1)
     times = np.array([sample.row.seconds for sample in chosen])
     ratios = np.linspace(0.9, 1.1, len(rows))

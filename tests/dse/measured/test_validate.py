@@ -10,7 +10,7 @@ import pytest
 
 from dse.cli import main
 from dse.measured.measured import read_measured, read_tables
-from dse.measured.validate import Prediction, accuracy, by_job, pairwise_order, predict, regret
+from dse.measured.validate import Prediction, accuracy, group_by_job, pairwise_order, predict, regret
 from simcore.catalog.preset import preset
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
@@ -48,7 +48,7 @@ def test_rows_are_designs() -> None:
     assert (full.workload.model.hidden, full.parallelism.interleave, full.cluster.npus) == (12288, 3, 64)
     assert (selective.parallelism.recompute, selective.parallelism.sequence_parallel) == ("selective", True)
     assert rows[2].job == rows[3].job
-    assert len(by_job(list(predict(rows)))) == 4
+    assert len(group_by_job(list(predict(rows)))) == 4
 
 
 def test_a_table_with_models_by_name_context_experts_and_memory() -> None:

@@ -11,7 +11,7 @@ from tiny_spaces import search, space, tiny
 
 from dse.proof.bound import space_bounds, space_limits
 from dse.space.objective import Direction, Objective
-from dse.space.screen import Screened
+from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.catalog import entry
 from simcore.check.load import parse_design
@@ -131,7 +131,7 @@ def brute_force(given: Space) -> dict[str, NDArray[np.float64]]:
     for filled in given.enumerate():
         design, _ = parse_design(filled.document)
         assert design is not None
-        screened = Screened(design, given.constraints)
+        screened = ScreenedDesign(design, given.constraints)
         if not screened.problems and not screened.broken and design.key not in found:
             values = metrics(simulate(design))
             if all(c.violation(values, screened.document) <= 0 for c in given.constraints):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dse.proof.unreachable import breaks
+from dse.proof.unreachable import is_infeasible
 from dse.space.constraint import Constraint
 from dse.space.expression import Expression
 
@@ -29,4 +29,4 @@ from dse.space.expression import Expression
 )
 def test_only_a_bound_beyond_a_limit_rules_out(text: str, broken: bool) -> None:
     bounds = {"iteration_time": 2.0, "throughput": 10.0, "racks": 4.0, "time_to_train": None}
-    assert breaks([Constraint(Expression(text))], bounds) == broken
+    assert is_infeasible([Constraint(Expression(text))], bounds) == broken

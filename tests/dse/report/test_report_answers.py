@@ -12,7 +12,7 @@ import report_studies as studies
 from test_report_terminal import printed
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.counted import in_own_units
+from dse.report.counted import convert_units
 from dse.report.importance import importance
 from dse.report.page import report_html
 from dse.report.robustness import PRICES, robustness
@@ -35,7 +35,7 @@ def test_a_study_that_counts_samples_says_so_everywhere() -> None:
     assert "samples/s/$" in text
     files = report_files(record)
     assert json.loads(files["pareto.json"])["objectives"][0]["unit"] == "samples/s"
-    own = in_own_units(record)
+    own = convert_units(record)
     for said in (text, report_html(own, summarize(own)).split("<script")[0]):
         assert "token" not in said
     charts = report_html(own, summarize(own)).split('id="charts">')[1].split("</script>")[0]
@@ -44,9 +44,9 @@ def test_a_study_that_counts_samples_says_so_everywhere() -> None:
 
 def test_a_study_that_counts_tokens_or_both_keeps_its_units() -> None:
     record = counted(studies.mixed(40, ("throughput", "cost.total")), "tokens")
-    assert in_own_units(record) is record
+    assert convert_units(record) is record
     mixed = replace(record, trials=(*counted(record, "samples").trials[:20], *record.trials[20:]))
-    assert in_own_units(mixed) is mixed
+    assert convert_units(mixed) is mixed
 
 
 def of(number: int, time: float, network: float, npu: float, electricity: float = 0.0, **values: float) -> TrialRecord:

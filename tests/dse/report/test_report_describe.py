@@ -7,7 +7,7 @@ import report_studies as studies
 
 from dse.report.aspects import ASPECTS
 from dse.report.describe import compare, describe, headline
-from dse.report.reasons import bound_by, breakdown, reason
+from dse.report.reasons import breakdown, describe_bound, describe_reason
 
 
 def test_a_design_in_few_words() -> None:
@@ -119,18 +119,18 @@ def test_the_breakdown_sums_to_the_iteration() -> None:
 
 
 def test_a_reason_names_what_bounds_memory_and_money() -> None:
-    assert reason(studies.outcome(5.0, 2e7).document()) == (
+    assert describe_reason(studies.outcome(5.0, 2e7).document()) == (
         "Bound by compute (60 %), then tensor communication (15 %) and bubble (12 %); memory 76 % full; "
         "network 30 % of cost."
     )
-    assert bound_by(studies.outcome(5.0, 2e7).document()) == "compute 60 %, tensor communication 15 %"
+    assert describe_bound(studies.outcome(5.0, 2e7).document()) == "compute 60 %, tensor communication 15 %"
 
 
 def test_a_reason_leaves_out_what_does_not_apply() -> None:
-    text = reason(studies.collective_outcome(1e-3, 1e6).document())
+    text = describe_reason(studies.collective_outcome(1e-3, 1e6).document())
     assert text == "Bound by data communication (100 %); network 100 % of cost."
-    assert reason(None) == ""
+    assert describe_reason(None) == ""
 
 
 def test_a_reason_says_by_how_much_memory_overflows() -> None:
-    assert "memory 25 % over its capacity" in reason(studies.outcome(5.0, 2e7, peak=100 * 2**30).document())
+    assert "memory 25 % over its capacity" in describe_reason(studies.outcome(5.0, 2e7, peak=100 * 2**30).document())

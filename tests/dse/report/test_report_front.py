@@ -9,7 +9,7 @@ import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.front import pareto_json
-from dse.report.summary import spread, summarize
+from dse.report.summary import spread_indices, summarize
 
 
 def refuse(constant: str) -> NoReturn:
@@ -79,6 +79,6 @@ def test_members_of_equal_value_are_all_on_the_front() -> None:
 
 
 def test_a_long_front_is_shown_by_members_spread_over_all_of_it() -> None:
-    assert spread(5, 10) == [0, 1, 2, 3, 4]
-    assert spread(100, 4, frozenset({50})) == [0, 33, 50, 66, 99]
-    assert spread(0, 4) == []
+    assert spread_indices(5, 10) == [0, 1, 2, 3, 4]
+    assert spread_indices(100, 4, frozenset({50})) == [0, 33, 50, 66, 99]
+    assert spread_indices(0, 4) == []

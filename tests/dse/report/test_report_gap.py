@@ -11,7 +11,7 @@ from rich.console import Console
 
 from dse.evaluate.record import StudyRecord
 from dse.report import print_front
-from dse.report.gap import unreached
+from dse.report.gap import describe_gaps
 from dse.report.summary import summarize
 
 
@@ -23,7 +23,7 @@ def far(best: int, bound: float, leader: int | None) -> StudyRecord:
 
 
 def said(record: StudyRecord) -> list[str]:
-    return unreached(record, summarize(record))
+    return describe_gaps(record, summarize(record))
 
 
 def test_a_best_within_a_percent_of_its_bound_needs_no_words() -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.plots import draw, plot_bytes
-from dse.report.points import Window, best_so_far, groups, outside, staircase, window
+from dse.report.points import Window, best_so_far, count_outside, groups, staircase, window
 from dse.report.summary import summarize
 
 STUDIES = {
@@ -71,7 +71,7 @@ def test_outliers_do_not_squash_the_front_and_are_counted() -> None:
     shown = groups(record, summarize(record))
     windows = [window(objective, shown, None) for objective in record.objectives]
     assert windows[0].high < 10
-    assert outside(record.objectives, windows, shown) == {"cut": 1, "infeasible": 1}
+    assert count_outside(record.objectives, windows, shown) == {"cut": 1, "infeasible": 1}
     assert "Outside this window: 1 infeasible, 1 cut." in texts(draw(record, summarize(record)))
 
 

@@ -9,7 +9,7 @@ import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import summarize
-from dse.report.tables import csv_text, frame, pareto_table, parquet_bytes, trials_table
+from dse.report.tables import csv_text, make_frame, pareto_table, parquet_bytes, trials_table
 from simcore.metrics import METRICS
 
 
@@ -114,13 +114,13 @@ def test_an_empty_front_gives_a_heading_only() -> None:
 def test_parquet_holds_what_the_csv_holds(record: StudyRecord) -> None:
     table = trials_table(record)
     read = pd.read_parquet(io.BytesIO(parquet_bytes(table)))
-    pd.testing.assert_frame_equal(read, frame(table))
+    pd.testing.assert_frame_equal(read, make_frame(table))
     assert list(read.columns) == list(table.columns)
     assert len(read) == len(record.trials)
 
 
 def test_parquet_types_are_those_of_the_values() -> None:
-    types = {name: str(kind) for name, kind in frame(trials_table(studies.mixed(40))).dtypes.items()}
+    types = {name: str(kind) for name, kind in make_frame(trials_table(studies.mixed(40))).dtypes.items()}
     assert types["number"] == "Int64"
     assert types["iteration_time"] == types["memory.peak"] == "Float64"
     assert types["parallelism.tensor"] == "Int64"

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.report.units import brief, clean, human, label, number, percent, scale, shorten
+from dse.report.units import (
+    clean_text,
+    format_brief,
+    format_number,
+    format_percent,
+    format_with_unit,
+    label,
+    scale,
+    shorten_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +37,18 @@ from dse.report.units import brief, clean, human, label, number, percent, scale,
     ],
 )
 def test_a_value_has_the_unit_that_suits_it(value: float | None, unit: str, text: str) -> None:
-    assert human(value, unit) == text
+    assert format_with_unit(value, unit) == text
 
 
 def test_shares_are_percent() -> None:
-    assert human(0.4237, "", "mfu") == "42.37 %"
-    assert [percent(share) for share in (0, 0.0001, 0.034, 0.5, 1)] == ["0 %", "<0.1 %", "3.4 %", "50 %", "100 %"]
+    assert format_with_unit(0.4237, "", "mfu") == "42.37 %"
+    assert [format_percent(share) for share in (0, 0.0001, 0.034, 0.5, 1)] == [
+        "0 %",
+        "<0.1 %",
+        "3.4 %",
+        "50 %",
+        "100 %",
+    ]
 
 
 def test_a_column_has_one_unit() -> None:
@@ -42,8 +57,12 @@ def test_a_column_has_one_unit() -> None:
 
 
 def test_integers_are_exact_and_floats_have_four_digits() -> None:
-    assert (number(1234567), number(1234567.0), number(0.00001234)) == ("1,234,567", "1,234,567", "1.234e-05")
-    assert (brief(4.0), brief(100.0), brief(2.50)) == ("4", "100", "2.5")
+    assert (format_number(1234567), format_number(1234567.0), format_number(0.00001234)) == (
+        "1,234,567",
+        "1,234,567",
+        "1.234e-05",
+    )
+    assert (format_brief(4.0), format_brief(100.0), format_brief(2.50)) == ("4", "100", "2.5")
 
 
 def test_metrics_have_readable_names() -> None:
@@ -52,12 +71,12 @@ def test_metrics_have_readable_names() -> None:
 
 @given(st.text())
 def test_clean_text_is_one_printable_line(text: str) -> None:
-    assert clean(text).isprintable()
-    assert len(shorten(text, 10)) <= 10
+    assert clean_text(text).isprintable()
+    assert len(shorten_text(text, 10)) <= 10
 
 
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_every_float_has_a_text(value: float) -> None:
-    assert human(value, "s")
-    assert "nan" not in number(value)
-    assert "inf" not in number(value)
+    assert format_with_unit(value, "s")
+    assert "nan" not in format_number(value)
+    assert "inf" not in format_number(value)

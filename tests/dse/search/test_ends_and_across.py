@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dse.run.document import open_space
-from dse.search.guided.across import Across
+from dse.search.guided.across import CrossedDesigns
 from dse.search.guided.candidates import MISSED, Candidate, Candidates
-from dse.search.guided.ends import Ends
+from dse.search.guided.ends import EndCandidates
 from dse.space.space import Space
 
 SPACE = """\
@@ -68,7 +68,11 @@ def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) 
     least = min(map(cost, parents))
     allowed = [parent for parent in parents if missed(parent) <= 0 and cost(parent) > least]
     assert allowed
-    found = [candidate for candidate in Ends(candidates).beyond(allowed) if candidate is not None and candidate.known]
+    found = [
+        candidate
+        for candidate in EndCandidates(candidates).beyond(allowed)
+        if candidate is not None and candidate.known
+    ]
     cheaper = [candidate for candidate in found if cost(candidate) < min(map(cost, allowed))]
     assert cheaper
     networks: dict[Any, list[float]] = {}
@@ -80,13 +84,13 @@ def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) 
 
 def test_without_designs_that_meet_the_limits_there_is_no_end(tmp_path: Path) -> None:
     candidates = Candidates(space(tmp_path, 0.01), fresh())
-    assert list(Ends(candidates).beyond(drawn(candidates, 4))) == []
+    assert list(EndCandidates(candidates).beyond(drawn(candidates, 4))) == []
 
 
 @pytest.mark.parametrize("count", [3, 100])
 def test_a_job_meets_every_shape_and_budget_once(tmp_path: Path, count: int) -> None:
     candidates = Candidates(space(tmp_path, 100.0), fresh())
-    across = Across(candidates)
+    across = CrossedDesigns(candidates)
     parents = drawn(candidates, 12)
     networks = list({candidate.shape: candidate for candidate in parents}.values())
     assert len(networks) == 2

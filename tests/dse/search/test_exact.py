@@ -17,11 +17,11 @@ from dse.evaluate.pareto import front_mask
 from dse.proof.branch import Brancher
 from dse.proof.parts import Parts
 from dse.report.summary import summarize
-from dse.report.words import proof as proof_in_words
+from dse.report.words import describe_proof as proof_in_words
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
-from dse.search import resolve
+from dse.search import resolve_sampler
 from dse.search.base import Prover
 from dse.search.exact import Exact
 from dse.search.guided_exact import GuidedExact
@@ -266,18 +266,18 @@ def test_where_the_trials_end_the_gap_is_said(tmp_path: Path) -> None:
 
 def test_auto_proves_what_it_can_finish() -> None:
     finite, endless = space(), space(system={"chunks": {"range": [1, 10**6]}})
-    assert [resolve("auto", given, "fast") for given in (finite, endless)] == ["exact", "guided"]
+    assert [resolve_sampler("auto", given, "fast") for given in (finite, endless)] == ["exact", "guided"]
     several = space(system={"chunks": {"range": [1, 100]}})
-    assert resolve("auto", several, "fast") == "guided-exact"
-    assert resolve("auto", replace(several, objectives=several.objectives[:1]), "fast") == "exact"
-    assert resolve("auto", finite) == resolve("auto", finite, "reference_links") == "guided"
+    assert resolve_sampler("auto", several, "fast") == "guided-exact"
+    assert resolve_sampler("auto", replace(several, objectives=several.objectives[:1]), "fast") == "exact"
+    assert resolve_sampler("auto", finite) == resolve_sampler("auto", finite, "reference_links") == "guided"
 
 
 def test_workloads_without_proven_bounds_of_many_networks_are_refused() -> None:
     document = tiny(constraints=[], objectives={"minimize": ["iteration_time"]})
     document["workload"] = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 64, "output_length": 4}
     served = space(document)
-    assert resolve("auto", served, "fast") == "guided"
+    assert resolve_sampler("auto", served, "fast") == "guided"
     with pytest.raises(InputError, match="another kind of workload"):
         Exact(served, 0)
 

@@ -15,18 +15,18 @@ from tiny_spaces import search, space, tiny
 from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.pareto import hypervolume
 from dse.search import make_sampler
-from dse.search.guided.gain import Box, greedy, promise
+from dse.search.guided.gain import Box, choose_greedily, promise
 from dse.search.guided.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves, with_value
 from dse.search.guided.sampler import Guided
 from dse.search.guided.surrogate import fit
 from dse.space.draw import RandomDraw, RecordedDraw, random_below
 from dse.space.hole import Product, composition, composition_index, compositions
-from dse.space.screen import Screened
+from dse.space.screen import ScreenedDesign
 from dse.study.stop import Limits, StopRules
 from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 from simcore.metrics import metrics
 from simcore.simulate import simulate
 
@@ -85,9 +85,9 @@ def test_a_number_below_more_than_64_bits_is_drawn() -> None:
 def test_what_gains_most_hypervolume_is_chosen_first() -> None:
     front = np.array([[0.0, 10.0], [10.0, 0.0]])
     points = np.array([[9.0, 9.0], [4.0, 4.0], [11.0, 11.0], [4.5, 4.5], [1.0, 8.0]])
-    box = Box.around(front, np.vstack([front, points[[1, 4]]]), np.random.default_rng(0))
+    box = Box.enclose(front, np.vstack([front, points[[1, 4]]]), np.random.default_rng(0))
     scaled = box.scaled(points)
-    order = greedy(box, scaled, scaled, np.ones(5), 2)
+    order = choose_greedily(box, scaled, scaled, np.ones(5), 2)
     best = max(range(5), key=lambda i: hypervolume(np.vstack([front, points[[i]]]), np.array([11.0, 11.0])))
     assert order[0] == best == 1
     assert order[1] == 4
@@ -117,7 +117,7 @@ def test_nothing_that_memory_or_a_constraint_on_inputs_forbids_is_proposed(tmp_p
     ended, outcomes = search(changed, tmp_path, "guided", 400)
     assert ended == "exhausted"
     assert all(outcome.state == "feasible" for outcome in outcomes)
-    allowed = sum(Screened(_design(f.document), changed.constraints).violation == 0 for f in changed.enumerate())
+    allowed = sum(ScreenedDesign(_design(f.document), changed.constraints).violation == 0 for f in changed.enumerate())
     assert len(outcomes) == allowed > 0
 
 
@@ -166,7 +166,7 @@ def test_an_estimate_is_near_what_is_simulated() -> None:
     ratios = []
     for filled in space().enumerate():
         design = _design(filled.document)
-        if Screened(design, ()).violation > 0:
+        if ScreenedDesign(design, ()).violation > 0:
             continue
         found, result = estimate(design), metrics(simulate(design))
         ratios.append(result["iteration_time"] / found["iteration_time"])
@@ -261,7 +261,9 @@ def test_solved_splits_are_solved_when_they_are_proposed(tmp_path: Path, monkeyp
     _, outcomes = search(given, tmp_path, "guided", 24, engine=simulate)
     assert len({outcome.key for outcome in outcomes}) == 24
     shares = [
-        tuple(parse(dimension["bandwidth"], "bandwidth") for dimension in outcome.design["cluster"]["dimensions"])
+        tuple(
+            parse_quantity(dimension["bandwidth"], "bandwidth") for dimension in outcome.design["cluster"]["dimensions"]
+        )
         for outcome in outcomes
     ]
     assert sum(inner > outer for inner, outer in shares) > 12  # most bytes are those of the inner dimension

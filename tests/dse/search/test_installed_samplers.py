@@ -45,9 +45,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "entry_points.txt").write_text(f"[dse.samplers]\n{entries}")
     (tmp_path / "seedy_samplers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    family._installed.cache_clear()
+    family._find_entry_points.cache_clear()
     yield
-    family._installed.cache_clear()
+    family._find_entry_points.cache_clear()
 
 
 def test_a_class_and_a_function_search_and_are_named_in_a_file(tmp_path: Path) -> None:

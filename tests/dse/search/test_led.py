@@ -13,9 +13,9 @@ from dse.proof.bound import space_limits
 from dse.proof.lifted import all_compositions
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import with_value
-from dse.search.guided.led import Led
+from dse.search.guided.led import LedCandidates
 from dse.search.guided.promise import Judge
-from dse.search.guided.shares import Shares
+from dse.search.guided.shares import ShareCandidates
 from dse.space.hole import composition, compositions
 from dse.space.space import Space
 from simcore.bounds.compute import compute_seconds
@@ -136,13 +136,13 @@ def test_the_jobs_that_compute_least_come_first_on_the_network_of_a_design() -> 
     made = candidates(given)
     parent = with_params(made, pipeline=8)
     network = {name: gene.value for name, gene in parent.genes.items() if not gene.of_job}
-    first = [c for c in Led(given, made).on([parent], 5) if c is not None]
+    first = [c for c in LedCandidates(given, made).on([parent], 5) if c is not None]
     assert first
     assert all(c.violation == 0 for c in first)
     assert all({n: g.value for n, g in c.genes.items() if not g.of_job} == network for c in first)
     compute = [compute_seconds(_design(c), program_of(_design(c))) for c in first]
     assert compute == pytest.approx(sorted(compute))
-    again = Led(given, made)
+    again = LedCandidates(given, made)
     assert [c for c in again.on([parent], 5) if c is not None] == []  # each design once
 
 
@@ -209,10 +209,10 @@ def test_shares_that_suit_a_job_are_candidates_from_the_quickest_to_the_cheapest
     given = space(cluster={"npu": "a100-80gb", "bandwidth": budget, "dimensions": dimensions}, parallelism=CHOICES)
     made = candidates(given)
     parent = with_first(made, "parallelism.tensor", 2)
-    found = [c for c in Shares(made).of([parent], 4) if c is not None]
+    found = [c for c in ShareCandidates(made).of([parent], 4) if c is not None]
     assert found
     times = [c.known["iteration_time"] or 0.0 for c in found]
     costs = [c.known["cost.total"] or 0.0 for c in found]
     assert costs == sorted(costs, reverse=True)
     assert min(times) <= (parent.known["iteration_time"] or 0.0)
-    assert list(Shares(made).of([parent], 4)) == [None] * len(found)  # each design once
+    assert list(ShareCandidates(made).of([parent], 4)) == [None] * len(found)  # each design once

@@ -10,7 +10,7 @@ import pytest
 from tiny_spaces import always_broken, at_most, broken_for_tensor_2, cheap, search, slow_result, space, tiny
 
 from dse.evaluate.evaluate import Evaluator
-from dse.search import make_sampler, resolve
+from dse.search import make_sampler, resolve_sampler
 from dse.space.objective import losses
 from dse.space.samplers import PROVERS, sampler_names
 from dse.space.space import Space
@@ -193,5 +193,5 @@ def test_exhaustive_refuses_a_continuous_hole() -> None:
 
 @pytest.mark.parametrize("chunks", [{"range": [1, 10]}, {"range": [1, 100]}])
 def test_auto_is_guided_and_any_other_name_is_itself(chunks: Any) -> None:
-    assert resolve("auto", space(system={"chunks": chunks})) == "guided"
-    assert resolve("tpe", space(system={"chunks": chunks})) == "tpe"
+    assert resolve_sampler("auto", space(system={"chunks": chunks})) == "guided"
+    assert resolve_sampler("tpe", space(system={"chunks": chunks})) == "tpe"

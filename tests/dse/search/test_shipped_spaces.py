@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dse.evaluate.evaluate import Evaluator
-from dse.search import make_sampler, resolve
+from dse.search import make_sampler, resolve_sampler
 from dse.search.guided import sampler as guided
 from dse.space.objective import losses
 from dse.space.space import load_space
@@ -21,7 +21,7 @@ def test_the_default_sampler_proposes_distinct_designs(path: Path, monkeypatch: 
         monkeypatch.setattr(guided, name, few)
     monkeypatch.setattr(guided, "effort", lambda told: 1.0)
     space = load_space(path)
-    sampler = make_sampler(resolve("auto", space, "fast"), space, 0)
+    sampler = make_sampler(resolve_sampler("auto", space, "fast"), space, 0)
     evaluator = Evaluator(space.objectives, space.constraints)
     seen: set[str] = set()
     for _ in range(2):

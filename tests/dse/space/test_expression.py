@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.space.expression import MAX_LENGTH, Expression, lookup_in
+from dse.space.expression import MAX_LENGTH, Expression, make_lookup
 from simcore.document.problem import Path, Refusal
 
 DOCUMENT: dict[str, Any] = {
@@ -24,11 +24,11 @@ DOCUMENT: dict[str, Any] = {
 
 
 def value(text: str) -> Any:
-    return Expression(text).value(lookup_in(DOCUMENT))
+    return Expression(text).value(make_lookup(DOCUMENT))
 
 
 def violation(text: str) -> float:
-    return Expression(text).violation(lookup_in(DOCUMENT))
+    return Expression(text).violation(make_lookup(DOCUMENT))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_arithmetic_agrees_with_python(text: str) -> None:
 
 @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
 def test_a_comparison_holds_exactly_where_its_violation_is_not_positive(left: float, right: float, op: str) -> None:
-    look = lookup_in({"left": left, "right": right})
+    look = make_lookup({"left": left, "right": right})
     expression = Expression(f"left {op} right")
     holds = {
         "<": left < right,
@@ -131,8 +131,8 @@ def test_a_strict_comparison_of_equal_numbers_is_violated() -> None:
 @given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1e-6, 1e6))
 def test_a_violation_does_not_depend_on_the_unit(left: float, right: float, unit: float) -> None:
     expression = Expression("left <= right")
-    plain = expression.violation(lookup_in({"left": left, "right": right}))
-    scaled = expression.violation(lookup_in({"left": left * unit, "right": right * unit}))
+    plain = expression.violation(make_lookup({"left": left, "right": right}))
+    scaled = expression.violation(make_lookup({"left": left * unit, "right": right * unit}))
     assert scaled == pytest.approx(plain, abs=1e-9)
 
 
@@ -244,7 +244,7 @@ def test_an_expression_longer_than_the_limit_is_refused() -> None:
 )
 def test_numbers_too_large_for_a_float_are_an_error_of_the_expression(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
-        Expression(text).validate().violation(lookup_in({}))
+        Expression(text).validate().violation(make_lookup({}))
 
 
 @pytest.mark.parametrize("text", ["-" * (MAX_LENGTH - 1) + "1", "(" * 499 + "1" + ")" * 499, "a" + ".a" * 499])

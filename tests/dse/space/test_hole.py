@@ -12,7 +12,7 @@ from tiny_spaces import at_most
 
 from dse.space.draw import FixedDraw, InfiniteError, Odometer, RandomDraw
 from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, apportion, composition, compositions, magnitude
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 
 
 def every(hole: Any) -> list[Any]:
@@ -83,7 +83,7 @@ def test_a_range_in_whole_steps_gives_integers_with_both_ends() -> None:
 
 
 def test_a_range_of_quantities_is_written_with_units() -> None:
-    assert [parse(text, "bandwidth") for text in every(whole(25e9, 100e9, 25e9, "bandwidth"))] == [
+    assert [parse_quantity(text, "bandwidth") for text in every(whole(25e9, 100e9, 25e9, "bandwidth"))] == [
         25e9,
         5e10,
         75e9,
@@ -198,10 +198,10 @@ def test_a_split_gives_every_way_to_share_its_budget_in_whole_steps(budget: str,
     split = Split(budget, 25e9)
     odometer, found = Odometer(), set()
     while True:
-        found.add(tuple(parse(share, "bandwidth") for share in split.fill(odometer, "split", budget, parts)))
+        found.add(tuple(parse_quantity(share, "bandwidth") for share in split.fill(odometer, "split", budget, parts)))
         if not odometer.step():
             break
-    steps = round(parse(budget, "bandwidth") / 25e9)
+    steps = round(parse_quantity(budget, "bandwidth") / 25e9)
     assert len(found) == math.comb(steps - 1, parts - 1)
     assert all(sum(shares) == steps * 25e9 and min(shares) >= 25e9 for shares in found)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.space.expression import Expression
-from dse.space.interval import ANY, Interval, bound_of, interval, of_bounds
+from dse.space.interval import ANY, Interval, bound_of, interval, interval_lookup
 from dse.space.objective import Objective
-from simcore.document.problem import Path, dotted
+from simcore.document.problem import Path, format_path
 
 ENDS = {"a": (0.5, 3.0), "b": (0.0, 2.0), "c": (-4.0, -1.0), "d": (-2.0, 5.0)}
 
@@ -30,9 +30,9 @@ def arithmetic() -> st.SearchStrategy[str]:
 @given(arithmetic(), st.fixed_dictionaries({name: st.floats(*ends) for name, ends in ENDS.items()}))
 def test_an_expression_lies_in_its_interval_whatever_its_names_are(text: str, values: dict[str, float]) -> None:
     expression = Expression(text)
-    low, high = interval(expression.tree, lambda path: ENDS[dotted(path)])
+    low, high = interval(expression.tree, lambda path: ENDS[format_path(path)])
     try:
-        value = expression.value(lambda path: values[dotted(path)])
+        value = expression.value(lambda path: values[format_path(path)])
     except ValueError:
         return  # it divides by 0
     assert low <= value <= high
@@ -52,7 +52,7 @@ def test_an_expression_lies_in_its_interval_whatever_its_names_are(text: str, va
     ],
 )
 def test_ends_follow_from_the_ends_of_the_names(text: str, expected: Interval) -> None:
-    assert interval(Expression(text).tree, lambda path: ENDS[dotted(path)]) == expected
+    assert interval(Expression(text).tree, lambda path: ENDS[format_path(path)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_an_objective_is_bounded_where_the_bounds_of_its_metrics_are_on_the_righ
 ) -> None:
     proven = {"iteration_time": 3.0, "cost.total": 4.0, "throughput": 10.0, "power": None, "mfu": None}
     objective = Objective(text, "minimize" if direction == "minimize" else "maximize", "")
-    assert bound_of(objective, of_bounds(proven)) == expected
+    assert bound_of(objective, interval_lookup(proven)) == expected
 
 
 def test_values_of_a_design_are_exact() -> None:
     def look(path: Path) -> str:
-        return {"cluster.bandwidth": "50 GB/s"}[dotted(path)]
+        return {"cluster.bandwidth": "50 GB/s"}[format_path(path)]
 
     objective = Objective("cost.total / cluster.bandwidth", "minimize", "")
-    assert bound_of(objective, of_bounds({"cost.total": 1e11}, look)) == 2.0
+    assert bound_of(objective, interval_lookup({"cost.total": 1e11}, look)) == 2.0

@@ -9,7 +9,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask
 from dse.proof.bound import space_bounds
 from dse.proof.certificate import proven_bounds
-from dse.search import make_sampler, resolve
+from dse.search import make_sampler, resolve_sampler
 from dse.space.objective import Objective, losses
 from simcore.document.problem import InputError
 
@@ -88,8 +88,8 @@ def bounded(metric: str) -> float:
 
 def test_nothing_is_proven_by_search_of_an_expression_and_auto_knows(tmp_path: Path) -> None:
     given = space(objectives=PRODUCT)
-    assert resolve("auto", given, "fast") == "guided"
-    assert resolve("auto", space(), "fast") == "exact"
+    assert resolve_sampler("auto", given, "fast") == "guided"
+    assert resolve_sampler("auto", space(), "fast") == "exact"
     for sampler in ("exact", "guided-exact"):
         with pytest.raises(InputError, match=r"can prove nothing of an expression, got 'iteration_time \* cost.total'"):
             make_sampler(sampler, given, 0)

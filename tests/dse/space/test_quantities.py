@@ -9,9 +9,9 @@ import pytest
 from tiny_spaces import cheap, search, space
 
 from dse.space.constraint import Constraint
-from dse.space.expression import Expression, lookup_in
+from dse.space.expression import Expression, make_lookup
 from simcore.document.problem import InputError
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 
 DOCUMENT = {
     "cost": {"total": 30e6},
@@ -28,7 +28,7 @@ DOCUMENT = {
 
 
 def value(text: str) -> object:
-    return Expression(text).validate().value(lookup_in(DOCUMENT))
+    return Expression(text).validate().value(make_lookup(DOCUMENT))
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def value(text: str) -> object:
 )
 def test_a_quantity_is_its_number_in_si(written: str, plain: str) -> None:
     one, other = Expression(written).validate(), Expression(plain).validate()
-    assert one.violation(lookup_in(DOCUMENT)) == other.violation(lookup_in(DOCUMENT))
+    assert one.violation(make_lookup(DOCUMENT)) == other.violation(make_lookup(DOCUMENT))
     assert one.paths == other.paths
     assert one.text == written
 
 
 def test_a_quantity_is_read_as_exactly_as_in_a_document() -> None:
-    assert value("1.7 us") == parse("1.7 us", "time")
-    assert value("400 Gb/s + 0") == parse("400 Gb/s", "bandwidth")
+    assert value("1.7 us") == parse_quantity("1.7 us", "time")
+    assert value("400 Gb/s + 0") == parse_quantity("400 Gb/s", "bandwidth")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_unknown_unit_is_told_the_nearest_known_one(text: str, said: str) -> 
 
 @pytest.mark.parametrize("text", ["iteration_time + power <= 3 * npus", "cost.total / memory.peak >= iteration_time"])
 def test_expressions_without_units_are_plain_numbers_as_ever(text: str) -> None:
-    assert Expression(text).validate().violation(lookup_in(DOCUMENT)) > 0
+    assert Expression(text).validate().violation(make_lookup(DOCUMENT)) > 0
 
 
 def test_text_in_quotes_is_no_quantity() -> None:
@@ -109,7 +109,7 @@ def test_text_in_quotes_is_no_quantity() -> None:
 
 def test_an_expression_with_units_goes_to_other_processes() -> None:
     expression = Expression("cost.total <= 30 M$").validate()
-    assert pickle.loads(pickle.dumps(expression)).violation(lookup_in(DOCUMENT)) == 0.0
+    assert pickle.loads(pickle.dumps(expression)).violation(make_lookup(DOCUMENT)) == 0.0
 
 
 def test_a_deeply_nested_quantity_is_refused_or_read_but_never_overflows_the_stack() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tiny_spaces import space, tiny
 
 from simcore.check.load import design_from
-from simcore.document.problem import InputError, Path, dotted
+from simcore.document.problem import InputError, Path, format_path
 
 CLUSTER = tiny()["cluster"]
 
@@ -16,7 +16,7 @@ CLUSTER = tiny()["cluster"]
 def problems(**changes: Any) -> dict[str, str]:
     with pytest.raises(InputError) as error:
         space(tiny(**changes))
-    return {dotted(problem.path): f"{problem.found} {problem.fix}".strip() for problem in error.value.problems}
+    return {format_path(problem.path): f"{problem.found} {problem.fix}".strip() for problem in error.value.problems}
 
 
 def test_unknown_names_are_told_all_at_once_wherever_they_stand() -> None:
@@ -63,7 +63,7 @@ def test_a_design_is_told_of_its_npu_though_its_fabric_is_unknown() -> None:
     document = {key: document[key] for key in ("workload", "cluster", "cost")}
     with pytest.raises(InputError) as error:
         design_from(document)
-    assert [dotted(problem.path) for problem in error.value.problems] == ["cluster.npu", "cluster.fabric", "cost"]
+    assert [format_path(problem.path) for problem in error.value.problems] == ["cluster.npu", "cluster.fabric", "cost"]
 
 
 HOLES: list[tuple[Path, dict[str, Any], str]] = [
@@ -98,9 +98,9 @@ def test_a_misspelt_hole_is_told_its_nearest_keyword_and_nothing_else(
     key = next(iter(hole))
     with pytest.raises(InputError) as error:
         space(document)
-    found = {dotted(problem.path): f"{problem.found} {problem.fix}" for problem in error.value.problems}
-    assert found[dotted((*path, key))] == f"'{key}' did you mean '{meant}'?"
-    assert not [place for place in found if place.startswith(dotted(path)) and place != dotted((*path, key))]
+    found = {format_path(problem.path): f"{problem.found} {problem.fix}" for problem in error.value.problems}
+    assert found[format_path((*path, key))] == f"'{key}' did you mean '{meant}'?"
+    assert not [place for place in found if place.startswith(format_path(path)) and place != format_path((*path, key))]
 
 
 def test_a_misspelt_hole_below_a_choice_is_told_at_its_place() -> None:

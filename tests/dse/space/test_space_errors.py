@@ -15,7 +15,7 @@ import yaml
 from tiny_spaces import TINY, at_most, tiny
 
 from dse.space.space import load_space, space_from
-from simcore.document.problem import InputError, dotted
+from simcore.document.problem import InputError, format_path
 from simcore.document.text import parse_document
 
 
@@ -102,7 +102,7 @@ def test_a_mistake_is_told_with_its_line_its_path_and_what_was_expected(
     assert TINY.count(old) >= 1
     text = TINY.replace(old, new, 1)
     error = refused(tmp_path, text)
-    told = {dotted(problem.path): problem for problem in error.problems}
+    told = {format_path(problem.path): problem for problem in error.problems}
     assert path in told, str(error)
     at = "parallelism:" if path == "parallelism" else new.strip()
     assert told[path].line == line_of(text, at), str(error)
@@ -139,7 +139,7 @@ def test_a_wrong_alternative_inside_an_alternative_is_found_before_the_search(tm
     old = "    - topology: switch\n      size: 2\n      bandwidth: 25 GB/s\n"
     new = "    - topology: switch\n      size: 2\n      bandwidth: {choice: [25 GB/s, {choice: [50 GB/s, 75 us]}]}\n"
     error = refused(tmp_path, TINY.replace(old, new))
-    paths = [dotted(problem.path) for problem in error.problems]
+    paths = [format_path(problem.path) for problem in error.problems]
     assert paths == ["cluster.dimensions[1].bandwidth.choice[1].choice[1]"]
 
 
@@ -187,13 +187,13 @@ def test_a_file_that_is_no_yaml_mapping_is_refused(tmp_path: FilePath, text: str
 def test_a_number_that_is_not_finite_is_refused_at_its_place(tmp_path: FilePath, number: str) -> None:
     text = TINY.replace("chunks: 4", f"chunks: {number}")
     error = refused(tmp_path, text)
-    assert [dotted(problem.path) for problem in error.problems] == ["system.chunks"]
+    assert [format_path(problem.path) for problem in error.problems] == ["system.chunks"]
 
 
 def test_a_duplicate_key_is_told_with_both_lines(tmp_path: FilePath) -> None:
     text = TINY.replace("  chunks: 4\n", "  chunks: 4\n  chunks: 8\n")
     (problem,) = refused(tmp_path, text).problems
-    assert dotted(problem.path) == "system.chunks"
+    assert format_path(problem.path) == "system.chunks"
     assert problem.line == line_of(text, "chunks: 8")
     assert f"first on line {line_of(text, 'chunks: 4')}" in str(problem)
 
@@ -301,7 +301,7 @@ def with_value(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> d
     return out
 
 
-@pytest.mark.parametrize("path", [path for path in places(tiny()) if path], ids=dotted)
+@pytest.mark.parametrize("path", [path for path in places(tiny()) if path], ids=format_path)
 def test_whatever_stands_at_a_place_is_read_or_refused_and_never_crashes(path: tuple[Any, ...]) -> None:
     crashes = []
     for wrong in WRONG:
@@ -323,7 +323,7 @@ def test_whatever_stands_at_a_place_is_read_or_refused_and_never_crashes(path: t
 
 def test_a_sampler_is_checked_beside_other_mistakes_of_the_study(tmp_path: FilePath) -> None:
     told = refused(tmp_path, TINY.replace("sampler: auto, trials: 40", "sampler: gided, trials: 0"))
-    assert {dotted(problem.path) for problem in told.problems} == {"study.trials", "study.sampler"}
+    assert {format_path(problem.path) for problem in told.problems} == {"study.trials", "study.sampler"}
 
 
 def test_every_budget_that_is_too_small_is_named(tmp_path: FilePath) -> None:
@@ -337,4 +337,4 @@ def test_workloads_without_anything_decided_are_told_so(tmp_path: FilePath) -> N
     document["workloads"] = [{"workload": document.pop("workload")}]
     document["study"]["decide"] = []
     (problem,) = refused(tmp_path, yaml.safe_dump(document)).problems
-    assert (dotted(problem.path), problem.found) == ("study.decide", "nothing")
+    assert (format_path(problem.path), problem.found) == ("study.decide", "nothing")

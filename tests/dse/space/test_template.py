@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tiny_spaces import space, tiny
 
 from dse.space.draw import FixedDraw, Odometer, RandomDraw
-from dse.space.fill import Filled, FillError, fill_template, label, template_count
+from dse.space.fill import FilledDocument, FillError, fill_template, label, template_count
 from dse.space.template import parse_template
 from simcore.document.problem import Path, Problem, Refusal
-from simcore.document.quantity import SI, parse
+from simcore.document.quantity import SI, parse_quantity
 
 
 def template(text: str) -> Any:
@@ -32,7 +32,7 @@ def problems_of(text: str) -> list[Problem]:
     return problems
 
 
-def every(parsed: Any) -> list[Filled]:
+def every(parsed: Any) -> list[FilledDocument]:
     odometer, found = Odometer(), []
     while True:
         found.append(fill_template(parsed, odometer))
@@ -40,7 +40,7 @@ def every(parsed: Any) -> list[Filled]:
             return found
 
 
-def fill(text: str, **given: int) -> Filled:
+def fill(text: str, **given: int) -> FilledDocument:
     return fill_template(template(text), FixedDraw(given))
 
 
@@ -168,7 +168,7 @@ def test_a_split_shares_each_budget_over_the_open_dimensions_of_each_shape() -> 
     for entry in found:
         assert "bandwidth" not in entry.document
         dimensions = entry.document["dimensions"]
-        shares = [parse(d["bandwidth"], "bandwidth") for d in dimensions]
+        shares = [parse_quantity(d["bandwidth"], "bandwidth") for d in dimensions]
         if len(dimensions) == 4:
             assert shares.pop(1) == 10e9
         assert sum(shares) in (100e9, 150e9)

@@ -22,8 +22,8 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.objective import Objective
 from dse.space.space import space_from
-from dse.whatif.ask import what_if
-from dse.whatif.batches import at_batches, rewritten, rivals
+from dse.whatif.ask import answer_what_if
+from dse.whatif.batches import rewrite_batch, rivals, run_at_batches
 from simcore.check.load import parse_design
 from simcore.document.text import parse_document
 from simcore.simulate import simulate
@@ -47,7 +47,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyRecord, Path]:
 
 def test_a_step_loses_what_simulating_the_changed_document_says(study: tuple[StudyRecord, Path]) -> None:
     record, folder = study
-    answers = what_if(record, folder)
+    answers = answer_what_if(record, folder)
     trials = {trial.number: trial for trial in record.trials}
     checked = 0
     for number, steps in answers.steps.items():
@@ -74,10 +74,10 @@ def test_every_member_of_a_small_front_is_asked_and_the_answers_are_always_the_s
     study: tuple[StudyRecord, Path],
 ) -> None:
     record, folder = study
-    answers = what_if(record, folder)
+    answers = answer_what_if(record, folder)
     assert set(answers.steps) == {trial.number for trial in record.front}
     assert (answers.left_out, answers.note) == (0, "")
-    assert what_if(record, folder) == answers
+    assert answer_what_if(record, folder) == answers
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 7, 30])
@@ -92,7 +92,7 @@ def test_no_more_is_simulated_than_was_allowed(
 
     monkeypatch.setattr("dse.evaluate.evaluate.simulate", counted)
     record, folder = study
-    answers = what_if(record, folder, allowed)
+    answers = answer_what_if(record, folder, allowed)
     assert len(seen) <= allowed
     assert len(answers.steps) + answers.left_out == len(record.front)
     if not allowed:
@@ -101,7 +101,7 @@ def test_no_more_is_simulated_than_was_allowed(
 
 def test_other_batches_are_those_of_the_changed_document(study: tuple[StudyRecord, Path]) -> None:
     record, folder = study
-    answers = what_if(record, folder)
+    answers = answer_what_if(record, folder)
     space, _ = open_space(str(folder / "study.yaml"))
     evaluate = Evaluator(space.objectives, space.constraints, "fast")
     for trial in record.front:
@@ -144,7 +144,7 @@ def edited(trial: TrialRecord, batch: int) -> dict[str, Any]:
 def test_a_member_stays_where_no_design_that_runs_dominates_it() -> None:
     first, second, rival = made(0, 1.0, 3.0), made(1, 2.0, 2.0), made(2, 2.1, 2.0)
     known = {(0, 4): (0.5, 3.0), (1, 4): (1.5, 2.0), (2, 4): (1.4, 2.0), (0, 16): "fits", (1, 16): (4.0, 2.0)}
-    found = at_batches(
+    found = run_at_batches(
         recorded(first, second, rival), [first, second], [rival], answering({**known, (2, 16): "fits"}), edited
     )
     assert [(at.factor, at.stays, at.why) for at in found[0]] == [(0.5, True, ""), (2.0, False, "does not fit")]
@@ -157,7 +157,7 @@ def test_an_odd_batch_cannot_be_halved_and_a_workload_without_one_is_not_asked()
         made(0, 1.0, 3.0, batch=7),
         replace(made(1, 2.0, 2.0), design={"workload": {"collective": "all_reduce"}}),
     )
-    found = at_batches(recorded(odd, none), [odd, none], [], answering({(0, 14): (2.0, 3.0)}), edited)
+    found = run_at_batches(recorded(odd, none), [odd, none], [], answering({(0, 14): (2.0, 3.0)}), edited)
     assert list(found) == [0]
     assert [(at.batch, at.why) for at in found[0]] == [(3.5, "a batch of 7 cannot be halved"), (14, "")]
 
@@ -175,7 +175,7 @@ def test_what_follows_from_the_batch_follows_from_the_new_one() -> None:
     assert design is not None
     trial = TrialRecord(0, "feasible", {}, filled.params, {}, design.document())
     assert (trial.design or {})["parallelism"]["microbatch"] == 1024 // 8
-    then, problems = parse_design(rewritten(space, trial, 512))
+    then, problems = parse_design(rewrite_batch(space, trial, 512))
     assert then is not None, problems
     found = then.document()
     assert (found["workload"]["global_batch"], found["system"]["chunks"]) == (512, 4)
@@ -196,10 +196,10 @@ def test_only_the_fast_engine_is_asked_unbidden_and_none_that_a_file_names(
     record, folder = study
     text = (folder / "study.yaml").read_text()
     (tmp_path / "study.yaml").write_text(text.replace("engine: fast", "engine: reference"))
-    assert "only on request" in what_if(record, tmp_path).note
-    assert what_if(record, tmp_path, 4).batches
+    assert "only on request" in answer_what_if(record, tmp_path).note
+    assert answer_what_if(record, tmp_path, 4).batches
     (tmp_path / "study.yaml").write_text(text.replace("engine: fast", "engine: os:getcwd"))
-    assert "does not run the engine 'os:getcwd'" in what_if(record, tmp_path, 60).note
+    assert "does not run the engine 'os:getcwd'" in answer_what_if(record, tmp_path, 60).note
 
 
 def test_steps_of_a_solved_split_count_the_simulations_of_its_solver(
@@ -210,13 +210,13 @@ def test_steps_of_a_solved_split_count_the_simulations_of_its_solver(
         del dimension["bandwidth"]
     solved = {**cluster, "npu": "a100-80gb", "bandwidth": {"split": "200 GB/s", "step": "1 GB/s", "solve": True}}
     record = run(tmp_path / "run", 4, cluster=solved)
-    assert what_if(record, tmp_path / "run", 40).left_out == len(record.front)
-    assert what_if(record, tmp_path / "run", 200).steps
+    assert answer_what_if(record, tmp_path / "run", 40).left_out == len(record.front)
+    assert answer_what_if(record, tmp_path / "run", 200).steps
 
 
 def test_reports_hold_the_answers(study: tuple[StudyRecord, Path]) -> None:
     record, folder = study
-    summary = summarize(record, what_if(record, folder))
+    summary = summarize(record, answer_what_if(record, folder))
     document = json.loads(pareto_json(record, summary))
     member = document["front"][0]
     assert {at["factor"] for at in member["robustness"]["batches"]} == {0.5, 2.0}
@@ -226,4 +226,4 @@ def test_reports_hold_the_answers(study: tuple[StudyRecord, Path]) -> None:
     page = report_html(record, summary)
     assert "Sensitivity: one step from each design" in page
     assert "half the batch" in page
-    assert report_html(record, summarize(record, what_if(record, folder))) == page
+    assert report_html(record, summarize(record, answer_what_if(record, folder))) == page

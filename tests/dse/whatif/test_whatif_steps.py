@@ -13,9 +13,9 @@ from tiny_spaces import TINY
 from dse.evaluate.recall import recall
 from dse.evaluate.record import TrialRecord
 from dse.space.draw import RandomDraw
-from dse.space.fill import Filled
+from dse.space.fill import FilledDocument
 from dse.space.space import Space, load_space, space_from
-from dse.whatif.steps import Neighbour, around
+from dse.whatif.steps import Neighbour, steps_around
 from simcore.check.load import parse_design
 from simcore.document.text import parse_document
 
@@ -32,7 +32,7 @@ def of(**changes: Any) -> Space:
     return space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
 
 
-def trial_of(filled: Filled) -> TrialRecord:
+def trial_of(filled: FilledDocument) -> TrialRecord:
     """A feasible trial of a filled space, as a journal gives it back."""
     design, problems = parse_design(filled.document)
     assert design is not None, problems
@@ -44,7 +44,7 @@ def drawn(space: Space, seed: int) -> TrialRecord:
 
 
 def neighbours(space: Space, trial: TrialRecord) -> list[Neighbour]:
-    near = around(space, trial)
+    near = steps_around(space, trial)
     assert near is not None
     return list(near.neighbours())
 
@@ -153,13 +153,15 @@ def test_a_continuous_range_moves_by_a_share_of_its_length_and_stays_inside() ->
     path = "cluster.dimensions[0].bandwidth"
     trial = drawn(space, 3)
     steps = [step.changes[path] for step in neighbours(space, trial) if step.moved == (path,)]
-    from simcore.document.quantity import parse
+    from simcore.document.quantity import parse_quantity
 
-    moved = [(parse(after, "bandwidth") - parse(before, "bandwidth")) / 100e9 for before, after in steps]
+    moved = [
+        (parse_quantity(after, "bandwidth") - parse_quantity(before, "bandwidth")) / 100e9 for before, after in steps
+    ]
     assert moved == pytest.approx([-0.05, 0.05])
 
 
 def test_a_design_of_another_space_has_no_steps() -> None:
     trial = next(trial for trial in map(trial_of, of().enumerate()) if trial.params["parallelism.tensor"] == 8)
-    assert around(of(system={"collective": ["ring", "ring"], "chunks": 8}), trial) is None
-    assert around(of(parallelism={"tensor": 2, "pipeline": {"choice": [1, 2]}}), trial) is None
+    assert steps_around(of(system={"collective": ["ring", "ring"], "chunks": 8}), trial) is None
+    assert steps_around(of(parallelism={"tensor": 2, "pipeline": {"choice": [1, 2]}}), trial) is None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simcore.astra.files.chakra import CommType, Node, collective_node, write_trace
+from simcore.astra.files.chakra import CommType, TraceNode, collective_node, write_trace
 
 DATA = Path(__file__).parent / "data"
 GOLDEN: list[dict[str, Any]] = json.loads(gzip.decompress((DATA / "golden.json.gz").read_bytes()))["cases"]
@@ -96,14 +96,14 @@ def system(folder: Path, algorithms: str | Sequence[str] = "ring", **keys: Any) 
     return path
 
 
-def trace(folder: Path, nodes: Iterable[Node], name: str = "trace.et") -> Path:
+def trace(folder: Path, nodes: Iterable[TraceNode], name: str = "trace.et") -> Path:
     """Write a trace for all NPUs."""
     path = folder / name
     write_trace(path, nodes)
     return path
 
 
-def traces(folder: Path, ranks: Sequence[Iterable[Node]]) -> Path:
+def traces(folder: Path, ranks: Sequence[Iterable[TraceNode]]) -> Path:
     """Write a trace for each rank; return their prefix."""
     for rank, nodes in enumerate(ranks):
         write_trace(folder / f"w.{rank}.et", nodes)

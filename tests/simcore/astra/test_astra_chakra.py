@@ -14,9 +14,9 @@ from simcore.astra import AstraInputError
 from simcore.astra.files.chakra import (
     Attribute,
     CommType,
-    Node,
     NodeType,
     TensorInfo,
+    TraceNode,
     collective_node,
     compute_node,
     parse_trace,
@@ -52,7 +52,7 @@ def attributes(draw: st.DrawFn) -> Attribute:
 
 TENSORS = st.none() | st.builds(TensorInfo, TEXT, TEXT, TEXT)
 NODES = st.builds(
-    Node,
+    TraceNode,
     id=IDS,
     name=TEXT,
     type=st.sampled_from(NodeType),
@@ -67,7 +67,7 @@ NODES = st.builds(
 
 
 @given(nodes=st.lists(NODES, max_size=5))
-def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, nodes: list[Node]) -> None:
+def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, nodes: list[TraceNode]) -> None:
     path = tmp_path_factory.getbasetemp() / "round_trip.et"
     write_trace(path, nodes)
     assert parse_trace(read_bytes(path), path) == tuple(nodes)
@@ -94,7 +94,7 @@ def test_the_bytes_follow_the_schema(tmp_path: Path) -> None:
 
 
 def test_a_double_is_field_three(tmp_path: Path) -> None:
-    write_trace(tmp_path / "t.et", [Node(0, "", NodeType.COMP, attributes=(Attribute("x", 1.5, "double"),))])
+    write_trace(tmp_path / "t.et", [TraceNode(0, "", NodeType.COMP, attributes=(Attribute("x", 1.5, "double"),))])
     assert (tmp_path / "t.et").read_bytes().endswith(b"\x0a\x01x\x19" + struct.pack("<d", 1.5))
 
 
@@ -106,5 +106,5 @@ def test_a_record_longer_than_the_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_the_last_attribute_of_a_name_counts() -> None:
-    node = Node(0, "", NodeType.COMP, attributes=(Attribute("a", 1, "int64"), Attribute("a", 2, "int64")))
+    node = TraceNode(0, "", NodeType.COMP, attributes=(Attribute("a", 1, "int64"), Attribute("a", 2, "int64")))
     assert (node.get("a"), node.get("b"), compute_node(0, 3).get("is_cpu_op")) == (2, None, False)

@@ -10,15 +10,15 @@ import astra_cases as cases
 import pytest
 
 from simcore import astra
-from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
+from simcore.astra.files.chakra import CommType, NodeType, TraceNode, collective_node, compute_node, int_attribute
 
 AR = CommType.ALL_REDUCE
 COLL, SEND = NodeType.COMM_COLL, NodeType.COMM_SEND
 
 
-def node(kind: NodeType, **figures: int) -> Node:
+def node(kind: NodeType, **figures: int) -> TraceNode:
     """Return node 0 with integer attributes."""
-    return Node(0, "n", kind, attributes=tuple(int_attribute(name, value) for name, value in figures.items()))
+    return TraceNode(0, "n", kind, attributes=tuple(int_attribute(name, value) for name, value in figures.items()))
 
 
 @pytest.fixture
@@ -85,7 +85,10 @@ def test_a_collective_that_one_rank_never_joins(ring: dict[str, Any], tmp_path: 
 
 def test_a_receive_that_nobody_sends_to(ring: dict[str, Any], tmp_path: Path) -> None:
     source = (int_attribute("comm_src", 1, "int32"), int_attribute("comm_size", 8))
-    ranks: list[list[Node]] = [[Node(4, "lost", NodeType.COMM_RECV, attributes=source)], *[[] for _ in range(7)]]
+    ranks: list[list[TraceNode]] = [
+        [TraceNode(4, "lost", NodeType.COMM_RECV, attributes=source)],
+        *[[] for _ in range(7)],
+    ]
     fails(r"NPU 0 waits in node 4 \(lost\)", ring, workload=cases.traces(tmp_path, ranks))
 
 
@@ -212,7 +215,7 @@ def test_collectives_that_astra_sim_has_not(ring: dict[str, Any], tmp_path: Path
         (compute_node(0, 1 << 60), "expected a time below"),
     ],
 )
-def test_nodes_that_cannot_run(ring: dict[str, Any], tmp_path: Path, node: Node, match: str) -> None:
+def test_nodes_that_cannot_run(ring: dict[str, Any], tmp_path: Path, node: TraceNode, match: str) -> None:
     fails(match, ring, workload=cases.trace(tmp_path, [node]))
 
 
@@ -221,14 +224,14 @@ def test_two_nodes_with_one_id(ring: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_what_an_instant_operation_frees_never_starts(ring: dict[str, Any], tmp_path: Path) -> None:
-    nodes = [Node(0, "empty", NodeType.COMP), collective_node(1, AR, 64, (0,))]
+    nodes = [TraceNode(0, "empty", NodeType.COMP), collective_node(1, AR, 64, (0,))]
     system = cases.system(tmp_path, roofline_enabled=1, peak_perf=10)
     fails(r"NPU 0 never starts node 1 \(all-reduce", ring, system=system, workload=cases.trace(tmp_path, nodes))
 
 
 def test_roofline_without_a_peak(ring: dict[str, Any], tmp_path: Path) -> None:
     attributes = (int_attribute("num_ops", 8), int_attribute("tensor_size", 8))
-    workload = cases.trace(tmp_path, [Node(0, "c", NodeType.COMP, attributes=attributes)])
+    workload = cases.trace(tmp_path, [TraceNode(0, "c", NodeType.COMP, attributes=attributes)])
     fails("the time would be infinite", ring, system=cases.system(tmp_path, roofline_enabled=1), workload=workload)
 
 
@@ -323,7 +326,7 @@ def test_files_of_different_generations_do_not_mix(ring: dict[str, Any], tmp_pat
 
 
 def test_names_from_a_file_stay_on_one_line(ring: dict[str, Any], tmp_path: Path) -> None:
-    node = Node(0, "two\nlines\x1b[31m" + "x" * 5000, NodeType.COMM_COLL)
+    node = TraceNode(0, "two\nlines\x1b[31m" + "x" * 5000, NodeType.COMM_COLL)
     with pytest.raises(astra.AstraInputError) as caught:
         astra.run(**{**ring, "workload": cases.trace(tmp_path, [node])})
     assert str(caught.value).isprintable()

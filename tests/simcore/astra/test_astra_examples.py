@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simcore import astra
-from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
+from simcore.astra.files.chakra import CommType, NodeType, TraceNode, collective_node, compute_node, int_attribute
 
 AR = CommType.ALL_REDUCE
 
@@ -133,22 +133,22 @@ def test_roofline_times_are_bound_by_memory_or_peak(tmp_path: Path) -> None:
     system = cases.system(tmp_path, roofline_enabled=1, local_mem_bw=1000, peak_perf=100)
     for work, size, expected in ((10**12, 10**9, 10_000_000), (10**9, 10**9, 1_000_000)):
         attributes = (int_attribute("num_ops", work), int_attribute("tensor_size", size, "uint64"))
-        workload = cases.trace(tmp_path, [Node(0, "gemm", NodeType.COMP, attributes=attributes)])
+        workload = cases.trace(tmp_path, [TraceNode(0, "gemm", NodeType.COMP, attributes=attributes)])
         result = astra.run(network, system, workload)
         assert (result.finish_ns, result.compute_ns, result.exposed_communication_ns) == (expected, expected, 0)
 
 
-def send_and_receive(size: int) -> list[list[Node]]:
+def send_and_receive(size: int) -> list[list[TraceNode]]:
     ends = (
         int_attribute("comm_src", 0, "int32"),
         int_attribute("comm_dst", 3, "int32"),
         int_attribute("comm_size", size),
     )
     return [
-        [Node(0, "send", NodeType.COMM_SEND, attributes=ends), compute_node(1, 1, (0,))],
+        [TraceNode(0, "send", NodeType.COMM_SEND, attributes=ends), compute_node(1, 1, (0,))],
         [],
         [],
-        [compute_node(0, 100), Node(1, "receive", NodeType.COMM_RECV, data_deps=(0,), attributes=ends)],
+        [compute_node(0, 100), TraceNode(1, "receive", NodeType.COMM_RECV, data_deps=(0,), attributes=ends)],
     ]
 
 
@@ -173,7 +173,7 @@ def test_remote_memory_is_parallel_or_one_at_a_time(tmp_path: Path, kind: str, f
     memory = tmp_path / "memory.json"
     kinds = {"memory-type": f"{kind}_MEMORY_EXPANSION", "remote-mem-latency": 0, "remote-mem-bw": 100}
     memory.write_text(json.dumps({**kinds, "num-nodes": 2, "num-npus-per-node": 2}))
-    load = Node(0, "load", NodeType.MEM_LOAD, attributes=(int_attribute("tensor_size", 10**6, "uint64"),))
+    load = TraceNode(0, "load", NodeType.MEM_LOAD, attributes=(int_attribute("tensor_size", 10**6, "uint64"),))
     workload = cases.trace(tmp_path, [load, compute_node(1, 1, (0,))])
     network, system = cases.network(tmp_path, ["Ring"], [4]), cases.system(tmp_path)
     result = astra.run(network, system, workload, remote_memory=memory)

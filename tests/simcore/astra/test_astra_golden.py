@@ -10,7 +10,7 @@ import astra_cases
 import pytest
 
 from simcore import astra
-from simcore.astra.files.chakra import CommType, Node, collective_node, compute_node
+from simcore.astra.files.chakra import CommType, TraceNode, collective_node, compute_node
 
 NOT_MODELLED = {"X_sharedbus"}
 
@@ -84,9 +84,9 @@ def test_the_measured_runs_are_all_there() -> None:
     assert sum(len(case["outputs"]) for case in astra_cases.GOLDEN) == 391
 
 
-def transformer_iteration() -> list[Node]:
+def transformer_iteration() -> list[TraceNode]:
     """Return the 24 layers of the scaling runs."""
-    nodes: list[Node] = []
+    nodes: list[TraceNode] = []
     last: tuple[int, ...] = ()
     for duration, backward in [(400, False)] * 24 + [(800, True)] * 24:
         place = len(nodes)

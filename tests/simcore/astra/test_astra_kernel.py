@@ -11,22 +11,22 @@ import astra_cases as cases
 import pytest
 
 from simcore import astra
-from simcore.astra.algorithms.collective import Level, Phase, QueueTurns
+from simcore.astra.algorithms.collective import Level, QueuedPhase, QueueTurns
 from simcore.astra.algorithms.double_binary_tree import build_tree
 from simcore.astra.engine.packets import PhaseTime
 from simcore.astra.engine.queue import FlowShop
 from simcore.astra.files.chakra import CommType
-from simcore.astra.files.system import Algorithm, Collective, Family
+from simcore.astra.files.system import AlgorithmFamily, Collective, DimensionAlgorithm
 
-RING = Algorithm(Family.RING)
+RING = DimensionAlgorithm(AlgorithmFamily.RING)
 SCATTER, GATHER = Collective.REDUCE_SCATTER, Collective.ALL_GATHER
 
 
-def phase(queue: int, size: int, kind: Collective = SCATTER) -> Phase:
-    return Phase(kind, RING, Level(2, 1), size, queue)
+def phase(queue: int, size: int, kind: Collective = SCATTER) -> QueuedPhase:
+    return QueuedPhase(kind, RING, Level(2, 1), size, queue)
 
 
-def duration(found: Phase) -> PhaseTime:
+def duration(found: QueuedPhase) -> PhaseTime:
     """Return as many nanoseconds as bytes."""
     return PhaseTime(found.size, (1, 0, 0))
 

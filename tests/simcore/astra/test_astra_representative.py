@@ -17,8 +17,8 @@ from simcore import astra
 from simcore.astra.algorithms.collective import Planner
 from simcore.astra.engine.engine import Everyone, Planners
 from simcore.astra.engine.machine import Machine
-from simcore.astra.engine.packets import PacketPlan, Reduces, _windowed, lone_phase
-from simcore.astra.files.chakra import CommType, Node, NodeType, collective_node, compute_node, int_attribute
+from simcore.astra.engine.packets import PacketPlan, ReductionTurns, _time_windowed, time_lone_phase
+from simcore.astra.files.chakra import CommType, NodeType, TraceNode, collective_node, compute_node, int_attribute
 from simcore.astra.files.graph import NpuGraph, run_graphs
 from simcore.astra.files.remote_memory import MemoryPorts
 from simcore.astra.run import Case
@@ -34,7 +34,7 @@ class Draw:
 
     network: dict[str, Any]
     system: dict[str, Any]
-    ranks: list[list[Node]]
+    ranks: list[list[TraceNode]]
     groups: dict[str, list[int]]
     options: dict[str, Any]
 
@@ -96,7 +96,9 @@ def draws(draw: st.DrawFn, skewed: bool) -> Draw:
             for rank, what in ((source, NodeType.COMM_SEND), (destination, NodeType.COMM_RECV)):
                 if rank == npu:
                     attributes = (*ends, int_attribute("comm_size", 5000))
-                    nodes.append(Node(len(nodes), "message", what, data_deps=(len(nodes) - 1,), attributes=attributes))
+                    nodes.append(
+                        TraceNode(len(nodes), "message", what, data_deps=(len(nodes) - 1,), attributes=attributes)
+                    )
         ranks.append(nodes)
     options = {
         "backend": draw(st.sampled_from(["unaware", "unaware", "aware"])),
@@ -155,32 +157,32 @@ def test_collectives_worked_out_one_by_one_agree_with_the_machine(
 @given(
     width=st.integers(1, 5),
     bursts=st.integers(1, 9),
-    reduces=st.sampled_from(Reduces),
+    reduces=st.sampled_from(ReductionTurns),
     times=st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 30)),
     sequential=st.booleans(),
 )
 def test_closed_forms_agree_with_the_events_of_one_npu(
-    width: int, bursts: int, reduces: Reduces, times: tuple[int, int, int], sequential: bool
+    width: int, bursts: int, reduces: ReductionTurns, times: tuple[int, int, int], sequential: bool
 ) -> None:
     delay, endpoint, reduction = times
     if sequential:  # ring: one packet after the other
         plan = PacketPlan(width * bursts, 1, width, reduces, (1,), (8,))
     else:  # direct with a full window: everyone at once, twice for an all-reduce
-        halves = 2 if reduces is Reduces.EVERY_OTHER_TURN else 1
+        halves = 2 if reduces is ReductionTurns.EVERY_OTHER_TURN else 1
         partners = tuple(range(1, width + 1))
         plan = PacketPlan(halves * width, width, width, reduces, partners, (8,), barrier=width * (halves - 1))
-    closed = lone_phase(plan, lambda _: delay, endpoint, lambda _: reduction, alike=True)
-    assert closed.duration == _windowed(plan, lambda _: delay, endpoint, lambda _: reduction).duration
+    closed = time_lone_phase(plan, lambda _: delay, endpoint, lambda _: reduction, alike=True)
+    assert closed.duration == _time_windowed(plan, lambda _: delay, endpoint, lambda _: reduction).duration
 
 
 @given(
     packets=st.integers(0, 60),
     window=st.integers(1, 4),
     reducing=st.integers(0, 5),
-    reduces=st.sampled_from(Reduces),
+    reduces=st.sampled_from(ReductionTurns),
 )
 def test_counting_reductions_agrees_with_asking_each_packet(
-    packets: int, window: int, reducing: int, reduces: Reduces
+    packets: int, window: int, reducing: int, reduces: ReductionTurns
 ) -> None:
     plan = PacketPlan(packets, window, reducing, reduces, (1,), (8,))
     assert plan.reduced_before(packets) == sum(plan.is_reduced(packet) for packet in range(packets))

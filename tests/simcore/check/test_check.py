@@ -12,7 +12,7 @@ from hypothesis import given
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Problem, dotted
+from simcore.document.problem import InputError, Problem, format_path
 
 NODE = dimension(size=8)
 POD = dimension(size=8, tier="pod")
@@ -303,7 +303,9 @@ def test_each_rule_of_context_experts_and_stages_says_what_is_expected(document:
 
 @pytest.mark.parametrize("kv_heads", [3, 16])
 def test_key_value_heads_divide_the_heads(kv_heads: int) -> None:
-    places = [dotted(problem.path) for problem in broken(training({}, [NODE], workload=workload(kv_heads=kv_heads)))]
+    places = [
+        format_path(problem.path) for problem in broken(training({}, [NODE], workload=workload(kv_heads=kv_heads)))
+    ]
     assert any(place.startswith("workload.model") for place in places)
 
 
@@ -322,7 +324,7 @@ def test_an_npu_without_a_price_is_no_problem_where_npus_are_not_counted() -> No
 def test_every_broken_rule_is_reported_at_once() -> None:
     document = training({"tensor": 5, "pipeline": 16}, [NODE, dimension(size=6, tier="chiplet")])
     document["system"] = {"collective": ["ring"], "chunks": 2**20}
-    places = {dotted(problem.path) for problem in broken(document)}
+    places = {format_path(problem.path) for problem in broken(document)}
     assert {"parallelism", "system.collective", "system.chunks", "cluster.dimensions[1].tier"} <= places
     assert {"parallelism.tensor", "parallelism.pipeline"} <= places
 
@@ -331,7 +333,7 @@ def test_a_problem_of_form_does_not_hide_one_of_meaning() -> None:
     document = training({"pipeline": 3, "zero": 7}, [NODE])
     with pytest.raises(InputError) as error:
         design_from(document)
-    assert {dotted(problem.path) for problem in error.value.problems} == {"parallelism", "parallelism.zero"}
+    assert {format_path(problem.path) for problem in error.value.problems} == {"parallelism", "parallelism.zero"}
 
 
 def test_rules_that_a_search_counts_have_names() -> None:

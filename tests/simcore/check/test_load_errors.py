@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from, load_design
-from simcore.document.problem import InputError, Problem, dotted
+from simcore.document.problem import InputError, Problem, format_path
 
 BROKEN = """
 workload: {model: gpt3-175, global_batch: 64, sequence_lenght: 2048}
@@ -53,7 +53,7 @@ def refused(document: dict[str, Any]) -> str:
 
 
 def test_all_problems_are_reported_at_once_each_with_its_line(tmp_path: Path) -> None:
-    problems = {dotted(problem.path): problem for problem in found(BROKEN, tmp_path)}
+    problems = {format_path(problem.path): problem for problem in found(BROKEN, tmp_path)}
     lines = {place: problem.line for place, problem in problems.items()}
     expected = {
         "workload.model": 2,
@@ -85,9 +85,9 @@ def test_problems_are_listed_in_the_order_of_their_lines(tmp_path: Path) -> None
 
 
 def test_every_required_key_is_asked_for(tmp_path: Path) -> None:
-    places = {dotted(problem.path) for problem in found("parallelism: {}\n", tmp_path)}
+    places = {format_path(problem.path) for problem in found("parallelism: {}\n", tmp_path)}
     assert places == {"workload", "cluster"}
-    places = {dotted(problem.path) for problem in found("workload: {}\ncluster: {dimensions: [{}]}\n", tmp_path)}
+    places = {format_path(problem.path) for problem in found("workload: {}\ncluster: {dimensions: [{}]}\n", tmp_path)}
     assert places >= {
         "workload.model",
         "workload.global_batch",
@@ -106,7 +106,7 @@ cluster:
 objectives: {minimize: [iteration_time]}
 """
     problems = found(text, tmp_path)
-    holes = {dotted(problem.path): problem.line for problem in problems if "a hole" in problem.found}
+    holes = {format_path(problem.path): problem.line for problem in problems if "a hole" in problem.found}
     assert holes == {"parallelism.tensor": 3, "parallelism.zero": 3, "cluster.dimensions[0].bandwidth": 6}
     assert all("dse optimize" in problem.fix for problem in problems if problem.path in (("objectives",),))
     assert any(problem.path == ("objectives",) and problem.line == 7 for problem in problems)
@@ -171,7 +171,7 @@ def test_text_where_a_number_or_a_truth_is_meant_is_refused(path: tuple[Any, ...
     for part in path[:-1]:
         inner = inner[part]
     inner[path[-1]] = value
-    assert dotted(path) in refused(document)
+    assert format_path(path) in refused(document)
 
 
 @pytest.mark.parametrize(

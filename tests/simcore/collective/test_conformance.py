@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simcore.collective import ALGORITHMS, KINDS, Piece, Plan, algorithm_for, named, plan_for
+from simcore.collective import ALGORITHMS, KINDS, Piece, Plan, algorithm_for, algorithm_named, plan_for
 from simcore.collective.base import ALL
-from simcore.collective.data import misplaced
+from simcore.collective.data import find_misplaced
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.network import Shape, Slice, block
 from simcore.system.phase_cost import phase_cost
@@ -21,7 +21,7 @@ def shapes(members: int) -> list[Shape]:
 
 
 def serves(name: str, members: int) -> bool:
-    return not named(name).needs(members)
+    return not algorithm_named(name).needs(members)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -29,7 +29,7 @@ def serves(name: str, members: int) -> bool:
 @pytest.mark.parametrize("members", MEMBERS)
 def test_the_data_ends_where_it_must(name: str, kind: str, members: int) -> None:
     for shape in shapes(members) if serves(name, members) else []:
-        assert misplaced(kind, members, plan_for(name, kind, members, shape)) == []
+        assert find_misplaced(kind, members, plan_for(name, kind, members, shape)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +78,7 @@ def test_a_message_that_carries_what_its_sender_lacks_is_found() -> None:
     plan = Plan(3)
     plan.send(0, 1, [Piece(ALL, 0, 0)])
     plan.send(1, 2, [Piece(ALL, 0, 0)])  # does not wait for the first
-    assert misplaced("all_gather", 3, plan)[0] == (
+    assert find_misplaced("all_gather", 3, plan)[0] == (
         "message 1: member 1 does not have Piece(origin=-1, block=0, part=0) yet"
     )
 
@@ -87,8 +87,8 @@ def test_a_contribution_that_counts_twice_is_found() -> None:
     plan = Plan(2)
     for _ in range(2):
         plan.send(1, 0, [Piece(ALL, 0, 0)], reduces=True)
-    assert "member 0 counts [1] twice in Piece(origin=-1, block=0, part=0)" in misplaced("reduce_scatter", 2, plan)
+    assert "member 0 counts [1] twice in Piece(origin=-1, block=0, part=0)" in find_misplaced("reduce_scatter", 2, plan)
 
 
 def test_a_block_that_never_arrives_is_found() -> None:
-    assert misplaced("broadcast", 2, Plan(1)) == ["member 1 ends without Piece(origin=-1, block=0, part=0)"]
+    assert find_misplaced("broadcast", 2, Plan(1)) == ["member 1 ends without Piece(origin=-1, block=0, part=0)"]

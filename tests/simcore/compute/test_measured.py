@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.compute import OutsideTableError, Table
-from simcore.design.compute import Measured
+from simcore.compute import OutsideTableError, ProductTable
+from simcore.design.compute import MeasuredProduct
 from simcore.document.problem import InputError
 from simcore.document.quantity import SI
 from simcore.simulate import simulate
@@ -19,12 +19,12 @@ from simcore.simulate import simulate
 SIZES = (16, 64, 1024)
 
 
-def rows(law: Any = lambda m, n, k: 1e-6 + m * n * k * 1e-12) -> list[Measured]:
-    return [Measured(m=m, n=n, k=k, time=SI(law(m, n, k))) for m in SIZES for n in SIZES for k in SIZES]
+def rows(law: Any = lambda m, n, k: 1e-6 + m * n * k * 1e-12) -> list[MeasuredProduct]:
+    return [MeasuredProduct(m=m, n=n, k=k, time=SI(law(m, n, k))) for m in SIZES for n in SIZES for k in SIZES]
 
 
 def test_a_measured_shape_takes_the_measured_time() -> None:
-    table = Table(rows())
+    table = ProductTable(rows())
     for row in rows():
         assert table.seconds((1, row.m, row.n, row.k)) == pytest.approx(row.time, rel=1e-12)
 
@@ -34,12 +34,12 @@ def test_a_power_law_is_met_everywhere_inside(m: float, n: float, k: float) -> N
     def law(m: float, n: float, k: float) -> float:
         return 3e-9 * m**0.9 * n**0.5 * k
 
-    assert Table(rows(law)).seconds((1, m, n, k)) == pytest.approx(law(m, n, k), rel=1e-9)
+    assert ProductTable(rows(law)).seconds((1, m, n, k)) == pytest.approx(law(m, n, k), rel=1e-9)
 
 
 @given(*[st.floats(16, 1024)] * 3, st.floats(1, 2))
 def test_a_larger_product_never_takes_less(m: float, n: float, k: float, more: float) -> None:
-    table = Table(rows())
+    table = ProductTable(rows())
     assert table.seconds((1, min(1024.0, m * more), n, k)) >= table.seconds((1, m, n, k)) * (1 - 1e-12)
 
 
@@ -53,7 +53,7 @@ def test_a_larger_product_never_takes_less(m: float, n: float, k: float, more: f
 )
 def test_nothing_is_extrapolated(shape: tuple[float, float, float, float], message: str) -> None:
     with pytest.raises(OutsideTableError, match=message):
-        Table(rows()).seconds(shape)
+        ProductTable(rows()).seconds(shape)
 
 
 def design(table: list[dict[str, Any]], **more: Any) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.compute.matmul import LEAST_PART, TILES, Machine, machine_of, product_seconds
+from simcore.compute.matmul import LEAST_PART, TILES, MatmulMachine, machine_of, product_seconds
 from simcore.design.npu import Npu
 from simcore.simulate import simulate
 
@@ -29,7 +29,7 @@ SHAPES = st.tuples(_sizes(4), _sizes(13), _sizes(13), _sizes(23))
 MOVED = st.floats(0, 1e9)
 
 
-def by_parts(machine: Machine, shape: Shape, moved: float, parts: int) -> float:
+def by_parts(machine: MatmulMachine, shape: Shape, moved: float, parts: int) -> float:
     """Time with k in so many parts, of the fastest tile of which they fill the device no more than once over [s]."""
     batch, m, n, k = shape
     least = float("inf")
@@ -49,19 +49,21 @@ def by_parts(machine: Machine, shape: Shape, moved: float, parts: int) -> float:
 
 
 @given(ANY, SHAPES, MOVED)
-def test_the_fastest_of_all_splits_is_taken(machine: Machine, shape: Shape, moved: float) -> None:
+def test_the_fastest_of_all_splits_is_taken(machine: MatmulMachine, shape: Shape, moved: float) -> None:
     """Every number of parts tried one by one, against the two at a closed form's least; one part is one of them."""
     tried = min(by_parts(machine, shape, moved, parts) for parts in range(1, machine.multiprocessors + 2))
     assert product_seconds(machine, shape, moved) == pytest.approx(tried, rel=1e-9)
 
 
 @given(ANY, SHAPES, MOVED)
-def test_a_product_is_never_slower_than_in_one_part(machine: Machine, shape: Shape, moved: float) -> None:
+def test_a_product_is_never_slower_than_in_one_part(machine: MatmulMachine, shape: Shape, moved: float) -> None:
     assert product_seconds(machine, shape, moved) <= by_parts(machine, shape, moved, 1) * (1 + 1e-9)
 
 
 @given(ANY, SHAPES, MOVED, st.integers(0, 3), st.floats(0, 4))
-def test_a_larger_product_takes_no_less(machine: Machine, shape: Shape, moved: float, axis: int, more: float) -> None:
+def test_a_larger_product_takes_no_less(
+    machine: MatmulMachine, shape: Shape, moved: float, axis: int, more: float
+) -> None:
     larger = tuple(float(ceil(size * 2**more)) if i == axis else size for i, size in enumerate(shape))
     slower = product_seconds(machine, larger, moved)  # type: ignore[arg-type]
     assert slower >= product_seconds(machine, shape, moved) * (1 - 1e-9)
@@ -69,7 +71,7 @@ def test_a_larger_product_takes_no_less(machine: Machine, shape: Shape, moved: f
 
 @given(ANY, SHAPES, st.floats(1, 4), st.floats(1, 4), st.floats(1, 4))
 def test_a_faster_machine_is_never_slower(
-    machine: Machine, shape: Shape, rate: float, streaming: float, kernel: float
+    machine: MatmulMachine, shape: Shape, rate: float, streaming: float, kernel: float
 ) -> None:
     faster = machine._replace(
         rate=machine.rate * rate, streaming=machine.streaming * streaming, kernel=machine.kernel / kernel
@@ -78,7 +80,7 @@ def test_a_faster_machine_is_never_slower(
 
 
 @given(ANY, st.integers(1, 20), st.integers(8, 100_000))
-def test_products_that_fill_the_device_are_not_split(machine: Machine, waves: int, k: int) -> None:
+def test_products_that_fill_the_device_are_not_split(machine: MatmulMachine, waves: int, k: int) -> None:
     shape = (float(waves * machine.multiprocessors), 256.0, 128.0, float(k))
     assert product_seconds(machine, shape, 0.0) == pytest.approx(by_parts(machine, shape, 0.0, 1), rel=1e-12)
 

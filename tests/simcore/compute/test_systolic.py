@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simcore.check.load import design_from
 from simcore.compute import SystolicTimes
 from simcore.compute.base import products
-from simcore.compute.systolic import mapping
+from simcore.compute.systolic import map_product
 from simcore.design.compute import Systolic
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
@@ -39,7 +39,7 @@ def array(rows: int, columns: int, dataflow: str, arrays: int = 1) -> Systolic:
 )
 def test_cycles_are_those_of_scale_sims_golden_reports(dataflow: str, total: int, stalls: int) -> None:
     its = array(32, 32, dataflow)
-    assert mapping(its, 256, 128, 256).cycles == total - stalls + 1
+    assert map_product(its, 256, 128, 256).cycles == total - stalls + 1
     assert mapping_efficiency(its, 256, 128, 256) == 1.0  # "Mapping Efficiency %" 100.0 in all three
 
 
@@ -64,18 +64,18 @@ def test_cycles_are_those_of_scale_sims_golden_reports(dataflow: str, total: int
 def test_cycles_are_those_that_scale_sim_counts(
     dataflow: str, rows: int, columns: int, shape: tuple[int, int, int], cycles: int
 ) -> None:
-    assert mapping(array(rows, columns, dataflow), *shape).cycles == cycles
+    assert map_product(array(rows, columns, dataflow), *shape).cycles == cycles
 
 
 def utilization(its: Systolic, m: int, n: int, k: int) -> float:
     """Multiplications per unit and cycle of one product (SCALE-Sim's overall utilisation, no stalls)."""
-    return m * n * k / (its.rows * its.columns * mapping(its, m, n, k).cycles)
+    return m * n * k / (its.rows * its.columns * map_product(its, m, n, k).cycles)
 
 
 def mapping_efficiency(its: Systolic, m: int, n: int, k: int) -> float:
     """Share of the units that a fold uses, on average."""
     kept = {"output_stationary": m * n, "weight_stationary": k * n, "input_stationary": k * m}[its.dataflow]
-    return kept / (mapping(its, m, n, k).folds * its.rows * its.columns)
+    return kept / (map_product(its, m, n, k).folds * its.rows * its.columns)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_no_array_does_more_than_one_multiplication_a_unit_and_cycle(
 
 @given(*[st.integers(1, 300)] * 3, st.integers(1, 32))
 def test_input_stationary_is_weight_stationary_of_the_transposed_product(m: int, n: int, k: int, size: int) -> None:
-    assert mapping(array(size, size, "input_stationary"), m, n, k) == mapping(
+    assert map_product(array(size, size, "input_stationary"), m, n, k) == map_product(
         array(size, size, "weight_stationary"), n, m, k
     )
 

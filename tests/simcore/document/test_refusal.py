@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from simcore.document.problem import Problem, Refusal
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_a_refusal_survives_the_way_back_from_a_worker() -> None:
 
 def test_fixes_and_findings_with_the_words_of_a_sentence_are_not_cut() -> None:
     with pytest.raises(Refusal) as caught:
-        parse("a, got b; c", "size")
+        parse_quantity("a, got b; c", "size")
     assert (caught.value.found, caught.value.fix) == ("'a, got b; c'", "")
 
 
 def test_a_quantity_of_more_digits_than_python_reads_is_refused() -> None:
     with pytest.raises(Refusal, match="which is too large"):
-        parse("1" * 5000 + " GB", "size")
+        parse_quantity("1" * 5000 + " GB", "size")

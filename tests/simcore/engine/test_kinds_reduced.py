@@ -9,7 +9,7 @@ from agreement import differences
 
 from simcore.check.check import check
 from simcore.check.load import design_from
-from simcore.engine.reference import EventBudgetError, estimate_events, reduced
+from simcore.engine.reference import EventBudgetError, estimate_events, reduce_design
 from simcore.simulate import simulate
 
 CLUSTER = {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 64}
@@ -24,7 +24,7 @@ WORKLOADS = {
 def test_what_is_too_large_is_reduced_and_then_agrees(kind: str) -> None:
     parallelism: dict[str, Any] = {"tensor": 8, "pipeline": 2} if kind == "serving" else {}
     design = design_from({"workload": WORKLOADS[kind], "cluster": CLUSTER, "parallelism": parallelism})
-    smaller, notes = reduced(design, check, 30_000)
+    smaller, notes = reduce_design(design, check, 30_000)
     assert notes
     assert estimate_events(smaller) <= 30_000
     assert type(smaller.workload) is type(design.workload)

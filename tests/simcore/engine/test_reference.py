@@ -15,7 +15,7 @@ from simcore.check.load import design_from
 from simcore.design.cluster import Straggler
 from simcore.design.design import Design
 from simcore.document.problem import InputError
-from simcore.engine.reference import EventBudgetError, estimate_events, reduced, within_budget
+from simcore.engine.reference import EventBudgetError, check_budget, estimate_events, reduce_design
 from simcore.result import Result
 from simcore.simulate import simulate
 
@@ -181,20 +181,20 @@ def test_the_estimate_of_events_is_near_the_count(design: Design) -> None:
 def test_above_the_budget_it_refuses_and_says_what_would_fit() -> None:
     design = training()
     events = estimate_events(design)
-    within_budget(design, check, budget=events)
+    check_budget(design, check, budget=events)
     with pytest.raises(
         EventBudgetError, match=rf"expected at most {events // 2:,} events, got about .*; what fits: layers"
     ):
-        within_budget(design, check, budget=events // 2)
+        check_budget(design, check, budget=events // 2)
 
 
 @settings(max_examples=60)
 @given(FAMILIES["everything"])
 def test_a_reduced_design_is_valid_fits_and_says_what_was_reduced(design: Design) -> None:
     events = estimate_events(design)
-    assert reduced(design, check, events) == (design, ())
+    assert reduce_design(design, check, events) == (design, ())
     try:
-        smaller, notes = reduced(design, check, events // 3)
+        smaller, notes = reduce_design(design, check, events // 3)
     except EventBudgetError:
         return
     assert estimate_events(smaller) <= events // 3
@@ -207,11 +207,11 @@ def test_a_reduced_design_is_valid_fits_and_says_what_was_reduced(design: Design
 
 def test_a_collective_is_reduced_to_fewer_chunks_then_to_fewer_npus() -> None:
     big = collective("all_reduce", [{**SWITCH, "size": 8}, {**SWITCH, "size": 1024}], chunks=64)
-    smaller, notes = reduced(big, check, 10_000)
+    smaller, notes = reduce_design(big, check, 10_000)
     assert estimate_events(smaller) <= 10_000
     assert [note.split()[0] for note in notes] == ["chunks", "NPUs"]
 
 
 def test_where_nothing_smaller_fits_it_says_so() -> None:
     with pytest.raises(EventBudgetError, match="no smaller design fits 10 events"):
-        reduced(training(), check, 10)
+        reduce_design(training(), check, 10)

@@ -11,8 +11,8 @@ from simcore import catalog
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.npu import npu_from
-from simcore.memory.reserved import communicators
+from simcore.design.npu import parse_npu
+from simcore.memory.reserved import count_communicators
 from simcore.metrics import metrics
 from simcore.result import Memory
 from simcore.simulate import simulate
@@ -52,7 +52,7 @@ def test_states_are_reserved_whole_and_the_rest_with_slack() -> None:
     ],
 )
 def test_every_group_of_more_than_one_npu_has_buffers(parallelism: dict[str, Any], groups: int) -> None:
-    assert communicators(design(parallelism)) == groups
+    assert count_communicators(design(parallelism)) == groups
 
 
 def test_a_fragmentation_that_is_given_takes_the_place_of_the_slack() -> None:
@@ -79,7 +79,7 @@ def test_only_the_usable_part_of_a_card_counts() -> None:
 
 @pytest.mark.parametrize("name", catalog.section("npus"))
 def test_every_npu_of_the_catalogue_keeps_a_little_for_itself(name: str) -> None:
-    memory = npu_from(name).memory
+    memory = parse_npu(name).memory
     assert memory.usable is not None
     assert 0.95 * memory.capacity < memory.usable < memory.capacity
 

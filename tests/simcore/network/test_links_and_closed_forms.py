@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from idle_links import Idle
 
-from simcore.collective import ALGORITHMS, FLAT_RING, KINDS, Plan, algorithm_for, named
+from simcore.collective import ALGORITHMS, FLAT_RING, KINDS, Plan, algorithm_for, algorithm_named
 from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
 from simcore.document.problem import InputError
 from simcore.network import TOPOLOGIES, Block, Chain, Exchange, Listed, Pattern, Send, Shift, Slice, Spread, Tree, block
@@ -43,7 +43,7 @@ def whole_picoseconds(part: Slice) -> float:
 
 
 def usable(name: str, part: Slice, topology: Block) -> bool:
-    if named(name).needs(part.members):
+    if algorithm_named(name).needs(part.members):
         return False
     return not name.startswith("direct[") or topology.shape(part).kind == "star"
 

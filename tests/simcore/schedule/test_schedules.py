@@ -15,7 +15,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.fast.iteration import Timing, time_program
-from simcore.program import Compute, Part, Segment, Start
+from simcore.program import Compute, ModelPart, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
 from simcore.simulate import simulate
@@ -159,7 +159,7 @@ def balanced(
     workload = {"model": model(layers=64), "global_batch": m}
     design = design_from(training(parallelism, network, workload=workload, system={"chunks": 1}))
     steps = [Segment("block", (Compute("block", "gemm", flops / v, 0.0),)) for flops in (forward, backward, weights)]
-    part = Part((steps[0],), (steps[1],), (steps[1],), parameters=1.0, activations=1.0, working=1.0)
+    part = ModelPart((steps[0],), (steps[1],), (steps[1],), parameters=1.0, activations=1.0, working=1.0)
     if weights:
         part = replace(part, weights=(steps[2],), last_weights=(steps[2],))
     program = replace(
@@ -202,7 +202,7 @@ def test_zero_bubble_keeps_on_every_stage_what_1f1b_keeps_on_the_first(p: int) -
 
 
 def test_splitting_the_backward_pass_changes_no_flops_and_reduces_all_gradients_once() -> None:
-    def part_of(name: str) -> Part:
+    def part_of(name: str) -> ModelPart:
         document = training({"data": 4, "tensor": 2, "schedule": name, "bucket": "1 B"}, [dimension(size=8)])
         return transformer_program(design_from(document)).parts[0]
 

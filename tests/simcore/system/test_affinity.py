@@ -14,7 +14,7 @@ from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.simulate import simulate
 from simcore.system.chunks import Chunker
-from simcore.system.placement import crossing, place
+from simcore.system.placement import find_crossing, place
 
 NODE, NODES = 8, 4
 
@@ -42,7 +42,7 @@ def served(found: Design, group: str, dimension: int) -> int:
 
 @pytest.mark.parametrize(("tensor", "crosses"), [(1, False), (2, True), (4, True), (8, False), (16, False)])
 def test_a_group_crosses_with_several_npus_of_a_node_but_not_all(tensor: int, crosses: bool) -> None:
-    assert list(crossing(design(tensor))) == ([("data", 1)] if crosses else [])
+    assert list(find_crossing(design(tensor))) == ([("data", 1)] if crosses else [])
 
 
 @pytest.mark.parametrize("tensor", [1, 2, 4, 8])
@@ -60,7 +60,7 @@ def test_a_flat_ring_crosses_as_well() -> None:
 
 
 def test_what_stages_send_goes_straight() -> None:
-    assert list(crossing(design(8, pipeline=4))) == []
+    assert list(find_crossing(design(8, pipeline=4))) == []
     slow, fast = design(8, 0.25, pipeline=4), design(8, 1.0, pipeline=4)
     assert simulate(slow).iteration_time_s == simulate(fast).iteration_time_s
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from idle_links import Idle
 
 from simcore.bounds.design import bound
-from simcore.bounds.many import Family, collective_seconds
+from simcore.bounds.many import NetworkFamily, collective_seconds
 from simcore.check.load import design_from
-from simcore.collective import KINDS, Custom, ListedKind, ListedMessage
-from simcore.design.efficiency import Table, best, reached, slowdown
+from simcore.collective import KINDS, CustomAlgorithm, ListedKind, ListedMessage
+from simcore.design.efficiency import EfficiencyTable, best_share, share_reached, slowdown
 from simcore.document.problem import InputError
 from simcore.network import Shape, Slice, block
 from simcore.simulate import simulate
 from simcore.system.phase_cost import phase_cost
 
-TABLE: Table = ((100.0, 0.1), (10_000.0, 0.5), (1e6, 0.9))
+TABLE: EfficiencyTable = ((100.0, 0.1), (10_000.0, 0.5), (1e6, 0.9))
 """Larger messages never take less time: shares rise by less than what they are from one factor e to the next."""
 BY_SIZE = {"1 KB": 0.25, "1 MB": 1.0}
 MIB = 2**20
@@ -42,12 +42,12 @@ def seconds(*args: Any, **its: Any) -> float:
 
 
 def test_between_sizes_the_share_is_linear_in_their_logarithm_and_beyond_them_constant() -> None:
-    assert [reached(TABLE, m) for m in (1, 100, 1_000, 10_000, 100_000, 1e6, 1e9)] == pytest.approx(
+    assert [share_reached(TABLE, m) for m in (1, 100, 1_000, 10_000, 100_000, 1e6, 1e9)] == pytest.approx(
         [0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9]
     )
-    assert best(TABLE) == 0.9
+    assert best_share(TABLE) == 0.9
     assert slowdown(TABLE, 1_000) == pytest.approx(3)
-    assert (best(0.7), reached(0.7, 5), slowdown(0.7, 5)) == (0.7, 0.7, 1)
+    assert (best_share(0.7), share_reached(0.7, 5), slowdown(0.7, 5)) == (0.7, 0.7, 1)
 
 
 def test_a_ring_sends_blocks_of_a_chunk_over_its_members() -> None:
@@ -55,14 +55,14 @@ def test_a_ring_sends_blocks_of_a_chunk_over_its_members() -> None:
     assert seconds("switch", "4 KB", "ring", efficiency=BY_SIZE) == pytest.approx(6 * 1e-6 / 0.25)
     assert seconds("switch", "4 MB", "ring", efficiency=BY_SIZE) == pytest.approx(6 * 1e-3)
     assert seconds("ring", "2 MB", "ring", efficiency=BY_SIZE) == pytest.approx(
-        6 * 0.5e-3 / reached(((1e3, 0.25), (1e6, 1.0)), 0.25e6)
+        6 * 0.5e-3 / share_reached(((1e3, 0.25), (1e6, 1.0)), 0.25e6)
     )
     assert seconds("switch", "256 KB", "ring", chunks=64, efficiency=BY_SIZE) == pytest.approx(64 * 6 * 1e-6 / 0.25)
 
 
 def test_halving_doubling_sends_halves_and_then_quarters() -> None:
     table = ((1e3, 0.25), (1e6, 1.0))
-    halves, quarters = (size / 1e9 / reached(table, size) for size in (40e3, 20e3))
+    halves, quarters = (size / 1e9 / share_reached(table, size) for size in (40e3, 20e3))
     assert seconds("switch", "80 KB", "halving_doubling", efficiency=BY_SIZE) == pytest.approx(2 * (halves + quarters))
 
 
@@ -108,10 +108,10 @@ def test_of_messages_of_several_sizes_the_slowest_link_decides() -> None:
     # Member 0 sends one block to 1 and three to 2: 1 KB and 3 KB through its port, each at its own share.
     sent = (ListedMessage(0, 0, 1, (0,), False), ListedMessage(0, 0, 2, (0, 1, 2), False))
     rest = (ListedMessage(1, 0, 1, (1, 2), False),)
-    own = Custom("custom:mine", (ListedKind("broadcast", 3, 3, sent + rest),))
+    own = CustomAlgorithm("custom:mine", (ListedKind("broadcast", 3, 3, sent + rest),))
     part, table = Slice(3, 3, 1), ((1e3, 0.25), (3e3, 0.5))
     cost = phase_cost(own, block("switch"), "broadcast", part, False)
-    two = 2e3 / reached(table, 2e3)
+    two = 2e3 / share_reached(table, 2e3)
     expected = (1e3 / 0.25 + 3e3 / 0.5 + two) * 0.5
     assert cost.loaded(3e3, table) * 3e3 == pytest.approx(expected)
     took = Idle(block("switch"), 0.5e9, 0.0, efficiency=table).plan(own.plan("broadcast", 3, Shape("line")), part, 3e3)
@@ -149,7 +149,7 @@ def test_bounds_of_one_network_and_of_a_family_stay_below(
     took = simulate(design).iteration_time_s
     proven = bound(design)["iteration_time"]
     assert proven is not None
-    assert collective_seconds(design, Family.of([design]))[0] <= proven * (1 + 1e-9)
+    assert collective_seconds(design, NetworkFamily.of([design]))[0] <= proven * (1 + 1e-9)
     assert proven <= took
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.engine.reference.cluster import Cluster
+from simcore.engine.reference.cluster import NpuGroups
 from simcore.system.placement import Placement, place
 
 MOE = {"experts": 16, "top_k": 2, "feed_forward": 256}
@@ -56,7 +56,7 @@ def test_every_npu_has_one_rank_among_the_experts_of_its_group(t: int, c: int, e
     design, placement = placed([size for size in sizes if size > 1], tensor=t, context=c, data=8, expert=e)
     if c == e == 1:
         return
-    cluster = Cluster(design, placement)
+    cluster = NpuGroups(design, placement)
     for npu in range(design.cluster.npus):
         group = set(cluster.members(npu, "expert"))
         copies = set(cluster.members(npu, "expert_data"))

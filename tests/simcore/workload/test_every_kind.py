@@ -13,13 +13,13 @@ from agreement import differences
 from designs import assert_not_beaten
 from kinds_of_workload import EXAMPLES, Document, document
 
-from simcore.bounds.design import bound, bound_of_any
+from simcore.bounds.design import bound, bound_any_design
 from simcore.bounds.estimate import estimate
 from simcore.check.check import check
 from simcore.check.load import design_from, load_design, parse_design
 from simcore.design.workload import KINDS, workload_tag
 from simcore.document.problem import Problem
-from simcore.engine.reference import EventBudgetError, estimate_events, reduced
+from simcore.engine.reference import EventBudgetError, estimate_events, reduce_design
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import metrics
 from simcore.simulate import simulate
@@ -90,7 +90,7 @@ def test_both_engines_play_it_and_agree_to_the_picosecond(kind: str, example: Do
 def test_no_bound_is_beaten_and_the_estimate_is_a_number(kind: str, example: Document) -> None:
     design = design_from(document(example))
     found = metrics(simulate(design))
-    for proven in (bound(design), bound_of_any(design)):
+    for proven in (bound(design), bound_any_design(design)):
         assert_not_beaten(proven, found)
     assert estimate(design)["iteration_time"]
 
@@ -125,9 +125,9 @@ def test_what_is_reduced_is_smaller_valid_and_of_the_same_kind(kind: str, exampl
     assert {name for name, _ in kind_of(design.workload).reductions(design)} <= {*repeated, NPUS}
     events = estimate_events(design)
     try:
-        smaller, notes = reduced(design, check, round(0.7 * events))
+        smaller, notes = reduce_design(design, check, round(0.7 * events))
     except EventBudgetError:
-        smaller, notes = reduced(design, check, events)
+        smaller, notes = reduce_design(design, check, events)
         assert notes == ()
     assert check(smaller) == []
     assert workload_tag(smaller.workload) == kind

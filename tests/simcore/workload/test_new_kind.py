@@ -25,7 +25,7 @@ from simcore.document.field import Count, Precision
 from simcore.document.problem import InputError, Problem
 from simcore.memory.plan import memory_needed
 from simcore.metrics import metrics
-from simcore.program import Compute, Part, Program, Segment, blocking
+from simcore.program import Compute, ModelPart, Program, Segment, blocking_collective
 from simcore.simulate import simulate
 from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.rules import precision_problems
@@ -69,9 +69,9 @@ class Stencil(WorkloadKind):
         workload, npus = StencilWorkload.of(design.workload), design.cluster.npus
         points = workload.grid / npus
         sweep = Compute("sweep", "gemm", workload.flops / npus, 8.0 * points)
-        segment = Segment("sweep", (sweep, *blocking("all_reduce", "data", 4.0)), workload.sweeps)
+        segment = Segment("sweep", (sweep, *blocking_collective("all_reduce", "data", 4.0)), workload.sweeps)
         return Program(
-            parts=(Part((segment,), (), (), points, 0.0, 4.0 * points),),
+            parts=(ModelPart((segment,), (), (), points, 0.0, 4.0 * points),),
             part_of=(0,),
             stages=1,
             chunks=1,

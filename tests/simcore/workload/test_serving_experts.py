@@ -13,7 +13,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
-from simcore.program import Compute, Part, Program, Start
+from simcore.program import Compute, ModelPart, Program, Start
 from simcore.simulate import simulate
 from simcore.workload.serving.decode import touched_experts
 from simcore.workload.serving.program import served_flops
@@ -55,7 +55,7 @@ def design(npus: int = 1, model: Any = "both", parallelism: Any = None, **its: A
     )
 
 
-def operators(part: Part) -> list[tuple[Any, int]]:
+def operators(part: ModelPart) -> list[tuple[Any, int]]:
     return [(op, segment.repeat) for segment in part.forward for op in segment.operators]
 
 

@@ -22,11 +22,11 @@ from dse.run.settings import Settings
 from dse.space.hole import SolvedSplit
 from dse.space.space import Space, space_from
 from dse.space.split.bandwidth import even_split
-from dse.space.split.solve import MOST_SIMULATIONS, solved_shares, with_bandwidths
+from dse.space.split.solve import MOST_SIMULATIONS, solve_shares, with_bandwidths
 from dse.whatif.answers import NOTHING
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
-from simcore.document.quantity import parse
+from simcore.document.quantity import parse_quantity
 from simcore.document.text import Document
 from simcore.simulate import simulate
 
@@ -45,7 +45,7 @@ def split(solve: bool, **changes: Any) -> Space:
 
 def shares(document: Any) -> list[float]:
     """In GB/s."""
-    return [parse(d["bandwidth"], "bandwidth") / 1e9 for d in document["cluster"]["dimensions"]]
+    return [parse_quantity(d["bandwidth"], "bandwidth") / 1e9 for d in document["cluster"]["dimensions"]]
 
 
 def test_every_design_gets_shares_about_as_good_as_the_best_of_all_steps() -> None:
@@ -82,10 +82,10 @@ def test_shares_are_solved_where_they_depend_on_the_size_of_messages() -> None:
     filled = next(iter(given.enumerate()))
     for each in filled.document["cluster"]["dimensions"]:
         each |= {"bandwidth": "60 GB/s", "efficiency": {"16 KB": 0.3, "4 MB": 0.8}}
-    solved = solved_shares(SolvedSplit(dimensions=(0, 1), budget="120 GB/s", least=10e9, goal="time"), filled.document)
+    solved = solve_shares(SolvedSplit(dimensions=(0, 1), budget="120 GB/s", least=10e9, goal="time"), filled.document)
     design, _ = parse_design(filled.document)
     assert design is not None
-    better = with_bandwidths(design, (0, 1), [parse(share, "bandwidth") for share in solved])
+    better = with_bandwidths(design, (0, 1), [parse_quantity(share, "bandwidth") for share in solved])
     assert simulate(better).iteration_time_s < simulate(design).iteration_time_s
 
 
@@ -123,7 +123,7 @@ def test_simulations_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     filled = next(split(True).enumerate())
     assert len(calls) <= MOST_SIMULATIONS + 1
     (solved,) = filled.solved
-    assert solved_shares(solved, filled.document) == [d["bandwidth"] for d in filled.document["cluster"]["dimensions"]]
+    assert solve_shares(solved, filled.document) == [d["bandwidth"] for d in filled.document["cluster"]["dimensions"]]
 
 
 @pytest.mark.parametrize("sampler", ["random", "nsga2", "exhaustive", "exact"])
@@ -279,7 +279,7 @@ def test_no_proof_says_that_solved_shares_are_the_best_there_are(tmp_path: Path,
     assert (record.proof is None) == (sampler == "exhaustive")
     if record.proof is not None:
         assert record.proof["complete"]
-        said = words.proof(summarize(record, NOTHING))
+        said = words.describe_proof(summarize(record, NOTHING))
         assert said.endswith("this is the whole Pareto front, of designs with the shares that were solved for them.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.policy.inter_dimension import InterDimension, Plan
+from simcore.policy.inter_dimension import ChunkOrders, InterDimension
 
 
 class RoundRobin(InterDimension):
@@ -14,10 +14,10 @@ class RoundRobin(InterDimension):
     def merges_turn(self) -> bool:
         return False
 
-    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> Plan:
+    def orders(self, sizes: Sequence[int], rates: Sequence[float], chunks: int) -> ChunkOrders:
         n = len(sizes)
         rotations = [tuple((first + i) % n for i in range(n)) for first in range(n)]
-        return Plan(rotations, [chunk % n for chunk in range(chunks)])
+        return ChunkOrders(rotations, [chunk % n for chunk in range(chunks)])
 
 
 ROUND_ROBIN = RoundRobin()
