@@ -27,7 +27,8 @@ def print_result(result: Result) -> None:
             console.print()
     if not result.fits and result.memory_bytes is not None:
         over = result.memory_bytes.reserved - result.memory_capacity_bytes
-        what = f"{format_with_unit(over, 'B')} more than the {format_with_unit(result.memory_capacity_bytes, 'B')} of an NPU"
+        capacity = format_with_unit(result.memory_capacity_bytes, "B")
+        what = f"{format_with_unit(over, 'B')} more than the {capacity} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
 
 

@@ -62,7 +62,8 @@ def _describe_outcome(objective: Objective, leader: Mapping[str, Any], record: S
         )
     if alike:
         rules = Counter(_rule(trial) for trial in alike)
-        return f"It was ruled out by {', '.join(f'{clean_text(rule)} ({format_number(n)})' for rule, n in rules.most_common(3))}."
+        commonest = (f"{clean_text(rule)} ({format_number(n)})" for rule, n in rules.most_common(3))
+        return f"It was ruled out by {', '.join(commonest)}."
     return "It was not tried: more trials may reach it."
 
 

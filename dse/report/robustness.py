@@ -75,8 +75,8 @@ def describe_scope(summary: Summary) -> str:
     if proof is None or not proof["cut"]:
         return ""
     return (
-        f"Among the {format_number(summary.feasible)} feasible designs that were simulated, of {format_number(proof['points'])} "
-        "combinations: what the proof has cut by bounds is not compared with."
+        f"Among the {format_number(summary.feasible)} feasible designs that were simulated, of "
+        f"{format_number(proof['points'])} combinations: what the proof has cut by bounds is not compared with."
     )
 
 

@@ -90,9 +90,8 @@ def _describe_others(trial: TrialRecord, name: str, summary: Summary) -> str:
     for other in summary.regrets:
         if other.name != name:
             loss = other.losses.get(trial.number)
-            said.append(
-                f"{clean_text(other.name)} {'cannot run there' if loss is None else f'loses {format_percent(loss.regret)}'}"
-            )
+            fate = "cannot run there" if loss is None else f"loses {format_percent(loss.regret)}"
+            said.append(f"{clean_text(other.name)} {fate}")
     return f"; there {', '.join(said)}" if said else ""
 
 

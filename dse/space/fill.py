@@ -376,12 +376,11 @@ def is_open(dimension: Any) -> bool:
 
 
 def _split_count(split: Split, parts: int) -> float:
-    if isinstance(split.budget, Range) and split.budget.step is None:
-        return math.inf
     if isinstance(split.budget, Range):
-        budgets = [
-            write_quantity(split.budget.low + i * split.budget.step, "bandwidth") for i in range(split.budget.steps)
-        ]  # type: ignore[operator]
+        if split.budget.step is None:
+            return math.inf
+        low, step = split.budget.low, split.budget.step
+        budgets = [write_quantity(low + i * step, "bandwidth") for i in range(split.budget.steps)]
     else:
         budgets = list(split.budget.alternatives if isinstance(split.budget, Choice) else (split.budget,))
     if split.solve:

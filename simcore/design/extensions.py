@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simcore.collective import ALGORITHMS
+from simcore.design.workload import KINDS
 from simcore.family import Family
 from simcore.network import TOPOLOGIES
 from simcore.policy.inter_dimension import INTER_DIMENSION
@@ -26,9 +27,12 @@ FAMILIES: Mapping[str, Family[Any]] = {
 def used_packages(document: Any, families: Mapping[str, Family[Any]] = FAMILIES) -> dict[str, str]:
     """The version of each installed package that a document of a design or a space needs, by its name.
 
-    A package counts where a word below the key of a family (in a hole, an expression, a key) is a member of its.
+    A package counts where a word below the key of a family (in a hole, an expression, a key) is a member of its; or one
+    in a workload is a key by which a kind of its is recognised.
     """
-    packages = (families[key].package(word) for key, word in _words(document, families) if word in families[key])
+    packages = [families[key].package(word) for key, word in _words(document, families) if word in families[key]]
+    kinds = {key: name for name, form in KINDS.items() for key in form.keys}
+    packages += [KINDS.package(kinds[word]) for _, word in _words(document, {"workload": KINDS}) if word in kinds]
     return dict(sorted({package for package in packages if package is not None}))
 
 

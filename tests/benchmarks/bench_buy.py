@@ -36,7 +36,7 @@ def main() -> None:
     assert isinstance(buyer, Buyer)
     tuner = dataclasses.replace(buyer.tuner, evaluator=dataclasses.replace(buyer.tuner.evaluator, engine=counted))
     buyer = dataclasses.replace(buyer, tuner=tuner)
-    designs = sum(space.of_job(job).count() for job in space.jobs) / space.count()
+    designs = sum(space.space_of_job(job).count() for job in space.jobs) / space.count()
     print(f"{path}: {space.count():,.0f} clusters, {designs:,.0f} designs on each")
     print(f"{'clusters':>8} {'simulated':>9} {'of all':>7} {'CPU s':>7} {'clusters/s':>10} {'designs/s':>10}")
     begin = time.process_time()

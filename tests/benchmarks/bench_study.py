@@ -39,7 +39,7 @@ def main() -> None:
         cut = sum(trial.state == "cut" for trial in record.trials)
         volume = hypervolume(record.losses(record.front), reference) / reference.prod()
         print(
-            f"{sampler:>10} {trials / wall:>9.0f} {cpu:>7.2f} {len(record.feasible):>9} {cut:>5} "
+            f"{sampler:>10} {trials / wall:>9.0f} {cpu:>7.2f} {len(record.feasible_trials):>9} {cut:>5} "
             f"{len(record.front):>6} {volume:>12.4f}"
         )
 

@@ -46,14 +46,14 @@ def test_a_signal_interrupts_at_once_and_gives_its_exit_status(number: int, stat
 
 def test_a_swallowed_ctrl_c_is_raised_at_the_next_look() -> None:
     with Interrupt() as interrupt:
-        interrupt.look()
+        interrupt.raise_if_signalled()
         try:
             press()
         except BaseException:
             swallowed = True
         assert swallowed
         with pytest.raises(KeyboardInterrupt):
-            interrupt.look()
+            interrupt.raise_if_signalled()
 
 
 def test_signals_are_given_back_and_a_handler_of_the_caller_stays() -> None:
@@ -68,7 +68,7 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with Interrupt() as interrupt:
         press()
-        interrupt.look()
+        interrupt.raise_if_signalled()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 

@@ -149,7 +149,7 @@ def play(design: Design) -> Played:
                         stage.spent[operator.category] += duration
                         stage.advance(stage.now + duration)
                     case Start():
-                        split = chunker.split(operator.kind, placement[operator.group], operator.size)
+                        split = chunker.split_collective(operator.kind, placement[operator.group], operator.size)
                         stage.start(split, operator.group, operator.waits)
                         if operator.waits == Waits.NOW:
                             stage.wait(Waits.NOW, GROUP_CATEGORY[operator.group])
@@ -158,7 +158,9 @@ def play(design: Design) -> Played:
 
     def send(stage: Stage, origin: int, target: int) -> None:
         group = placement["pipeline"]
-        stage.start(chunker.send(group, chunker.hops(group, origin, target), program.send_bytes), "pipeline", Waits.NOW)
+        stage.start(
+            chunker.split_message(group, chunker.hops(group, origin, target), program.send_bytes), "pipeline", Waits.NOW
+        )
         stage.wait(Waits.NOW, Category.PIPELINE)
 
     order = SCHEDULES[program.schedule].order(p, m, v).tolist()

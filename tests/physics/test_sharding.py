@@ -52,8 +52,8 @@ def backwards_of(design: Design, part: ModelPart) -> tuple[tuple[Segment, ...], 
 
 def spread(design: Design, part: ModelPart) -> float:
     """Parameters of a part that more than one NPU has."""
-    own = part.parameters - part.expert_parameters if design.sharded_over > 1 else 0.0
-    return own + (part.expert_parameters if design.sharded_over // design.parallelism.expert > 1 else 0.0)
+    own = part.parameters - part.expert_parameters if design.sharding_npus > 1 else 0.0
+    return own + (part.expert_parameters if design.sharding_npus // design.parallelism.expert > 1 else 0.0)
 
 
 def near(value: float) -> object:
@@ -87,7 +87,7 @@ def test_states_in_shards_are_moved_between_their_uses(design: Design) -> None:
         assert last + late == near(shared * gradient)
         assert usual == near(shared * gradient if gradients_in_shards else 0.0)
         if optimizer_in_shards:
-            first = sum(moved(design, part.first, "all_gather") for part in parts)
+            first = sum(moved(design, part.first_pass, "all_gather") for part in parts)
             assert first + moved(design, program.final[stage], "all_gather") >= 0.999 * shared * width
 
 
@@ -97,11 +97,11 @@ REDUCTIONS = ("reduce_scatter", "all_reduce")
 @given(trainings())
 def test_shards_are_reduced_between_shard_groups_as_often_as_they_are_made(design: Design) -> None:
     program = program_of(design)
-    replicas = design.copies // design.sharded_over
+    replicas = design.copies // design.sharding_npus
     for part in program.parts:
         for segments in backwards_of(design, part):
             scattered = sum(
-                operator.size * segment.repeat / (design.sharded_over if operator.group == "shard" else 1)
+                operator.size * segment.repeat / (design.sharding_npus if operator.group == "shard" else 1)
                 for segment in segments
                 for operator in segment.operators
                 if isinstance(operator, Start) and operator.group == "shard" and operator.kind == "reduce_scatter"

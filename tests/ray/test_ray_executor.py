@@ -138,7 +138,7 @@ def test_a_cluster_that_runs_other_files_is_told_apart(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = ProcessBuild("3.11.0", {**describe_process().code, "simcore": "other"}, "here")
-    monkeypatch.setattr("dse.execute.ray_workers.made", lambda: other)
+    monkeypatch.setattr("dse.execute.ray_workers.describe_process", lambda: other)
     with pytest.raises(WorkersError, match=r"the cluster runs something else: Python .* other files of 'simcore'"):
         sweep(tmp_path, 10, executor="ray", address=cluster.address)
 

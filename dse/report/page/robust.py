@@ -96,8 +96,9 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
 def _note(summary: Summary) -> str:
     said = [
         f"Whether a design stays on the front. Prices: the share of the scenarios in which those of network, NPUs and "
-        f"memory each move by {format_percent(PRICES)} up, down or not. Its own time: at the upper end of the prediction's "
-        f"interval ({format_percent(PREDICTION)} longer where the result has none), all others as predicted."
+        f"memory each move by {format_percent(PRICES)} up, down or not. Its own time: at the upper end of the "
+        f"prediction's interval ({format_percent(PREDICTION)} longer where the result has none), all others as "
+        "predicted."
     ]
     if describe_scope(summary):
         said.append(f"Prices and time: {describe_scope(summary)[0].lower()}{describe_scope(summary)[1:]}")

@@ -52,7 +52,8 @@ def body(record: StudyRecord, summary: Summary, charts: Sequence[Chart]) -> Iter
 
 
 def _header(record: StudyRecord, summary: Summary) -> str:
-    said = f"sampler {escape_html(record.sampler)} · seed {escape_html(record.seed)} · {format_number(summary.trials)} designs evaluated"
+    asked = f"sampler {escape_html(record.sampler)} · seed {escape_html(record.seed)}"
+    said = f"{asked} · {format_number(summary.trials)} designs evaluated"
     size = len(summary.front)
     cards = [_card("On the front", format_number(size), f"of {format_number(summary.feasible)} feasible")]
     rules = ", ".join(f"{clean_text(rule)} {format_number(count)}" for rule, count in summary.cut.items())
@@ -78,7 +79,8 @@ def _header(record: StudyRecord, summary: Summary) -> str:
 
 
 def _card(title: str, value: str, below: str) -> str:
-    return f"<div class='card'><h3>{escape_html(title)}</h3><b>{escape_html(value)}</b><small>{escape_html(below)}</small></div>"
+    head = f"<h3>{escape_html(title)}</h3><b>{escape_html(value)}</b>"
+    return f"<div class='card'>{head}<small>{escape_html(below)}</small></div>"
 
 
 def _figure(chart: Chart) -> str:

@@ -193,9 +193,8 @@ def outside_note(
     for objective, limits in zip(objectives, windows, strict=True):
         bound = summary.bounds[objective.name]
         if bound is not None and not limits.holds(bound):
-            parts.append(
-                f"the proven bound of {label(objective.name)}, {format_with_unit(bound, objective.unit, objective.name)}"
-            )
+            reached = format_with_unit(bound, objective.unit, objective.name)
+            parts.append(f"the proven bound of {label(objective.name)}, {reached}")
     return f"Outside this window: {', '.join(parts)}." if parts else ""
 
 

@@ -1,4 +1,4 @@
-"""What a stage does for one microbatch and one direction, as a compiled loop: what `reference.npu.Npu._run_segments` does.
+"""What a stage does for one microbatch and one direction, as a compiled loop beside `NpuProcess` of the reference.
 
 Beside playing operators it adds what it knows: what starts and ends on an idle network always takes the same time, and
 a repeat that leaves in flight just what the repeat before it left will go on so.

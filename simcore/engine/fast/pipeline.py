@@ -3,7 +3,7 @@
 A *block* is what a stage does for one microbatch and one direction: segments (a layer, the embedding, the head) that
 repeat, then the send to the next stage; the last backward block also carries the reduction of gradients, the optimizer
 step, and what follows. All NPUs of a stage do the same, so one of them and one queue per dimension is exact. It does
-what `reference.npu.Npu.play` does: it takes the block that is due, receives, runs (`blocks`) and sends.
+what `reference.npu.NpuProcess.play` does: it takes the block that is due, receives, runs (`blocks`) and sends.
 
 What starts on an idle network and ends on an idle network always takes the same time; such segments and blocks are
 played once and then only added. So does a collective while it shares no dimension with anything outstanding,

@@ -155,15 +155,15 @@ def test_a_sampler_that_tries_all_software_finds_what_the_exact_search_finds(
     document = bought.two(study={"decide": ["cluster"], "batch": 3, "tune_sampler": "random", "tune_trials": 200})
     document["cluster"]["npu"] = "a100-80gb"
     sampled = bought.run(bought.space(document), tmp_path / "run")
-    exact = {repr(t.design and t.decided): t.values for t in record.trials}
+    exact = {repr(t.design and t.decided_document): t.values for t in record.trials}
     assert len(sampled.trials) == 4
     for trial in sampled.trials:
-        assert trial.values == exact[repr(trial.decided)]
+        assert trial.values == exact[repr(trial.decided_document)]
 
 
 def test_a_genetic_sampler_searches_clusters(tmp_path: Path) -> None:
     found = bought.run(bought.space(bought.two()), tmp_path / "run", sampler="nsga2", trials=6)
-    assert len({repr(trial.decided) for trial in found.trials}) == 6
+    assert len({repr(trial.decided_document) for trial in found.trials}) == 6
 
 
 def test_a_cluster_that_breaks_a_limit_of_its_own_is_cut_and_nothing_tuned(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_cluster_on_which_one_workload_fits_with_no_software_is_cut_and_told_w
         assert trial.state == ("cut" if "cut" in states else "feasible")
         if trial.state == "cut":
             assert trial.cut_by == "big: fits"
-            best = min(t.workloads[0].values["iteration_time"] for t in found.feasible)
+            best = min(t.workloads[0].values["iteration_time"] for t in found.feasible_trials)
             assert 0 < trial.workloads[0].values["iteration_time"] < best
     # Where the big one runs nowhere, the small one still has a regret there.
     assert len(regrets(found)[1].losses) == 8
@@ -205,7 +205,7 @@ def test_a_limit_on_results_is_met_by_the_software_that_is_chosen(record: StudyR
     document = bought.two(constraints=["fits", f"bubble <= {limit}", "parallelism.data <= 4"])
     found = bought.run(bought.space(document), tmp_path / "run")
     assert found.front
-    for trial in found.feasible:
+    for trial in found.feasible_trials:
         for workload in trial.workloads:
             assert workload.metrics is not None
             assert workload.metrics["bubble_s"] <= limit

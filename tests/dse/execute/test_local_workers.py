@@ -43,7 +43,7 @@ def test_of_many_workers_a_few_start_at_a_time_and_all_get_their_turn(monkeypatc
 
 CHILD = """\
 import os, sys, time
-from dse.execute.leash import packed, shielded, tied
+from dse.execute.leash import hold_signals, pack_call, run_tied
 from multiprocessing import get_context
 
 def work(connection, seconds):
@@ -54,8 +54,8 @@ def work(connection, seconds):
 
 if __name__ == "__main__":
     ours, theirs = get_context("spawn").Pipe()
-    process = get_context("spawn").Process(target=tied, args=(theirs, packed(work, 1000.0)))
-    with shielded():
+    process = get_context("spawn").Process(target=run_tied, args=(theirs, pack_call(work, 1000.0)))
+    with hold_signals():
         process.start()
     print(ours.recv(), flush=True)
     sys.stdin.read()

@@ -192,7 +192,7 @@ def test_what_is_evaluated_and_waits_for_a_slower_design_can_be_had() -> None:
     given_ = [next(outcomes).key for _ in range(7)]
     with pytest.raises(TimeoutError):
         next(outcomes)
-    held = {outcome.key for outcome in running.held()}
+    held = {outcome.key for outcome in running.waiting_outcomes()}
     assert held
     assert held.isdisjoint({*given_, "7"})
     assert held <= {str(n) for n in workers.evaluated}
@@ -200,9 +200,9 @@ def test_what_is_evaluated_and_waits_for_a_slower_design_can_be_had() -> None:
 
 def test_one_fast_design_does_not_bring_a_call_of_minutes() -> None:
     size = CallSize()
-    assert size.designs(None, 1) == 1
-    size.measured(1, 1e-7)
-    assert size.designs(None, 1) == 2
+    assert size.next_size(None, 1) == 1
+    size.record_call(1, 1e-7)
+    assert size.next_size(None, 1) == 2
     for _ in range(call_size.REMEMBERED):
-        size.measured(10, 10 * 0.25)
-    assert size.designs(None, 1) == 1
+        size.record_call(10, 10 * 0.25)
+    assert size.next_size(None, 1) == 1

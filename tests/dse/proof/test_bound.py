@@ -132,7 +132,7 @@ def brute_force(given: Space) -> dict[str, NDArray[np.float64]]:
         design, _ = parse_design(filled.document)
         assert design is not None
         screened = ScreenedDesign(design, given.constraints)
-        if not screened.problems and not screened.broken and design.key not in found:
+        if not screened.problems and not screened.broken_constraints and design.key not in found:
             values = metrics(simulate(design))
             if all(c.violation(values, screened.document) <= 0 for c in given.constraints):
                 found[design.key] = values

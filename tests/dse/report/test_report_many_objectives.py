@@ -42,9 +42,9 @@ def test_many_objectives_and_limits_reach_every_report(count: int, tmp_path: Pat
     optimize(given, Settings("random", 40, 0), tmp_path, resume=False)
     record = load_record(tmp_path)
     assert {trial.state for trial in record.trials} == {"feasible", "infeasible"}
-    losses = record.losses(record.feasible)
+    losses = record.losses(record.feasible_trials)
     kept = {trial.number for trial in record.front}
-    for row, trial in zip(losses, record.feasible, strict=True):
+    for row, trial in zip(losses, record.feasible_trials, strict=True):
         beaten = ((losses <= row).all(axis=1) & (losses < row).any(axis=1)).any()
         assert (trial.number in kept) == (not beaten)
     assert record.reference is not None

@@ -17,8 +17,8 @@ from dse.space.space import Space
 def studied(given: Space, folder: Path, sampler: str, trials: int) -> dict[str, float | None]:
     optimize(given, Settings(sampler, trials, 0, jobs=1), folder, resume=False)
     record = load_record(folder)
-    assert record.feasible
-    best = {o.name: o.sign * min(o.sign * t.values[o.name] for t in record.feasible) for o in record.objectives}
+    assert record.feasible_trials
+    best = {o.name: o.sign * min(o.sign * t.values[o.name] for t in record.feasible_trials) for o in record.objectives}
     return {name: None if (bound := record.bounds[name]) is None else best[name] - bound for name in best}
 
 

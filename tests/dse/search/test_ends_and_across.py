@@ -47,7 +47,7 @@ def space(folder: Path, limit: float) -> Space:
 def drawn(candidates: Candidates, count: int) -> list[Candidate]:
     found: list[Candidate] = []
     while len(found) < count:
-        candidate = candidates.random()
+        candidate = candidates.make_random()
         if candidate is not None and candidate.violation <= 0:
             found.append(candidate)
     return found
@@ -70,21 +70,21 @@ def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) 
     assert allowed
     found = [
         candidate
-        for candidate in EndCandidates(candidates).beyond(allowed)
+        for candidate in EndCandidates(candidates).make_beyond(allowed)
         if candidate is not None and candidate.known
     ]
     cheaper = [candidate for candidate in found if cost(candidate) < min(map(cost, allowed))]
     assert cheaper
     networks: dict[Any, list[float]] = {}
     for candidate in cheaper:
-        network = tuple((n, g.value) for n, g in candidate.genes.items() if not g.of_job)
+        network = tuple((n, g.value) for n, g in candidate.genes.items() if not g.is_of_job)
         networks.setdefault(network, []).append(missed(candidate))
     assert any(len(tried) > 1 for tried in networks.values() if tried[0] > 0) or min(map(missed, cheaper)) <= 0
 
 
 def test_without_designs_that_meet_the_limits_there_is_no_end(tmp_path: Path) -> None:
     candidates = Candidates(space(tmp_path, 0.01), fresh())
-    assert list(EndCandidates(candidates).beyond(drawn(candidates, 4))) == []
+    assert list(EndCandidates(candidates).make_beyond(drawn(candidates, 4))) == []
 
 
 @pytest.mark.parametrize("count", [3, 100])
@@ -94,12 +94,12 @@ def test_a_job_meets_every_shape_and_budget_once(tmp_path: Path, count: int) -> 
     parents = drawn(candidates, 12)
     networks = list({candidate.shape: candidate for candidate in parents}.values())
     assert len(networks) == 2
-    found = list(across.of(parents[:1], networks, count))
+    found = list(across.look_at_pairs(parents[:1], networks, count))
     pairs = {
         (str(look.filled.params["cluster.dimensions"]), look.filled.params["cluster.bandwidth.split"]) for look in found
     }
     assert len(found) == len(pairs) <= min(count, 4)
     jobs: set[Any] = {tuple((n, g.value) for n, g in look.genes.items() if g.of_job) for look in found}
     assert len(jobs) == 1
-    again = list(across.of(parents[:1], networks, 100))
+    again = list(across.look_at_pairs(parents[:1], networks, 100))
     assert len(found) + len(again) <= 4

@@ -170,11 +170,11 @@ def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
     for job in list(parts.jobs())[::5]:
         for node in brancher.nodes(job, parts.networks_of(job)):
             rows = brancher.bounds(node)
-            relaxed = brancher.relaxed(node)
+            relaxed = brancher.relaxed_bounds(node)
             proved = np.isfinite(rows).all(axis=0)
             assert (relaxed[:, proved] <= rows[:, proved] + 1e-9 * abs(rows[:, proved])).all()
             for row, network in zip(rows, np.flatnonzero(node.live), strict=True):
-                design, _ = parse_design(parts.filled(job, node.networks.parts[network]).document)
+                design, _ = parse_design(parts.fill_design(job, node.networks.parts[network]).document)
                 assert design is not None
                 proven = bound(design)
                 for value, objective in zip(row, given_space.objectives, strict=True):

@@ -86,7 +86,7 @@ def test_what_gains_most_hypervolume_is_chosen_first() -> None:
     front = np.array([[0.0, 10.0], [10.0, 0.0]])
     points = np.array([[9.0, 9.0], [4.0, 4.0], [11.0, 11.0], [4.5, 4.5], [1.0, 8.0]])
     box = Box.enclose(front, np.vstack([front, points[[1, 4]]]), np.random.default_rng(0))
-    scaled = box.scaled(points)
+    scaled = box.scale_losses(points)
     order = choose_greedily(box, scaled, scaled, np.ones(5), 2)
     best = max(range(5), key=lambda i: hypervolume(np.vstack([front, points[[i]]]), np.array([11.0, 11.0])))
     assert order[0] == best == 1
@@ -243,7 +243,7 @@ def test_what_another_driver_found_is_learned_and_not_proposed_again() -> None:
     other, own = Guided(given, 0), Guided(given, 1)
     theirs = [proposal for _ in range(20) if (proposal := other.ask()) is not None]
     for number, proposal in enumerate(theirs):
-        drawn = other.drawn(proposal)
+        drawn = other.drawn_values(proposal)
         assert drawn is not None
         assert given.fill(RecordedDraw(drawn.values, drawn.smooth)) == proposal.filled
         own.learn(drawn, (1.0 + number, 2.0), {})

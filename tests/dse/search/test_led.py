@@ -38,7 +38,7 @@ def candidates(given: Space, seed: int = 0) -> Candidates:
 def with_params(made: Candidates, **wanted: Any) -> Candidate:
     """A random candidate with these parameters."""
     for _ in range(5000):
-        found = made.random()
+        found = made.make_random()
         if found is not None and all(found.filled.params[f"parallelism.{key}"] == v for key, v in wanted.items()):
             return found
     raise AssertionError(f"no {wanted}")
@@ -52,7 +52,7 @@ def test_a_step_that_breaks_a_rule_takes_with_it_what_the_rule_names() -> None:
     before = tuple(start.filled.params[f"parallelism.{key}"] for key in hole.of)
     wanted = (before[0], 1, before[2] * 2)
     genes = with_value(start.genes, "parallelism.degrees", hole.factorisations.index(wanted))
-    found = made.changed(start, genes, estimated=False)
+    found = made.make_changed(start, genes, estimated=False)
     assert found is not None
     assert found.violation == 0
     params = found.filled.params
@@ -83,7 +83,7 @@ def test_a_repair_may_change_what_stands_beside_the_broken_place() -> None:
     )
     made = candidates(given)
     start = with_first(made, "cluster.dimensions[0].collective", "halving_doubling")
-    found = made.changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
+    found = made.make_changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
     assert found is not None
     assert found.filled.params["cluster.dimensions[0].size"] == 6
     assert found.filled.params["cluster.dimensions[0].collective"] == "ring"
@@ -92,7 +92,7 @@ def test_a_repair_may_change_what_stands_beside_the_broken_place() -> None:
 
 def with_first(made: Candidates, path: str, value: Any) -> Candidate:
     for _ in range(200):
-        found = made.random()
+        found = made.make_random()
         if found is not None and found.violation == 0 and found.filled.params[path] == value:
             return found
     raise AssertionError(path)
@@ -110,7 +110,7 @@ def test_degrees_stay_near_where_the_number_of_npus_changes() -> None:
     )
     made = candidates(given)
     start = with_params(made, tensor=2, pipeline=2, data=2)
-    found = made.changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
+    found = made.make_changed(start, with_value(start.genes, "cluster.dimensions[0].size", 1), estimated=False)
     assert found is not None
     degrees = [found.filled.params[f"parallelism.{key}"] for key in ("tensor", "pipeline", "data")]
     assert sorted(degrees) == [2, 2, 4]
@@ -121,11 +121,11 @@ def test_linked_moves_change_two_or_three_holes_of_one_half_of_a_design() -> Non
     start = with_params(made, pipeline=2, interleave=1)
     seen: set[int] = set()
     for _ in range(60):
-        found = made.linked(start, estimated=False)
+        found = made.make_linked(start, estimated=False)
         if found is None:
             continue
         changed = {name for name, gene in found.genes.items() if start.genes[name].value != gene.value}
-        halves = {found.genes[name].of_job for name in changed}
+        halves = {found.genes[name].is_of_job for name in changed}
         seen.add(len(changed))
         assert len(halves) <= 1
     assert {2, 3} <= seen
@@ -135,15 +135,15 @@ def test_the_jobs_that_compute_least_come_first_on_the_network_of_a_design() -> 
     given = space(parallelism=CHOICES)
     made = candidates(given)
     parent = with_params(made, pipeline=8)
-    network = {name: gene.value for name, gene in parent.genes.items() if not gene.of_job}
-    first = [c for c in LedCandidates(given, made).on([parent], 5) if c is not None]
+    network = {name: gene.value for name, gene in parent.genes.items() if not gene.is_of_job}
+    first = [c for c in LedCandidates(given, made).make_on([parent], 5) if c is not None]
     assert first
     assert all(c.violation == 0 for c in first)
     assert all({n: g.value for n, g in c.genes.items() if not g.of_job} == network for c in first)
     compute = [compute_seconds(_design(c), program_of(_design(c))) for c in first]
     assert compute == pytest.approx(sorted(compute))
     again = LedCandidates(given, made)
-    assert [c for c in again.on([parent], 5) if c is not None] == []  # each design once
+    assert [c for c in again.make_on([parent], 5) if c is not None] == []  # each design once
 
 
 def _design(candidate: Candidate) -> Any:
@@ -165,8 +165,8 @@ def test_the_job_of_the_bound_is_among_the_first_trials(tmp_path: Path, monkeypa
 def test_each_shape_of_the_cluster_has_its_best_candidate() -> None:
     given = space()
     made = candidates(given)
-    pool = [c for _ in range(60) if (c := made.random()) is not None and c.violation == 0]
-    best = Judge(given, made.encoder, 0).of_shapes(pool, 12)
+    pool = [c for _ in range(60) if (c := made.make_random()) is not None and c.violation == 0]
+    best = Judge(given, made.encoder, 0).best_of_shapes(pool, 12)
     assert len(best) == len({c.shape for c in pool}) == 3
     times = {c.shape: min(o.known["iteration_time"] or 0.0 for o in pool if o.shape == c.shape) for c in best}
     assert any(c.known["iteration_time"] == times[c.shape] for c in best)
@@ -176,7 +176,7 @@ def test_what_the_estimates_promise_is_tried_though_they_were_wrong_elsewhere() 
     """An estimate is off by what it was least off on the same job and shape; of others nothing is concluded."""
     given = space()
     made = candidates(given)
-    pool = [c for _ in range(80) if (c := made.random()) is not None and c.violation == 0]
+    pool = [c for _ in range(80) if (c := made.make_random()) is not None and c.violation == 0]
     judge = Judge(given, made.encoder, 0)
     ranked = sorted(pool, key=lambda c: c.known["iteration_time"] or 0.0)
     wrong = next(c for c in ranked if c.niche != ranked[0].niche and any(o.niche == c.niche for o in ranked if o != c))
@@ -185,11 +185,11 @@ def test_what_the_estimates_promise_is_tried_though_they_were_wrong_elsewhere() 
         time = (candidate.known["iteration_time"] or 0.0) * told[candidate is wrong]
         judge.tell(candidate, (time, candidate.known["cost.total"] or 0.0), {})
     left = [c for c in ranked if c.losses is None]
-    chosen = judge.hopeful(left, 8)
+    chosen = judge.choose_hopeful(left, 8)
     assert ranked[0] in chosen
     assert all(c.niche != wrong.niche for c in chosen[:1])
     judge = Judge(given, made.encoder, 0)
-    assert judge.hopeful(left, 8) == []  # without a front nothing is lacking
+    assert judge.choose_hopeful(left, 8) == []  # without a front nothing is lacking
 
 
 @pytest.mark.parametrize(("units", "parts"), [(5, 1), (4, 4), (7, 3)])
@@ -209,10 +209,10 @@ def test_shares_that_suit_a_job_are_candidates_from_the_quickest_to_the_cheapest
     given = space(cluster={"npu": "a100-80gb", "bandwidth": budget, "dimensions": dimensions}, parallelism=CHOICES)
     made = candidates(given)
     parent = with_first(made, "parallelism.tensor", 2)
-    found = [c for c in ShareCandidates(made).of([parent], 4) if c is not None]
+    found = [c for c in ShareCandidates(made).make_other_splits([parent], 4) if c is not None]
     assert found
     times = [c.known["iteration_time"] or 0.0 for c in found]
     costs = [c.known["cost.total"] or 0.0 for c in found]
     assert costs == sorted(costs, reverse=True)
     assert min(times) <= (parent.known["iteration_time"] or 0.0)
-    assert list(ShareCandidates(made).of([parent], 4)) == [None] * len(found)  # each design once
+    assert list(ShareCandidates(made).make_other_splits([parent], 4)) == [None] * len(found)  # each design once

@@ -39,7 +39,7 @@ def constraint(text: str) -> Constraint:
     ],
 )
 def test_a_constraint_is_early_where_no_name_in_it_needs_a_simulation(text: str, early: bool) -> None:
-    assert constraint(text).early is early
+    assert constraint(text).is_early is early
 
 
 @pytest.mark.parametrize(
@@ -65,17 +65,17 @@ def test_what_has_no_memory_fits() -> None:
 
 def test_a_metric_that_the_workload_lacks_is_named() -> None:
     with pytest.raises(ValueError, match="expected a metric of this workload, got 'mfu'"):
-        constraint("mfu >= 0.3").measured(METRICS, DOCUMENT)
+        constraint("mfu >= 0.3").measure_violation(METRICS, DOCUMENT)
 
 
 def test_a_condition_without_a_value_is_broken_and_says_why() -> None:
     divided = replace(constraint("cost.total / (parallelism.tensor - 8) <= 3"), place=("constraints", 2))
     assert divided.violation(METRICS, DOCUMENT) == NO_VALUE > 0
-    assert divided.without(METRICS, DOCUMENT) == (
+    assert divided.explain_no_value(METRICS, DOCUMENT) == (
         "constraints[2]: 'cost.total / (parallelism.tensor - 8) <= 3': expected a divisor other than 0, "
         "got 0 for 'parallelism.tensor - 8' (parallelism.tensor is 8)"
     )
-    assert constraint("cost.total / parallelism.tensor <= 3").without(METRICS, DOCUMENT) == ""
+    assert constraint("cost.total / parallelism.tensor <= 3").explain_no_value(METRICS, DOCUMENT) == ""
 
 
 def test_every_constraint_that_cannot_be_read_is_told_with_its_place() -> None:

@@ -64,7 +64,7 @@ def test_a_choice_gives_each_alternative_once() -> None:
     ],
 )
 def test_a_choice_of_growing_numbers_or_quantities_is_ordered(alternatives: tuple[Any, ...], ordered: bool) -> None:
-    assert Choice(alternatives).ordered is ordered
+    assert Choice(alternatives).is_ordered is ordered
 
 
 @pytest.mark.parametrize(

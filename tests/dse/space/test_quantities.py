@@ -130,7 +130,7 @@ def test_a_constraint_with_a_unit_cuts_as_its_plain_form_does(tmp_path: Path) ->
 
 
 def test_a_constraint_with_units_is_known_before_simulation_or_refused_with_the_space() -> None:
-    assert Constraint(Expression("cost.total <= 1 $")).early
+    assert Constraint(Expression("cost.total <= 1 $")).is_early
     with pytest.raises(InputError, match="units of one kind"):
         space(constraints=["fits", "cost.total <= 30 GB"])
 

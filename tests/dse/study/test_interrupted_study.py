@@ -47,7 +47,7 @@ class Interrupted(Executor):
         self.done = [self.evaluate(taken[5]), self.evaluate(taken[8])]
         raise KeyboardInterrupt
 
-    def held(self) -> list[Outcome]:
+    def waiting_outcomes(self) -> list[Outcome]:
         return self.done
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def test_a_step_loses_what_simulating_the_changed_document_says(study: tuple[Stu
     for number, steps in answers.steps.items():
         for step in steps:
             (path,) = step.moved if len(step.moved) == 1 else (None,)
-            if path not in ("parallelism.zero", "cluster.npu") or not step.feasible:
+            if path not in ("parallelism.zero", "cluster.npu") or not step.is_feasible:
                 continue
             document = json.loads(json.dumps(trials[number].design))
             section, key = path.split(".")

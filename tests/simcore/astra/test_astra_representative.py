@@ -185,4 +185,4 @@ def test_counting_reductions_agrees_with_asking_each_packet(
     packets: int, window: int, reducing: int, reduces: ReductionTurns
 ) -> None:
     plan = PacketPlan(packets, window, reducing, reduces, (1,), (8,))
-    assert plan.reduced_before(packets) == sum(plan.is_reduced(packet) for packet in range(packets))
+    assert plan.count_reduced_before(packets) == sum(plan.is_reduced(packet) for packet in range(packets))

@@ -263,6 +263,6 @@ def test_messages_that_want_one_link_pass_in_the_order_they_came() -> None:
     """Two members behind each other on a line send to the last one: the second waits for the first."""
     part, its = Slice(3, 3, 1), block("mesh")
     plan = Plan(1)
-    plan.send(0, 2, plan.whole(0))
-    plan.send(1, 2, plan.whole(0))
+    plan.send(0, 2, plan.block_pieces(0))
+    plan.send(1, 2, plan.block_pieces(0))
     assert Idle(its, BYTE_A_PICOSECOND, 0.0).plan(plan, part, 100.0) == 2 * 200

@@ -34,9 +34,12 @@ def design(tensor: int, affinity: float = 0.5, pipeline: int = 1, **system: Any)
 
 def served(found: Design, group: str, dimension: int) -> int:
     """How long an all-reduce of a group occupies a dimension [ps]."""
-    split = Chunker(found).split("all_reduce", place(found)[0][group], 1e9)
+    split = Chunker(found).split_collective("all_reduce", place(found)[0][group], 1e9)
     return sum(
-        phase.serialization * count for path, count in split.counted() for phase in path if phase.dimension == dimension
+        phase.serialization * count
+        for path, count in split.count_paths()
+        for phase in path
+        if phase.dimension == dimension
     )
 
 

@@ -98,10 +98,10 @@ def test_messages_over_links_take_as_long_as_the_closed_form(
     assume(name != "halving_doubling" or part.members & (part.members - 1) == 0)
     assume(name != "direct[2]" or its.shape(part).kind == "star")
     cost = phase_cost(name, its, kind, part, False)
-    expected = (cost.loaded(size, TABLE) * size / 1e10 + cost.hops * 1e-6) * 1e12
+    expected = (cost.load_of(size, TABLE) * size / 1e10 + cost.hops * 1e-6) * 1e12
     took = Idle(its, 1e10, 1e-6, efficiency=TABLE).collective(name, kind, part, size)
     assert abs(took - expected) <= 4 * part.members**2 + 1e-9 * expected
-    assert cost.loaded(size, ((1.0, 0.3), (1e12, 0.3))) == pytest.approx(cost.load)
+    assert cost.load_of(size, ((1.0, 0.3), (1e12, 0.3))) == pytest.approx(cost.load)
 
 
 def test_of_messages_of_several_sizes_the_slowest_link_decides() -> None:
@@ -113,7 +113,7 @@ def test_of_messages_of_several_sizes_the_slowest_link_decides() -> None:
     cost = phase_cost(own, block("switch"), "broadcast", part, False)
     two = 2e3 / share_reached(table, 2e3)
     expected = (1e3 / 0.25 + 3e3 / 0.5 + two) * 0.5
-    assert cost.loaded(3e3, table) * 3e3 == pytest.approx(expected)
+    assert cost.load_of(3e3, table) * 3e3 == pytest.approx(expected)
     took = Idle(block("switch"), 0.5e9, 0.0, efficiency=table).plan(own.plan("broadcast", 3, Shape("line")), part, 3e3)
     assert took == pytest.approx(expected / 0.5e9 * 1e12, abs=3)
 

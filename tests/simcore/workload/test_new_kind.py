@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from agreement import differences
 from kinds_of_workload import CLUSTER
 
@@ -20,6 +21,7 @@ from simcore.bounds.design import bound
 from simcore.check.load import load_design
 from simcore.design import workload as forms
 from simcore.design.design import Design
+from simcore.design.extensions import used_packages
 from simcore.design.workload import KINDS, Workload
 from simcore.document.field import Count, Precision
 from simcore.document.problem import InputError, Problem
@@ -117,7 +119,7 @@ objectives: {minimize: [iteration_time, cost.total]}
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package is installed that brings the kind; what is known of kinds is forgotten before and after."""
     entry = EntryPoint("stencil", f"{__name__}:KIND", KINDS.group)
-    monkeypatch.setattr(family, "_installed", lambda group: {"stencil": entry} if group == KINDS.group else {})
+    monkeypatch.setattr(family, "_find_entry_points", lambda group: {"stencil": entry} if group == KINDS.group else {})
     _forget()
     yield
     monkeypatch.undo()
@@ -172,6 +174,12 @@ def test_a_space_searches_over_it_beside_other_kinds(tmp_path: Path) -> None:
     designs = [trial.design for trial in record.trials if trial.design is not None]
     assert {"grid" in design["workload"] for design in designs} == {True, False}
     assert all(trial.metrics is not None for trial in record.trials)
+
+
+def test_what_a_study_needs_has_the_package_of_its_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KINDS, "package", lambda name: ("grids", "1.2") if name == "stencil" else None)
+    assert used_packages(yaml.safe_load(SPACE)) == {"grids": "1.2"}
+    assert used_packages({"workload": {"collective": "all_reduce", "size": "1 MB"}}) == {}
 
 
 def test_the_cluster_of_the_examples_takes_it_too() -> None:

@@ -171,7 +171,7 @@ def test_stages_send_what_their_last_row_gives() -> None:
     layers = [{"m": 1, "n": 100, "k": 10}, {"m": 1, "n": 7, "k": 100}, {"m": 1, "n": 100, "k": 7}]
     program = program_of(design(layers, npus=8, batch=32, pipeline=2, data=4, microbatch=2))
     assert program.sends == (2 * 2 * 100.0, 2 * 2 * 100.0)
-    assert (program.sent(0, 1), program.sent(1, -1)) == (400.0, 400.0)
+    assert (program.sent_bytes(0, 1), program.sent_bytes(1, -1)) == (400.0, 400.0)
     result = simulate(design(layers, npus=8, batch=32, pipeline=2, data=4, microbatch=2))
     assert result.bubble_s > 0
     assert result.exposed_communication_s.pipeline > 0

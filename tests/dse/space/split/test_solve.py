@@ -270,7 +270,7 @@ def test_no_proof_says_that_solved_shares_are_the_best_there_are(tmp_path: Path,
     record = proved(given, tmp_path / "run", sampler)
     bound = record.bounds["iteration_time"]
     assert bound is not None
-    best = min(trial.values["iteration_time"] for trial in record.feasible)
+    best = min(trial.values["iteration_time"] for trial in record.feasible_trials)
     drawn = too_large(cluster={**given.source["cluster"], "bandwidth": {"split": "30 GB/s", "step": "1 GB/s"}})
     judge = Evaluator(drawn.objectives, drawn.constraints)
     whole = min(judge(filled.document).values["iteration_time"] for filled in drawn.enumerate())
