@@ -22,16 +22,15 @@ T = TypeVar("T")
 class Family(Mapping[str, T], Generic[T]):
     """The members of one family, by name, those of the project first.
 
-    `group` is the entry points' group, `kind` the class of which every member is an instance, or, where members are
-    classes themselves, a subclass. The project's `own` members are given as they are, or, where they lie in modules
+    `group` is the entry points' group, `kind` the class of which every member is an instance; with `classes`, a member
+    may be a subclass of it instead. The project's `own` members are given as they are, or, where they lie in modules
     that must not be imported with the family's, as text that says where (`package.module:NAME`).
     """
 
-    def __init__(self, group: str, kind: type, own: Mapping[str, T | str]) -> None:
-        self.group, self.kind = group, kind
+    def __init__(self, group: str, kind: type, own: Mapping[str, T | str], classes: bool = False) -> None:
+        self.group, self.kind, self.classes = group, kind, classes
         self._own = dict(own)
         self._loaded: dict[str, T] = {}
-        self._of_classes = all(isinstance(member, type) for member in own.values())
 
     def __getitem__(self, name: str) -> T:
         """The member of that name.
@@ -44,7 +43,7 @@ class Family(Mapping[str, T], Generic[T]):
         if name not in self._loaded:
             entry = _find_entry_points(self.group)[name] if own is None else EntryPoint(name, own, self.group)
             member = entry.load()
-            as_class = self._of_classes and isinstance(member, type)
+            as_class = self.classes and isinstance(member, type)
             if not (issubclass(member, self.kind) if as_class else isinstance(member, self.kind)):
                 raise TypeError(f"entry point {self.group}: {name} of {origin_of(entry)} is no {self.kind.__name__}")
             self._loaded[name] = member

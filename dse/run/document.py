@@ -41,7 +41,7 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "versions": {
             "dse": VERSION,
             "optuna": optuna.__version__,
-            **extensions(spelled_out),
+            **extensions(spelled_out, sampler),
         },
         "space": spelled_out,
     }
@@ -56,8 +56,8 @@ def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
     data = document.data
     if "space" not in data or "versions" not in data:
         return space_from(document, Path(path).stem), None
+    check_packages(data, document.source)  # first: without them names are unknown
     check_study(data, document)
-    check_packages(data, document.source)
     inner = parse_document(dump_document(data["space"]), f"{path} (space)")
     return space_from(inner, data["name"]), data
 

@@ -7,15 +7,27 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from dse.space.samplers import SAMPLERS
 from dse.study.store import STUDY
+from simcore.design.extensions import FAMILIES as OF_DESIGNS
 from simcore.design.extensions import used_packages
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
+from simcore.metrics import METRICS
+
+FAMILIES = {
+    **OF_DESIGNS,
+    "objectives": METRICS,
+    "constraints": METRICS,
+    "sampler": SAMPLERS,
+    "tune_sampler": SAMPLERS,
+}
+"""The families whose members studies name, by the key under which they do."""
 
 
-def extensions(space: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """What the `versions` of a `study.yaml` say of packages, with the space's document; nothing where it needs none."""
-    packages = used_packages(space)
+def extensions(space: Mapping[str, Any], sampler: str) -> dict[str, dict[str, str]]:
+    """What the `versions` of a `study.yaml` say of packages: nothing where the space and the sampler need none."""
+    packages = used_packages({**space, "sampler": sampler}, FAMILIES)
     return {"extensions": packages} if packages else {}
 
 

@@ -11,8 +11,6 @@ imported.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -35,33 +33,22 @@ class Maker(ABC):
 Maker.register(FunctionType)
 
 
-@dataclass(frozen=True, slots=True)
-class _Later(Maker):
-    """A member of the project, imported when it is to make a sampler."""
-
-    module: str
-    name: str
-
-    def __call__(self, space: Any, seed: int) -> Any:
-        """See `Maker`."""
-        return getattr(import_module(f"dse.search.{self.module}"), self.name)(space, seed)
-
-
 SAMPLERS: Family[Maker] = Family(
     "dse.samplers",
     Maker,
     {
-        "exact": _Later("exact", "Exact"),
-        "guided-exact": _Later("guided_exact", "GuidedExact"),
-        "guided": _Later("guided.sampler", "Guided"),
-        "random": _Later("random", "Random"),
-        "exhaustive": _Later("exhaustive", "Exhaustive"),
-        "qmc": _Later("optuna_sampler", "qmc"),
-        "nsga2": _Later("optuna_sampler", "nsga2"),
-        "nsga3": _Later("optuna_sampler", "nsga3"),
-        "tpe": _Later("optuna_sampler", "tpe"),
-        "gp": _Later("optuna_sampler", "gp"),
+        "exact": "dse.search.exact:Exact",
+        "guided-exact": "dse.search.guided_exact:GuidedExact",
+        "guided": "dse.search.guided.sampler:Guided",
+        "random": "dse.search.random:Random",
+        "exhaustive": "dse.search.exhaustive:Exhaustive",
+        "qmc": "dse.search.optuna_sampler:qmc",
+        "nsga2": "dse.search.optuna_sampler:nsga2",
+        "nsga3": "dse.search.optuna_sampler:nsga3",
+        "tpe": "dse.search.optuna_sampler:tpe",
+        "gp": "dse.search.optuna_sampler:gp",
     },
+    classes=True,
 )
 
 

@@ -1,7 +1,8 @@
 """The catalogue: models, NPUs, curves, fabrics and price lists as YAML data, each number with its source. No code.
 
 An entry is the mapping that could stand inline in a design document in place of its name; `source` and `sources` say
-where its numbers were read, or *assumed*.
+where its numbers were read, or *assumed*. Installed packages add entries by entry points: one in the group
+`simcore.prices` names a mapping that is a price list.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.text import read_document
+from simcore.family import Family
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
 
@@ -33,13 +35,14 @@ _ONE = {
 
 @cache
 def section(name: str) -> dict[str, dict[str, Any]]:
-    """All entries of one of `SECTIONS`, by name."""
+    """All entries of one of `SECTIONS`, by name, those of installed packages last."""
     data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
     entries = {key: {"name": key, **values} for key, values in data.items()}
     if name == "npus":
         for npu in entries.values():
             npu |= {key: entry(part, npu[key]) for key, part in _PARTS.items() if key in npu}
-    return entries
+    installed = Family[dict[str, Any]](f"simcore.{name}", dict, {})
+    return entries | {key: {"name": key, **installed[key]} for key in installed if key not in entries}
 
 
 def entry(section_name: str, name: str) -> dict[str, Any]:

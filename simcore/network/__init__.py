@@ -22,6 +22,7 @@ TOPOLOGIES: Family[type[Block]] = Family(
         "switch": Switch,
         "fat_tree": FatTree,
     },
+    classes=True,
 )
 
 

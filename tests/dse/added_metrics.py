@@ -6,19 +6,10 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import pytest
+from dse_example.carbon import CARBON
 
 from simcore.metrics import METRICS, Metric
 
-KG_PER_JOULE = 0.4 / 3.6e6
-
-CARBON = Metric(
-    unit="kg",
-    measure=lambda design, result: result.energy_j * KG_PER_JOULE,
-    bound=lambda figures: None if figures.energy is None else figures.energy * KG_PER_JOULE,
-    moves=("time", "energy"),
-    label="carbon dioxide",
-    shown="everywhere",
-)
 UNPROVEN = replace(CARBON, bound=None)
 FLOOR = Metric(unit="m2", scope="npus", before=lambda design, memory: design.cluster.npus / 32 * 1.2)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from added_metrics import KG_PER_JOULE, install
+from added_metrics import install
+from dse_example.carbon import KG_PER_JOULE
 from rich.console import Console
 from tiny_spaces import search, space, tiny
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 
@@ -16,12 +17,12 @@ def family(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: s
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 2.5\n")
     (about / "entry_points.txt").write_text(f"[{group}]\ntheirs = {entry}\nours = {entry}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    return Family(group, str, {"ours": "of the project"})
+    return Family(group, str, {"ours": "string:ascii_lowercase"})
 
 
 def test_members_of_packages_follow_those_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = family("tests.known", tmp_path, monkeypatch, "string:digits")
-    assert dict(found) == {"ours": "of the project", "theirs": "0123456789"}
+    assert dict(found) == {"ours": ascii_lowercase, "theirs": "0123456789"}
     assert (found.package("ours"), found.package("theirs")) == (None, ("theirs", "2.5"))
     assert found.origin("theirs") == "theirs 2.5"
 

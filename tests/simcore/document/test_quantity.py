@@ -139,7 +139,8 @@ def test_a_number_beyond_all_floats_is_a_mistake_like_any_other(text: str) -> No
 @pytest.mark.parametrize("text", ["1e99999999 B", "1e-99999999 B"])
 def test_an_exponent_beyond_all_reason_is_read_or_refused_at_once(text: str) -> None:
     # In a process of its own: to work the power out takes minutes.
-    code = f"from simcore.document.quantity import parse_quantity\ntry: parse_quantity({text!r}, 'size')\nexcept ValueError: pass"
+    read = f"from simcore.document.quantity import parse_quantity\ntry: parse_quantity({text!r}, 'size')\n"
+    code = f"{read}except ValueError: pass"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], timeout=10, check=True)
 
 
