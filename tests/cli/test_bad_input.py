@@ -155,7 +155,7 @@ def test_where_nothing_can_be_written_nothing_is_simulated(
     def never(*_: object) -> None:
         raise AssertionError("simulated")
 
-    for name in ("simulate", "traced"):  # by its module: the package has a function of the same name
+    for name in ("simulate", "simulate_traced"):  # by its module: the package has a function of the same name
         monkeypatch.setattr(sys.modules["simcore.simulate"], name, never)
     (tmp_path / "file").touch()
     assert run("simulate", write_design(tmp_path), option, tmp_path / place) == 2

@@ -96,7 +96,7 @@ def test_a_callback_sees_every_trial_in_order_and_may_stop_the_search(run: dse.R
         stopped = dse.optimize(tiny(), jobs=jobs, callback=third, **ASKED)
         assert stopped.ended == "stopped"
         assert tuple(seen) == run._record.trials[:3] == stopped._record.trials[:3]
-        assert len(stopped.trials) < 30
+        assert 3 <= len(stopped.trials) < (30 if jobs == 1 else 31)  # what other workers have done is kept
 
 
 def test_what_else_a_callback_raises_comes_out() -> None:

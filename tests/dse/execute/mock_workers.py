@@ -17,7 +17,7 @@ def outcome(document: Mapping[str, Any]) -> Outcome:
 class Judge:
     """Stands for the evaluator."""
 
-    def failed(self, document: Mapping[str, Any], text: str) -> Outcome:
+    def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:
         return Outcome(str(document["n"]), "failed", {}, {}, dict(document), error=text)
 
 

@@ -99,7 +99,7 @@ def test_a_job_meets_every_shape_and_budget_once(tmp_path: Path, count: int) -> 
         (str(look.filled.params["cluster.dimensions"]), look.filled.params["cluster.bandwidth.split"]) for look in found
     }
     assert len(found) == len(pairs) <= min(count, 4)
-    jobs: set[Any] = {tuple((n, g.value) for n, g in look.genes.items() if g.of_job) for look in found}
+    jobs: set[Any] = {tuple((n, g.value) for n, g in look.genes.items() if g.is_of_job) for look in found}
     assert len(jobs) == 1
     again = list(across.look_at_pairs(parents[:1], networks, 100))
     assert len(found) + len(again) <= 4

@@ -139,7 +139,7 @@ def test_the_jobs_that_compute_least_come_first_on_the_network_of_a_design() -> 
     first = [c for c in LedCandidates(given, made).make_on([parent], 5) if c is not None]
     assert first
     assert all(c.violation == 0 for c in first)
-    assert all({n: g.value for n, g in c.genes.items() if not g.of_job} == network for c in first)
+    assert all({n: g.value for n, g in c.genes.items() if not g.is_of_job} == network for c in first)
     compute = [compute_seconds(_design(c), program_of(_design(c))) for c in first]
     assert compute == pytest.approx(sorted(compute))
     again = LedCandidates(given, made)
