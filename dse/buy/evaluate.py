@@ -98,7 +98,7 @@ class Buyer:
         return Outcome(self.space.key(FilledDocument(document)), "failed", {}, unknown, dict(document), error=text)
 
     def _join_texts(self, texts: Sequence[str | None]) -> str | None:
-        """What is said of the workloads, each with its name where there are several."""
+        """Joins the messages of the workloads, each preceded by the workload's name if there are several."""
         several = len(self.space.jobs) > 1
         pairs = zip(self.space.jobs, texts, strict=True)
         said = [f"{job.name}: {text}" if several else text for job, text in pairs if text]
@@ -119,7 +119,7 @@ class Buyer:
         return replace(entry, outcome=replace(entry.outcome, values=values))
 
     def _rule_out(self, design: Design) -> TunedSoftware | None:
-        """What becomes of a cluster that breaks a constraint whatever runs on it; None where it breaks none."""
+        """The outcome of a cluster that breaks a constraint on the cluster alone; None if it breaks none."""
         constraints = [c for c in self.space.constraints if _is_of_cluster(c) and is_known_before(c, design)]
         if not constraints or price_problems(design):
             return None

@@ -135,7 +135,7 @@ def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[Algorit
 
 
 def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
-    """How far a design is from being one that fits; 0 where it is."""
+    """The amount by which the design does not fit; 0 if it fits."""
     problems = check(design)
     if problems:
         return 1.0 + sum(problem.violation for problem in problems)

@@ -69,7 +69,7 @@ class Tuner:
         return self._tune_by_sampling(space)
 
     def score(self, outcome: Outcome, number: int) -> Score:
-        """What the best outcome has the least of."""
+        """The sort key of an outcome; the best outcome has the smallest."""
         rank = float(_RANKS[outcome.state])
         missed = sum(violation for violation in outcome.violations.values() if violation > 0)
         if outcome.state == "failed":

@@ -26,7 +26,7 @@ _FREE = (signal.default_int_handler, signal.SIG_DFL)
 
 
 class Interrupt:
-    """`KeyboardInterrupt` on Ctrl-C or SIGTERM, and once more at the next `look` where nobody got it.
+    """Raises `KeyboardInterrupt` on Ctrl-C or SIGTERM, and again at `raise_if_signalled` if nothing caught the first.
 
     A signal that is ignored from the start (`nohup`, a job in the background of a script) stays ignored.
     """

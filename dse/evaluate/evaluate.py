@@ -152,7 +152,7 @@ class Evaluator:
         return Outcome(design.key, state, values, violations, document, result.document(), error=why)
 
     def _outcome_without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
-        """A design that no front can rank: an objective has no value for it."""
+        """The outcome of a design for which an objective has no value, so that it cannot be on a front."""
         return Outcome(design.key, "failed", {}, self._unknown_values(), document, error=f"objectives: {why}")
 
     def _cut_outcome(self, known: ScreenedDesign) -> Outcome:
@@ -163,7 +163,7 @@ class Evaluator:
         return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid_outcome(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
-        """A design that cannot be: its bounds are those of any design of its workload on its NPUs."""
+        """The outcome of an invalid design. Its bounds are those of any design with the same workload and NPUs."""
         proven = bound_any_design(design)
         if not price_problems(design):
             proven |= metrics_before(design, None, CLUSTER)

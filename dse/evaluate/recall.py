@@ -1,4 +1,4 @@
-"""Which numbers a space must draw to give a design of a journal again: the inverse of filling.
+"""Finds the draws with which a space gives a recorded design again (the inverse of filling).
 
 A journal keeps what every hole was given, by its path, but not what a sampler drew. `Recall` fills a space and answers
 each hole with the index of the value that the journal has at its path. Two alternatives may look alike there (two

@@ -75,7 +75,7 @@ class TrialRecord:
 
     @property
     def decided_document(self) -> Mapping[str, Any] | None:
-        """What the trial stands for: its design, or what all its workloads share of theirs."""
+        """The trial's design document; for several workloads, the sections that they share."""
         if self.design is None or not self.workloads:
             return self.design
         kept = {section: self.design[section] for section in self.sections if section in self.design}

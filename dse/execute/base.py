@@ -34,14 +34,14 @@ class Executor(ABC):
 
     @abstractmethod
     def map(self, documents: Documents) -> Iterator[Outcome]:
-        """The outcome of each document, in order, each as soon as it and those before it are there."""
+        """Yields the outcome of each document in order, as soon as it and all earlier ones are finished."""
 
     def waiting_outcomes(self) -> list[Outcome]:
-        """Outcomes that are there and wait for those before them."""
+        """Finished outcomes that are held back until the outcomes before them are finished."""
         return []
 
     def status(self) -> Status | None:
-        """How its workers are doing; None where there is nothing to say."""
+        """The state of the workers; None for an executor without workers."""
         return None
 
     @abstractmethod

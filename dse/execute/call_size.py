@@ -32,7 +32,7 @@ class CallSize:
 
     @property
     def seconds_per_design(self) -> float | None:
-        """Of late; None before the first call."""
+        """Mean time per design over the most recent calls [s]; None before the first call."""
         designs = sum(count for count, _ in self._late)
         return sum(seconds for _, seconds in self._late) / designs if designs else None
 

@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them, however that one ends, and whatever they are doing then.
+"""Child processes that end when their parent ends, even if the parent is killed or the child is busy.
 
 A worker in the middle of a design does not look at its pipe, so a killed driver would leave it working for seconds. A
 tied process ends at once: the kernel kills it where it can (Linux, `prctl(2)`, PR_SET_PDEATHSIG), elsewhere a thread
@@ -54,7 +54,7 @@ def run_tied(connection: Any, work: bytes) -> None:
 
 @contextlib.contextmanager
 def hold_signals() -> Iterator[None]:
-    """Signals wait while processes are started: one that falls into the start of a process would leave a traceback.
+    """Blocks signals while processes start: a signal during the start of a process would print a traceback.
 
     A process inherits that they wait; `tie` ends it.
     """

@@ -111,7 +111,7 @@ class Pool(Executor):
             polled = time.monotonic()
 
     def _abandon(self) -> None:
-        """End what an earlier `map` that was not run to its end has left working."""
+        """Stops calls that an abandoned earlier `map` left running."""
         for worker in [worker for worker, state in self._staff.items() if state.calls]:
             self._workers.stop(worker)
             del self._staff[worker]

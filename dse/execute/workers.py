@@ -84,7 +84,7 @@ class Workers(ABC):
 
     @abstractmethod
     def shortage(self) -> str:
-        """Why no worker may have started, for a message."""
+        """A likely reason why no worker has started, for an error message."""
 
     @abstractmethod
     def close(self) -> None:

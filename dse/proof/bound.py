@@ -96,7 +96,7 @@ def bound_over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) ->
 
 
 def _has_precision(design: Design) -> bool:
-    """Whether the NPU computes in the workload's precision; no design is valid where it does not."""
+    """Whether the NPU supports the workload's precision; otherwise no design is valid."""
     return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
 
 
@@ -131,7 +131,10 @@ class _BoundedShape:
 
 
 def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Space) -> ProvenLimit:
-    """The bound of an objective over all shapes: the one that promises most is looked into until it keeps it."""
+    """The bound of an objective over all shapes.
+
+    Refines the shape with the best bound until that bound no longer changes.
+    """
     if objective.direction != METRICS[objective.name].direction and not is_of(objective.name, SHAPE):
         return ProvenLimit()
 

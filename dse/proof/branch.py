@@ -1,4 +1,4 @@
-"""What a job can reach on its networks: whether it can be at all, and bounds of every objective.
+"""Bounds for one job on all its networks: which networks are valid, and the best value of each objective there.
 
 Each step is certain and cheaper than the next: rules and constraints, memory, compute, then collectives.
 """

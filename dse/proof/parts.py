@@ -1,4 +1,4 @@
-"""A finite space as jobs x networks: what a bound of one has in common with many others.
+"""Splits a finite space into jobs x networks, so that the bounds of many designs are computed together.
 
 A *job* is a filling of workload and parallelism; a *network* one of everything else (cluster, system, cost). Memory
 depends on the job and the NPU, cost on the network alone, and the least times of a job on all networks of a family

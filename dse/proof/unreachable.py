@@ -1,4 +1,4 @@
-"""Constraints that proven bounds alone rule out: `time_to_train <= 60 * 86400`, `mfu >= 0.4`."""
+"""Constraints that the proven bounds show to be unsatisfiable, such as `time_to_train <= 5 d`, `mfu >= 0.9`."""
 
 from __future__ import annotations
 

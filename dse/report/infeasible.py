@@ -61,7 +61,7 @@ def _describe_binding(trials: list[TrialRecord]) -> str:
 
 
 def _describe_closest(trials: list[TrialRecord]) -> str:
-    """The simulated trial that comes closest; one that was cut only where none was simulated."""
+    """Describes the trial that is closest to feasible: a simulated one if there is any, else one that was cut."""
     measured = [trial for trial in trials if _broken_constraints(trial)]
     if not measured:
         return ""

@@ -87,7 +87,7 @@ def format_change(loss: float | None, sign: float) -> str:
 
 
 def sensitivity_note(summary: Summary) -> str:
-    """What the tables leave out, and why; empty where nothing was asked for or left out."""
+    """A sentence on the designs that the tables leave out, and why; empty if none are left out."""
     asked = summary.what_if
     if asked.note:
         return f"Not asked: {asked.note[0].lower()}{asked.note[1:]}"

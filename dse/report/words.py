@@ -33,7 +33,7 @@ def describe_without_value(record: StudyRecord) -> str:
 
 
 def is_possible(trial: TrialRecord) -> bool:
-    """Whether a design is one, and was judged by its constraints."""
+    """Whether the design is valid, so that its constraints were evaluated."""
     return trial.state in ("infeasible", "cut") and trial.violations.get(VALID, 0.0) <= 0
 
 

@@ -35,7 +35,7 @@ def _is_exact_affordable(space: Space) -> bool:
 
 
 def _is_led_affordable(space: Space) -> bool:
-    """Whether the designs that `exact` simulates are too many, and in too poor an order, to begin with."""
+    """Whether `guided` should run first, because `exact` would simulate many designs before its front is a good one."""
     return _is_exact_affordable(space) and len(space.objectives) > 1 and space.count() > MOST_PLAIN
 
 

@@ -50,10 +50,10 @@ class Sampler(ABC):
 
     @abstractmethod
     def reject(self, proposal: Proposal) -> None:
-        """The proposal repeats an earlier one, or failed: it teaches nothing."""
+        """Tells the sampler that the proposal was a repeat or failed, so that there is no outcome to learn from."""
 
     def drawn_values(self, proposal: Proposal) -> DrawnValues | None:
-        """What was drawn for a proposal, for the samplers of other drivers; None where they could not learn from it."""
+        """The values drawn for a proposal, so that other drivers' samplers can learn from it; None if they cannot."""
         return None
 
     def learn(  # noqa: B027  # most have nothing to learn

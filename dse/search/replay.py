@@ -21,7 +21,7 @@ MOST_CATEGORIES = 100
 
 @dataclass
 class Distributions(RecordedDraw):
-    """Answers what was drawn, and notes from what."""
+    """Returns the recorded values and records the Optuna distribution of each."""
 
     found: dict[str, Any] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Filling a template: a value into every live hole, and where each part of the filled document stands in the file."""
+"""Fills a template: gives each live hole a value and records where each part of the result stands in the file."""
 
 from __future__ import annotations
 

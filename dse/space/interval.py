@@ -1,4 +1,4 @@
-"""Between what an expression lies, where its names are known to lie between two numbers: interval arithmetic.
+"""Interval arithmetic: bounds of an expression from bounds of the names in it.
 
 Moore (1966), chapter 3. Ends are floats as `Expression` computes them: rounding is monotone, so an end holds for what
 the same expression gives for any values inside.

@@ -1,6 +1,6 @@
 """Holes whose keyword is misspelt: `{choise: [a, b]}` is a mapping that no key of a design may have.
 
-Only a space with problems is looked at, so that nothing that means something is taken for a slip of the pen.
+Only a space that already has problems is searched for misspelt keywords, so that a valid key is never reported as one.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class ScreenedDesign:
 
     @cached_property
     def violation(self) -> float:
-        """How far it is from one that may be simulated: 0 where it may, above 1 where it is no valid design."""
+        """The distance to a design that may be simulated: 0 if this one may, above 1 if it is invalid."""
         if self.problems:
             return 1.0 + sum(problem.violation for problem in self.problems)
         missed = sum(violation for violation in self.early_violations.values() if violation > 0)
@@ -74,7 +74,7 @@ class ScreenedDesign:
 
 
 def is_known_before(constraint: Constraint, design: Design) -> bool:
-    """Whether a constraint can be checked before simulation: a total with electricity in it is known after."""
+    """Whether the constraint can be checked before simulation; a total cost that includes electricity cannot."""
     return constraint.is_early and not (design.cost.electricity_in_total and "cost.total" in constraint.metrics)
 
 

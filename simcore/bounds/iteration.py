@@ -66,7 +66,7 @@ def elementwise_minimum(values: Sequence[Any]) -> Any:
 def routes(
     chunker: Chunker, placement: Placement, key: tuple[Any, ...], split: Chunks | None = None
 ) -> tuple[list[list[Phase]], list[int] | int]:
-    """The ways that the chunks of a type of collective may take (see `busy_least`), by what identifies it.
+    """The paths that the chunks of one type of collective (given by `key`) may take; see `busy_least`.
 
     `split` is how it goes, where that is known already.
     """

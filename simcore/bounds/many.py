@@ -153,7 +153,7 @@ class Iteration:
 
 
 def _drop_covered_rows(rows: Matrix) -> Matrix:
-    """The rows that no other is at least as large as in every term."""
+    """Removes the rows that another row equals or exceeds in every term."""
     import moocore
 
     kept: Matrix = np.unique(rows, axis=0)

@@ -1,4 +1,4 @@
-"""Names of the catalogue that a document asks for: every one that there is not, whatever else is wrong with it.
+"""Finds every name in a document that the catalogue lacks, even if the document has other problems.
 
 A design is read part by part, and a part that cannot be read (a fabric of no such name) hides what stands in it. So
 where a document has problems, its names are looked up once more, in holes (`choice`) too.

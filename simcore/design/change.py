@@ -107,7 +107,7 @@ def change_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
 
 
 def _given_document(value: Any) -> Any:
-    """What was given of a design, or of a part of one: its document without what followed from the rest."""
+    """The document of a design as the user gave it, without derived values."""
     if isinstance(value, BaseModel):
         return _drop_shares(value.model_dump(mode="json", exclude_unset=True))
     if isinstance(value, list | tuple):

@@ -147,7 +147,7 @@ def _find_file(name: str, path: Path, source: str | None, expected: str, problem
 
 
 def _locate_file(name: str, source: str | None) -> FilePath | str:
-    """The file, or why it is not read."""
+    """The file's path, or the reason why the file may not be read."""
     if source is None or not FilePath(source).is_file():
         return f"'{name}' in a document that is no file"
     given = FilePath(name)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
-    """`function`, computed at its first call for a design; its result must not be changed by who gets it."""
+    """Caches `function` per design; callers must not modify the result."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)

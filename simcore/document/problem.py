@@ -78,7 +78,7 @@ def _sentence(expected: str, found: str, fix: str) -> str:
 
 
 def collect_reads(*reads: Callable[[], str]) -> list[str]:
-    """What each of them gives; raises one `InputError` with the problems of all."""
+    """Calls each function and returns their results; raises one `InputError` with the problems of all that fail."""
     found: list[str] = []
     errors: list[InputError] = []
     for read in reads:

@@ -161,7 +161,7 @@ class Chunker:
         return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
 
     def seconds(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float) -> float:
-        """The one place where the time that a phase of `size` [B] occupies its dimension comes from [s]."""
+        """The time for which a phase of `size` bytes occupies its dimension [s]; nothing else computes it."""
         return _load(cost, size, dimension) * size / rate
 
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:

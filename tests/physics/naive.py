@@ -186,7 +186,7 @@ def play(design: Design) -> Played:
                 stage.advance(ready[direction, k, mb])
                 part = program.parts[program.part_of[k]]
                 backward = part.last_backward if mb == m - 1 else part.backward
-                run(stage, backward if direction else part.forward if mb else part.first)
+                run(stage, backward if direction else part.forward if mb else part.first_pass)
                 following = k - 1 if direction else k + 1
                 if 0 <= following < p * v:
                     if p > 1:

@@ -100,7 +100,7 @@ def samples(
 
 
 def weight_rows(rows: Sequence[MeasuredIteration]) -> list[Sample]:
-    """The rows, of which those of one hidden size have one vote together."""
+    """Weights the rows so that all rows of one hidden size together count as one."""
     counts = Counter(Sample(row, 1.0).hidden_size for row in rows)
     root = np.array([counts[Sample(row, 1.0).hidden_size] ** -0.5 for row in rows])
     return [Sample(row, float(w)) for row, w in zip(rows, root / root.mean(), strict=True)]
@@ -108,7 +108,7 @@ def weight_rows(rows: Sequence[MeasuredIteration]) -> list[Sample]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted curve, and how it answers to its parameters around there."""
+    """A fitted curve, and the derivatives of its predictions with respect to the fitted parameters."""
 
     curve: Curve
     names: tuple[str, ...]

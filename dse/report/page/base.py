@@ -50,7 +50,7 @@ def charts_json(charts: Sequence[Chart]) -> str:
 
 
 def front_rows(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
-    """The members of the front that charts with a row for each design show, and the rows' names.
+    """The front members shown in charts that have one row per design, each with the name of its row.
 
     A name is the trial's number and, where `told`, what the design has that others have not.
     """

@@ -1,7 +1,7 @@
 """Candidates of the guided sampler: designs looked at without simulating them.
 
-A candidate is filled, checked, its memory and cost computed, and, where it passes, its proven bounds. None of this is a
-trial: a trial is a design that is proposed to the study.
+Each candidate is filled and checked, and its memory and cost are computed; if it passes, its proven bounds are computed
+too. None of this is a trial: a trial is a design that is proposed to the study.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The front's ends by what no simulation needs: cheaper networks, and jobs that still meet the limits on them.
+"""Extends the front at its cheap end: looks for cheaper networks, and for jobs that still meet the constraints on them.
 
 On a cheaper network the job of the cheapest design may break a limit on results (a time, a power), and what would meet
 it lies several steps away. So the job follows: moves of it, each kept where the estimates miss the limits by less. What

@@ -1,4 +1,4 @@
-"""A step takes with it what it needs: where a changed design breaks a rule, other holes follow.
+"""Repairs a changed design that breaks a rule by changing further holes.
 
 A problem of a design names its place. The holes that stand there go first, to the nearest value; then those that share
 the longest part of their path with the place, or with what was changed: of a design without a pipeline the number of

@@ -61,7 +61,7 @@ def least_share(split: Split) -> float:
 
 
 def solve_splits(filled: FilledDocument, constraints: Sequence[Constraint]) -> None:
-    """Give solved splits their shares: what a document knows when all else is filled.
+    """Replaces the equal shares of solved splits by the best ones, once the rest of the document is filled.
 
     Raises `InputError` where the shares of a design cannot be solved.
     """

@@ -22,7 +22,7 @@ def collective_problems(design: Design) -> Iterator[Problem]:
     path: Path = ("workload", "groups")
     if sum(groups) != inner.size:
         expected = f"groups that fill the {inner.size} NPUs of cluster.dimensions[0]"
-        yield Problem(path, expected, f"{sum(groups)} members", "let them add up")
+        yield Problem(path, expected, f"{sum(groups)} members", "make the groups add up to the number of NPUs")
     if not TOPOLOGIES[inner.topology].takes_any_groups:
         yield Problem(path, f"no groups on a {inner.topology}, which not all sizes fit", "some")
     name = design.algorithms[0]
