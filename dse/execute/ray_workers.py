@@ -36,7 +36,7 @@ class RayWorkers(Workers):
         self._started += 1
         actor = self._actor.remote(self._evaluator)
         self._actors[self._started] = actor
-        self._waiting[actor.ready.remote()] = (self._started, None)
+        self._waiting[actor.describe_process.remote()] = (self._started, None)
         return self._started
 
     def send(self, worker: int, call: int, documents: Sequence[Mapping[str, Any]]) -> None:
