@@ -60,7 +60,7 @@ def test_groups_that_do_not_fill_the_dimension_or_suit_the_algorithm_are_told_to
     document["workload"]["groups"] = [5, 2]
     document["system"]["collective"] = ["halving_doubling"]
     found = [problem.expected for problem in check(Design.model_validate(document)) if problem.path[1] == "groups"]
-    assert found == ["groups that fill the 8 NPUs of cluster.dimensions[0]", "powers of two for 'halving_doubling'"]
+    assert found == ["groups that fill the 8 NPUs of cluster.dimensions[0]", "a power of two for 'halving_doubling'"]
 
 
 def test_storing_and_forwarding_takes_longer_over_several_hops_only() -> None:
