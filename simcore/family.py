@@ -51,7 +51,7 @@ class Family(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        yield from (name for name in sorted(_find_entry_points(self.group)) if name not in self._own)
+        yield from (name for name in _find_entry_points(self.group) if name not in self._own)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -76,5 +76,11 @@ def origin_of(entry: EntryPoint) -> str:
 
 @cache
 def _find_entry_points(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group, by name."""
-    return {entry.name: entry for entry in entry_points(group=group)}
+    """The entry points of a group, by name, in the order of their names."""
+    return {entry.name: entry for entry in sorted(_scan_packages().select(group=group), key=lambda entry: entry.name)}
+
+
+@cache
+def _scan_packages() -> Any:
+    """The entry points of all installed packages: they are read from the disk once, not once a group."""
+    return entry_points()

@@ -30,17 +30,14 @@ class Workload(Frozen):
         @property
         def global_batch(self) -> int:
             """Sequences, samples or requests of an iteration, over all NPUs."""
-            raise NotImplementedError
 
         @property
         def precision(self) -> Precision:
             """What operators compute in."""
-            raise NotImplementedError
 
         @property
         def gradient_precision(self) -> Precision:
             """Of gradients, where the kind trains."""
-            raise NotImplementedError
 
     @property
     def computes(self) -> bool:

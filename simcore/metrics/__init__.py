@@ -32,6 +32,19 @@ def _of_memory(part: str) -> Metric:
     )
 
 
+def _of_cost(part: str, scope: Scope, moves: tuple[Mover, ...], label: str, **more: Any) -> Metric:
+    """A part of what the cluster costs to buy, under the same name in a result and before simulation."""
+    return Metric(
+        "$",
+        scope=scope,
+        read=lambda r: getattr(r.cost, part),
+        before=lambda d, m: getattr(cluster_cost(d), part),
+        moves=moves,
+        label=label,
+        **more,
+    )
+
+
 def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
@@ -70,42 +83,12 @@ _OWN = {
     "fits": Metric(
         "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
     ),
-    "cost.total": Metric(
-        "$",
-        scope="network",
-        read=lambda r: r.cost.total,
-        before=lambda d, m: cluster_cost(d).total,
-        bound=lambda f: f.total,
-        moves=("total",),
-        label="total cost",
-        short="cost",
-        shown="everywhere",
+    "cost.total": _of_cost(
+        "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"
     ),
-    "cost.network": Metric(
-        "$",
-        scope="network",
-        read=lambda r: r.cost.network,
-        before=lambda d, m: cluster_cost(d).network,
-        bound=lambda f: f.network,
-        moves=("network",),
-        label="network cost",
-    ),
-    "cost.npu": Metric(
-        "$",
-        scope="prices",
-        read=lambda r: r.cost.npu,
-        before=lambda d, m: cluster_cost(d).npu,
-        moves=("npu",),
-        label="NPU cost",
-    ),
-    "cost.memory": Metric(
-        "$",
-        scope="prices",
-        read=lambda r: r.cost.memory,
-        before=lambda d, m: cluster_cost(d).memory,
-        moves=("memory",),
-        label="memory cost",
-    ),
+    "cost.network": _of_cost("network", "network", ("network",), "network cost", bound=lambda f: f.network),
+    "cost.npu": _of_cost("npu", "prices", ("npu",), "NPU cost"),
+    "cost.memory": _of_cost("memory", "prices", ("memory",), "memory cost"),
     "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
     "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
     "perf_per_cost": Metric(

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from simcore.family import Family
+from simcore.family import Family, _scan_packages
 
 
 def family(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str) -> Family[str]:
@@ -17,6 +17,7 @@ def family(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: s
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 2.5\n")
     (about / "entry_points.txt").write_text(f"[{group}]\ntheirs = {entry}\nours = {entry}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    _scan_packages.cache_clear()
     return Family(group, str, {"ours": "string:ascii_lowercase"})
 
 

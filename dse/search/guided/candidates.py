@@ -93,7 +93,6 @@ class Candidates:
     generator: np.random.Generator
     seen: set[str] = field(default_factory=set)
     """Keys of all designs looked at."""
-    ruled_out: int = 0
     _drawn: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
     """What was drawn for them: the same again needs no design to be known."""
     encoder: Encoder = field(default_factory=Encoder)
@@ -165,9 +164,7 @@ class Candidates:
         self.seen.add(design.key)
         violation = screened.violation
         known: dict[str, float | None] = {}
-        if violation > 0:
-            self.ruled_out += 1
-        elif estimated:
+        if violation <= 0 and estimated:
             known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
             known[MISSED] = self._missed_violation(known, screened.document)
             for objective in self._expressions:

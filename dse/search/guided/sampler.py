@@ -93,11 +93,6 @@ class Guided(Sampler):
         self._whole = space.count() <= SMALL
 
     @property
-    def ruled_out_count(self) -> int:
-        """Designs that were looked at and never proposed, because memory or a constraint on inputs forbids them."""
-        return self._candidates.ruled_out
-
-    @property
     def behind(self) -> int:  # type: ignore[override]
         """See `Sampler.behind`."""
         return self._space.settings.batch * LATE_BATCHES if self._asked >= LATE else 0

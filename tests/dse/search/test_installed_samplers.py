@@ -45,8 +45,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "entry_points.txt").write_text(f"[dse.samplers]\n{entries}")
     (tmp_path / "seedy_samplers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    family._find_entry_points.cache_clear()
+    forget_packages()
     yield
+    forget_packages()
+
+
+def forget_packages() -> None:
+    family._scan_packages.cache_clear()
     family._find_entry_points.cache_clear()
 
 
