@@ -1,4 +1,4 @@
-"""Fit the efficiency curve of a device to measured iterations, and print its errors on rows left out of the fit."""
+"""Fit a device and its software to measured iterations, and print the errors on rows left out of the fit."""
 
 from __future__ import annotations
 
@@ -18,70 +18,85 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
-  dse calibrate b200 b200.csv --fit limit,memory,launch,flash --out b200.yaml
+  dse calibrate a100-80gb fsdp.csv --fit launch.eager,overlap.nodes --software-out mine.yaml
+  dse calibrate b200 b200.csv --fit sustained,memory,launch.eager --out b200.yaml --software-out stack.yaml
   dse validate measured.csv --device a100.yaml     # the file is a device; a design or a space beside it
   dse simulate design.yaml                         # may name it: cluster: {npu: a100.yaml, …}
 
-The tables have the columns of dse validate. Rows of other devices are not fitted. They predict the device's rows in
-the line "leave device out".
+The tables have the columns of dse validate. What is fitted of the device is written to --out, what is fitted of
+the software to --software-out. Rows of other devices are not fitted. They predict the device's rows in the line
+"leave device out".
 """
+DEVICE_FIT = ("sustained", "memory")
+SOFTWARE_FIT = ("launch.eager",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
     command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
     command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured iterations, one a row")
-    command.add_argument("--out", type=Path, required=True, metavar="DEVICE.yaml", help="where the device is written")
-    command.add_argument(
-        "--fit", default="limit,memory,launch", metavar="NAMES", help="parameters to fit [limit,memory,launch]"
-    )
+    command.add_argument("--out", type=Path, metavar="DEVICE.yaml", help="where the device is written")
+    command.add_argument("--software-out", type=Path, metavar="STACK.yaml", help="where the software is written")
+    command.add_argument("--software", metavar="STACK", help="fit the rows of this stack alone")
+    both = f"of a device [{','.join(DEVICE_FIT)}], of software [{','.join(SOFTWARE_FIT)}]"
+    command.add_argument("--fit", metavar="NAMES", help=f"parameters to fit: {both}")
     command.add_argument("--baseline", action="store_true", help="print the errors of a regressor without physics too")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
-    from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples
+    from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples, start_values
     from dse.measured.measured import read_tables
 
     names, (npu, described) = _read_arguments(options)
     rows = read_tables(options.tables, [npu])
-    own = [row for row in rows if row.design.cluster.npu == npu]
-    others = [row for row in rows if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
+    asked = [row for row in rows if options.software in (None, row.software)]
+    own = [row for row in asked if row.design.cluster.npu == npu]
+    others = [row for row in asked if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
     source = ", ".join(str(table) for table in options.tables)
+    stack = _stack_of(own, names, source)
     chosen = samples(own, len(names), npu.name, source)
-    start = npu.curve
-    assert start is not None
-    found = fit(chosen, start, names, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
-    aside = f"; {len(rows) - len(own)} rows of other devices not fitted" if len(rows) > len(own) else ""
+    start = start_values(chosen, names)
+    found = fit(chosen, start, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
+    aside = f"; {len(rows) - len(own)} other rows not fitted" if len(rows) > len(own) else ""
     print(f"\r{len(own)} rows of {npu.name}, {len(names)} parameters{aside}", file=sys.stderr)
     left_out = [predict_held_out(chosen, found, start, kind) for kind in ("job", "hidden size")]
     left_out.append(predict_without_device(chosen, others, found, start))
     left_out = [fold for fold in left_out if fold.held]
     _print_fit(chosen, others, found, left_out, options.baseline)
-    _write_device(options.out, described, npu.name, chosen, found, left_out, [table.name for table in options.tables])
+    origin = f"calibrated on {npu.name}: {len(chosen)} rows of {', '.join(table.name for table in options.tables)}"
+    if options.out is not None:
+        _write_device(options.out, described, chosen, found, origin)
+    if options.software_out is not None:
+        _write_software(options.software_out, stack, chosen, found, origin)
     return 0
 
 
 def _read_arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
     """The parameters to fit, and the device.
 
-    Raises `InputError` with every problem of these and of the file to write.
+    Raises `InputError` with every problem of these and of the files to write.
     """
     from dse.measured.device import read_device
     from simcore.document.problem import InputError, Problem
 
     problems = []
-    if options.out.suffix not in (".yaml", ".yml"):
-        problems.append(Problem(("--out",), "a .yaml file", f"'{options.out}'"))
-    if not options.out.parent.is_dir():
-        problems.append(Problem(("--out",), "a file in a folder that exists", f"'{options.out}'"))
+    for option, path in (("--out", options.out), ("--software-out", options.software_out)):
+        if path is None:
+            continue
+        if path.suffix not in (".yaml", ".yml"):
+            problems.append(Problem((option,), "a .yaml file", f"'{path}'"))
+        if not path.parent.is_dir():
+            problems.append(Problem((option,), "a file in a folder that exists", f"'{path}'"))
+    if options.out is None and options.software_out is None:
+        problems.append(Problem(("--out",), "--out DEVICE.yaml, --software-out STACK.yaml, or both", "neither"))
     try:
         found = read_device(options.device)
     except InputError as error:
         called = "dse calibrate DEVICE TABLE.csv --out DEVICE.yaml"
         problems += [replace(p, path=("DEVICE", *p.path), fix=p.fix or called) for p in error.problems]
     try:
-        names = _names(options.fit)
+        names = _names(options)
     except InputError as error:
         problems += error.problems
     if problems:
@@ -89,21 +104,42 @@ def _read_arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, 
     return names, found
 
 
-def _names(text: str) -> list[str]:
+def _names(options: argparse.Namespace) -> list[str]:
+    """The parameters to fit: named, or the usual ones of what is written."""
     from dse.measured.calibrate import PARAMETERS
     from simcore.document.problem import InputError, Problem, suggest_nearest
 
-    names = [name.strip() for name in text.split(",")]
+    if options.fit is None:
+        return [*(DEVICE_FIT if options.out else ()), *(SOFTWARE_FIT if options.software_out else ())]
+    names = [name.strip() for name in options.fit.split(",")]
     problems = [
         Problem(("--fit",), f"some of {', '.join(PARAMETERS)}", f"'{name}'", suggest_nearest(name, PARAMETERS))
         for name in names
         if name not in PARAMETERS
     ]
     if len(set(names)) < len(names):
-        problems.append(Problem(("--fit",), "each parameter once", text))
+        problems.append(Problem(("--fit",), "each parameter once", options.fit))
+    for of, option, path in (("device", "--out", options.out), ("software", "--software-out", options.software_out)):
+        fitted = [name for name in names if name in PARAMETERS and PARAMETERS[name].of == of]
+        if fitted and path is None:
+            fix = f"add {option} FILE.yaml, or leave {', '.join(fitted)} out of --fit"
+            problems.append(Problem((option,), f"a file for what is fitted of the {of}", "none", fix))
     if problems:
         raise InputError(problems, "command line")
     return names
+
+
+def _stack_of(rows: list[MeasuredIteration], names: list[str], source: str) -> str:
+    """The one stack of rows of which parameters of the software are fitted; empty where none are."""
+    from dse.measured.calibrate import PARAMETERS
+    from simcore.document.problem import InputError, Problem
+
+    stacks = sorted({row.software for row in rows})
+    if all(PARAMETERS[name].of == "device" for name in names) or not rows:
+        return ""
+    if len(stacks) > 1:
+        raise InputError([Problem(("--software",), "rows of one stack", ", ".join(stacks), "name one of them")], source)
+    return stacks[0]
 
 
 def _print_fit(
@@ -117,7 +153,7 @@ def _print_fit(
     parameters = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("parameter", "value", "meaning"):
         parameters.add_column(name)
-    for name, value in found.values().items():
+    for name, value in found.values.items():
         parameters.add_row(name, f"{value:.4g}", PARAMETERS[name].meaning)
     Console().print(parameters)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -148,29 +184,23 @@ def _measured_times(chosen: list[Sample]) -> np.ndarray[Any, np.dtype[np.float64
     return np.array([sample.row.seconds for sample in chosen])
 
 
-def _write_device(
-    path: Path,
-    described: dict[str, Any],
-    device: str,
-    chosen: list[Sample],
-    found: Fit,
-    left_out: list[Fold],
-    tables: list[str],
-) -> None:
-    """Write the device with the curve: values, intervals, and the source of each."""
-    from dse.measured.calibrate.quantiles import intervals
-    from simcore.document.text import dump_document
-    from simcore.prediction_interval import UNCALIBRATED
+def _write_device(path: Path, described: dict[str, Any], chosen: list[Sample], found: Fit, origin: str) -> None:
+    """Write the device with what was fitted of it, and where that comes from."""
+    from dse.measured.calibrate.written import written_device
 
-    source = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
-    curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
-    curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, source)}
-    curve["calibrated_on"] = device
-    if left_out:
-        curve["interval"] = intervals(chosen, left_out[0].predicted)
-        curve["sources"]["interval"] = f"nine of ten rows, predicted without their {left_out[0].kind}"
-    else:
-        curve["interval"] = {scope: list(UNCALIBRATED) for scope in ("node", "nodes")}
-        curve["sources"]["interval"] = "one job: as of a device that was not calibrated"
-    path.write_text(dump_document({**described, "curve": curve}), encoding="utf-8")
+    npu = chosen[0].design.cluster.npu
+    _write(path, written_device(described, npu, found.values, origin))
+
+
+def _write_software(path: Path, stack: str, chosen: list[Sample], found: Fit, origin: str) -> None:
+    """Write the software with what was fitted of it, and where that comes from."""
+    from dse.measured.calibrate.written import written_software
+
+    _write(path, written_software(stack, chosen[0].design.cluster.npu.name, found.values, origin))
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    from simcore.document.text import dump_document
+
+    path.write_text(dump_document(document), encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The few parameters of a curve that measured iterations decide, by robust least squares; the simulator is the model.
+"""The few numbers that measured iterations decide, by robust least squares; the simulator is the model.
 
 Residuals are logarithms of predicted over measured times. The rows of one hidden size often differ only in how one job
 was spread, so each hidden size has one vote, not each row; and a residual beyond `SCALE` pulls with constant force
@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.measured.calibrate.parameters import PARAMETERS, Values, read_parameter, with_values
 from dse.measured.measured import MeasuredIteration
-from simcore.design.curve import Curve
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
 from simcore.simulate import simulate
@@ -32,25 +31,6 @@ ROWS_A_PARAMETER = 4
 """Fewer rows than this for each parameter are refused."""
 STEP = 2e-3
 """Relative step of the differences that stand for derivatives."""
-
-
-class Parameter(NamedTuple):
-    """A number of a curve: its path, the range it may take, and what it means."""
-
-    path: tuple[str, ...]
-    least: float
-    most: float
-    meaning: str
-
-
-PARAMETERS = {
-    "limit": Parameter(("matmul", "limit"), 0.3, 1.0, "share of the peak that an endless product reaches"),
-    "memory": Parameter(("memory",), 0.1, 1.0, "share of the memory bandwidth that streaming operators reach"),
-    "launch": Parameter(("launch",), 1e-6, 3e-4, "least time from one operator to the next [s]"),
-    "flash": Parameter(("flash",), 0.1, 1.0, "share of the peak that fused attention reaches"),
-    "load": Parameter(("matmul", "load"), 0.01, 2.0, "share of loading operands that arithmetic does not hide"),
-    "kernel": Parameter(("kernel",), 1e-7, 2e-5, "time of a kernel on the device beyond its roofline [s]"),
-}
 
 
 @dataclass(frozen=True)
@@ -70,11 +50,9 @@ class Sample:
         """The model's hidden size."""
         return self.row.workload.model.hidden
 
-    def seconds(self, curve: Curve) -> float:
-        """Predicted iteration time with `curve` in place of the NPU's own [s]."""
-        cluster = self.design.cluster
-        other = cluster.model_copy(update={"npu": cluster.npu.model_copy(update={"curve": curve})})
-        return simulate(self.design.model_copy(update={"cluster": other})).iteration_time_s
+    def seconds(self, values: Values) -> float:
+        """Predicted iteration time with `values` in place of the design's own [s]."""
+        return simulate(with_values(self.design, values)).iteration_time_s
 
 
 def samples(
@@ -108,50 +86,32 @@ def weight_rows(rows: Sequence[MeasuredIteration]) -> list[Sample]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted curve, and the derivatives of its predictions with respect to the fitted parameters."""
+    """Fitted parameters, and the derivatives of the predictions with respect to them."""
 
-    curve: Curve
-    names: tuple[str, ...]
+    values: dict[str, float]
+    """The fitted parameters by name."""
     predicted: Floats
     """Predicted times of the samples, `[rows]` [s]."""
     slopes: Floats
     """Derivatives of their logarithms by those of the parameters, `[rows, parameters]`."""
 
-    def values(self) -> dict[str, float]:
-        """The fitted parameters by name."""
-        return {name: read_parameter(self.curve, name) for name in self.names}
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fitted parameters."""
+        return tuple(self.values)
 
 
-def read_parameter(curve: Curve, name: str) -> float:
-    """A parameter of a curve."""
-    value: Any = curve
-    for key in PARAMETERS[name].path:
-        value = getattr(value, key)
-    return float(value)
+def start_values(chosen: Sequence[Sample], names: Sequence[str]) -> dict[str, float]:
+    """The parameters as the first row's device and software have them."""
+    return {name: max(read_parameter(chosen[0].design, name), PARAMETERS[name].least) for name in names}
 
 
-def with_values(curve: Curve, values: dict[str, float]) -> Curve:
-    """The curve with some parameters changed."""
-    for name, value in values.items():
-        path = PARAMETERS[name].path
-        update: Any = {path[-1]: value}
-        if len(path) == 2:
-            inner = getattr(curve, path[0])
-            update = {path[0]: inner.model_copy(update=update)}
-        curve = curve.model_copy(update=update)
-    return curve
-
-
-def fit(
-    chosen: Sequence[Sample],
-    start: Curve,
-    names: Sequence[str],
-    progress: Callable[[int], object] = lambda count: None,
-) -> Fit:
-    """Fit the parameters `names` of `start` to the samples; `progress` hears of every pass over them."""
+def fit(chosen: Sequence[Sample], start: Values, progress: Callable[[int], object] = lambda count: None) -> Fit:
+    """Fit parameters, by name with the values to start from; `progress` hears of every pass over the samples."""
     from scipy.optimize import least_squares
 
-    origin = np.log([read_parameter(start, name) for name in names])
+    names = tuple(start)
+    origin = np.log([start[name] for name in names])
     weights = np.array([sample.weight for sample in chosen]) / SCALE
     measured = np.log([sample.row.seconds for sample in chosen])
     passes = 0
@@ -160,7 +120,7 @@ def fit(
         nonlocal passes
         passes += 1
         progress(passes)
-        return predict(chosen, with_values(start, values_at(names, point)))
+        return predict(chosen, values_at(names, point))
 
     def residuals_at(point: Floats) -> Floats:
         errors = (np.log(predict_at(point)) - measured) * weights
@@ -174,7 +134,7 @@ def fit(
     )
     best = predict_at(found.x)
     slopes = [(np.log(predict_at(found.x + step)) - np.log(best)) / STEP for step in STEP * np.eye(len(names))]
-    return Fit(with_values(start, values_at(names, found.x)), tuple(names), best, np.stack(slopes, axis=1))
+    return Fit(values_at(names, found.x), best, np.stack(slopes, axis=1))
 
 
 def values_at(names: Iterable[str], point: Floats) -> dict[str, float]:
@@ -182,6 +142,6 @@ def values_at(names: Iterable[str], point: Floats) -> dict[str, float]:
     return {name: float(np.exp(x)) for name, x in zip(names, point, strict=True)}
 
 
-def predict(chosen: Iterable[Sample], curve: Curve) -> Floats:
-    """Predicted times with `curve` [s]."""
-    return np.array([sample.seconds(curve) for sample in chosen])
+def predict(chosen: Iterable[Sample], values: Values) -> Floats:
+    """Predicted times with `values` [s]."""
+    return np.array([sample.seconds(values) for sample in chosen])

@@ -21,13 +21,11 @@ from dse.measured.calibrate.fit import (
     Sample,
     fit,
     predict,
-    read_parameter,
     values_at,
     weight_rows,
-    with_values,
 )
+from dse.measured.calibrate.parameters import Values
 from dse.measured.measured import MeasuredIteration
-from simcore.design.curve import Curve
 
 KINDS: dict[str, Callable[[Sample], Hashable]] = {
     "job": lambda sample: sample.row.job,
@@ -65,38 +63,38 @@ def folds(chosen: Sequence[Sample], kind: str) -> tuple[HeldOutRows, ...]:
     return tuple(HeldOutRows(name, tuple(rows)) for name, rows in zip(names, groups.values(), strict=True))
 
 
-def predict_held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> Fold:
+def predict_held_out(chosen: Sequence[Sample], whole: Fit, start: Values, kind: str) -> Fold:
     """Predict every row by a fit without its job, hidden size or device."""
     predicted = np.full(len(chosen), np.nan)
     groups = folds(chosen, kind)
     for group in groups:
         kept = [i for i in range(len(chosen)) if i not in set(group.rows)]
-        curve = _step(chosen, whole, start, kept) if kind == "job" else _refit(chosen, whole, start, kept)
-        predicted[list(group.rows)] = predict([chosen[i] for i in group.rows], curve)
+        values = _step(chosen, whole, start, kept) if kind == "job" else _refit(chosen, start, kept)
+        predicted[list(group.rows)] = predict([chosen[i] for i in group.rows], values)
     return Fold(kind, groups, predicted)
 
 
 def predict_without_device(
-    chosen: Sequence[Sample], others: Sequence[MeasuredIteration], whole: Fit, start: Curve
+    chosen: Sequence[Sample], others: Sequence[MeasuredIteration], whole: Fit, start: Values
 ) -> Fold:
     """Predict every row by a fit to rows of other devices alone; nothing is held where these are too few for one."""
     if len(others) < ROWS_A_PARAMETER * len(whole.names):
         return Fold("device", (), np.full(len(chosen), np.nan))
     held = HeldOutRows(chosen[0].design.cluster.npu.name, tuple(range(len(chosen))))
-    return Fold("device", (held,), predict(chosen, fit(weight_rows(others), start, whole.names).curve))
+    return Fold("device", (held,), predict(chosen, fit(weight_rows(others), start).values))
 
 
-def _refit(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:
-    return fit([chosen[i] for i in kept], start, whole.names).curve
+def _refit(chosen: Sequence[Sample], start: Values, kept: Sequence[int]) -> Values:
+    return fit([chosen[i] for i in kept], start).values
 
 
-def _step(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:
+def _step(chosen: Sequence[Sample], whole: Fit, start: Values, kept: Sequence[int]) -> Values:
     """The parameters that fit the rows `kept`, by iteratively reweighted least squares on the linearised model."""
     weights = np.array([chosen[i].weight for i in kept]) / SCALE
     errors = np.log(whole.predicted[list(kept)]) - np.log([chosen[i].row.seconds for i in kept])
     slopes = whole.slopes[list(kept)]
-    here = np.log([read_parameter(whole.curve, name) for name in whole.names])
-    origin = np.log([read_parameter(start, name) for name in whole.names])
+    here = np.log(list(whole.values.values()))
+    origin = np.log([start[name] for name in whole.names])
     move = np.zeros(len(whole.names))
     prior = PRIOR * np.eye(len(whole.names))
     for _ in range(REWEIGHTINGS):
@@ -105,4 +103,4 @@ def _step(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int
         left = np.vstack([slopes * (weights * robust)[:, None], prior])
         right = np.concatenate([-errors * weights * robust, PRIOR * (origin - here)])
         move = np.linalg.lstsq(left, right, rcond=None)[0]
-    return with_values(whole.curve, values_at(whole.names, here + move))
+    return values_at(whole.names, here + move)
