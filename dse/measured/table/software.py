@@ -1,0 +1,86 @@
+"""The software stack of a row: the one it names, or that of its device's time, with what its cells say of the stack.
+
+FlashAttention (Dao et al. 2022, arXiv 2205.14135) came out in May 2022. Iterations that were published of devices of
+an earlier year (V100, A100) ran attention operator by operator unless they say otherwise; those of devices since (H100,
+B200) ran Megatron-core with Transformer Engine. The precision of gradients alone says nothing of attention: fp32
+gradients are a switch of either stack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.measured.table.cells import Values
+from simcore.design.design import Design
+from simcore.design.npu import Npu
+from simcore.design.parallelism import Parallelism
+
+FLASH_ATTENTION = 2022
+"""Year from which on a device is assumed to run fused attention."""
+OLD, NEW = "megatron-lm-2021", "megatron-core"
+"""The stacks that are assumed on devices before that year, and since."""
+_RECIPES = (
+    ("delayed", "delayed"),
+    ("current", "current"),
+    ("tensorwise", "current"),
+    ("mx", "block"),
+    ("block", "block"),
+)
+"""What an `fp8_recipe` has in it, and the recipe that it is."""
+
+
+def stack_of(values: Values) -> tuple[str, bool]:
+    """The software stack of a row, and whether it was assumed: given, or that of the device's time."""
+    return (values["software"], False) if "software" in values else (assumed_stack(values["device"]), True)
+
+
+def assumed_stack(npu: Npu) -> str:
+    """The stack of a device's time; of a device without a year, today's."""
+    return OLD if npu.introduced is not None and npu.introduced < FLASH_ATTENTION else NEW
+
+
+def software_section(values: Values) -> dict[str, Any]:
+    """The section `software` of a row's design: a stack, and what the row says otherwise."""
+    section: dict[str, Any] = {"base": stack_of(values)[0]}
+    if values.get("cuda_graph"):
+        section["execution"] = "graph"
+    if str(values.get("precision", "")).startswith("fp8"):
+        text = values.get("fp8_recipe", "").lower()
+        recipe = next((recipe for part, recipe in _RECIPES if part in text), None)
+        fp8: dict[str, Any] = {"recipe": recipe} if recipe else {}
+        if "param_gather_dtype" in values:
+            fp8["gather"] = values["param_gather_dtype"].startswith("fp8")
+        if fp8:
+            section["fp8"] = fp8
+    return section
+
+
+STACKS = (
+    "megatron-core",
+    "megatron-lm-2021",
+    "deepspeed",
+    "pytorch-fsdp",
+    "pytorch-fsdp-compile",
+    "llm-foundry",
+    "maxtext",
+)
+
+
+def fold_software(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what its software decides as keys of other sections."""
+    base = document["software"]["base"]
+    if "software" in Design.model_fields:
+        return document
+    old = base in (OLD, "deepspeed")
+    keys = {
+        "data_overlap": base not in (OLD, "deepspeed", NEW),
+        "flash_attention": not old,
+        "cross_entropy_fusion": not old,
+    }
+    document["parallelism"] = {**keys, **document["parallelism"]}
+    if base == NEW:
+        document["workload"] = {"gradient_precision": "fp32", **document["workload"]}
+    for key in ("expert_tensor", "recompute_modules"):
+        if key not in Parallelism.model_fields:
+            document["parallelism"].pop(key, None)
+    return {key: value for key, value in document.items() if key != "software"}
