@@ -137,17 +137,7 @@ def _read_fabric(name: str, text: str, devices: Devices) -> Any:
 
 
 def _read_stack(name: str, text: str, devices: Devices) -> Any:
-    known = dict.fromkeys(
-        (
-            "megatron-core",
-            "megatron-lm-2021",
-            "deepspeed",
-            "pytorch-fsdp",
-            "pytorch-fsdp-compile",
-            "llm-foundry",
-            "maxtext",
-        )
-    )
+    known = catalog.section("software")
     return text.lower() if text.lower() in known else lacking_problem(name, text, known, "a software stack")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.measured.table.cells import SEQUENCE_PARALLEL, Values
 from dse.measured.table.cluster import cluster_section
-from dse.measured.table.software import OLD, fold_software, software_section, stack_of
+from dse.measured.table.software import OLD, software_section, stack_of
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.check import check
@@ -45,14 +45,12 @@ def row_document(values: Values) -> dict[str, Any]:
     }
     if values.get("tp_comm_overlap") and parallelism["sequence_parallel"] and parallelism["tensor"] > 1:
         parallelism["tensor_overlap"] = True
-    return fold_software(
-        {
-            "workload": workload,
-            "parallelism": parallelism,
-            "cluster": cluster_section(values),
-            "software": software_section(values),
-        }
-    )
+    return {
+        "workload": workload,
+        "parallelism": parallelism,
+        "cluster": cluster_section(values),
+        "software": software_section(values),
+    }
 
 
 def _model_section(values: Values) -> dict[str, Any]:

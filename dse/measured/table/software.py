@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.measured.table.cells import Values
-from simcore.design.design import Design
 from simcore.design.npu import Npu
-from simcore.design.parallelism import Parallelism
 
 FLASH_ATTENTION = 2022
 """Year from which on a device is assumed to run fused attention."""
@@ -53,34 +51,3 @@ def software_section(values: Values) -> dict[str, Any]:
         if fp8:
             section["fp8"] = fp8
     return section
-
-
-STACKS = (
-    "megatron-core",
-    "megatron-lm-2021",
-    "deepspeed",
-    "pytorch-fsdp",
-    "pytorch-fsdp-compile",
-    "llm-foundry",
-    "maxtext",
-)
-
-
-def fold_software(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with what its software decides as keys of other sections."""
-    base = document["software"]["base"]
-    if "software" in Design.model_fields:
-        return document
-    old = base in (OLD, "deepspeed")
-    keys = {
-        "data_overlap": base not in (OLD, "deepspeed", NEW),
-        "flash_attention": not old,
-        "cross_entropy_fusion": not old,
-    }
-    document["parallelism"] = {**keys, **document["parallelism"]}
-    if base == NEW:
-        document["workload"] = {"gradient_precision": "fp32", **document["workload"]}
-    for key in ("expert_tensor", "recompute_modules"):
-        if key not in Parallelism.model_fields:
-            document["parallelism"].pop(key, None)
-    return {key: value for key, value in document.items() if key != "software"}
