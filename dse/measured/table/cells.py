@@ -42,7 +42,7 @@ SEQUENCE_PARALLEL = "+sequence_parallel"
 """What `recompute` may end in."""
 RECOMPUTE = tuple(name + more for more in ("", SEQUENCE_PARALLEL) for name in ("none", "selective", "full"))
 MODULES = ("core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts")
-"""What Megatron-core recomputes by name (`--recompute-modules`); in a cell, several with spaces, commas or `+`."""
+"""What Megatron-core recomputes by name (`--recompute-modules`); a cell may have several, whatever stands between."""
 FLAGS = {"true": True, "yes": True, "1": True, "1.0": True, "false": False, "no": False, "0": False, "0.0": False}
 GRADIENTS = {"fp16": "fp16", "bf16": "fp16", "fp32": "fp32"}
 """Precisions of gradients, and the one of as many bits that a design knows."""
@@ -53,7 +53,7 @@ PRECISIONS = {
 }  # fmt: skip
 """Precisions as tables spell them; not every one is a precision of designs."""
 _WHOLE = re.compile(r"[0-9]{1,15}(\.0*)?")
-_BETWEEN = re.compile(r"[\s,;+]+")
+_MODULE = re.compile(r"[a-z_]+")
 _SLIP = 0.9
 """How alike a name is to one of the catalogue (of 1), with the same digits, to be taken for a slip of the pen."""
 
@@ -143,10 +143,8 @@ def _read_stack(name: str, text: str, devices: Devices) -> Any:
 
 def _read_precision(name: str, text: str, devices: Devices) -> Any:
     precision = PRECISIONS.get(text.lower())
-    if precision is None:
-        return _unknown_problem(name, text, tuple(PRECISIONS))
     known = get_args(Precision)
-    return precision if precision in known else lacking_problem(name, text, known, "a precision")
+    return precision if precision in known else lacking_problem(name, text, known)
 
 
 def _read_recompute(name: str, text: str, devices: Devices) -> Any:
@@ -155,9 +153,11 @@ def _read_recompute(name: str, text: str, devices: Devices) -> Any:
 
 
 def _read_modules(name: str, text: str, devices: Devices) -> Any:
-    modules = tuple(dict.fromkeys(_BETWEEN.split(text.lower())))
+    modules = tuple(dict.fromkeys(word for word in _MODULE.findall(text.lower()) if word != "selective"))
     kinds = RECOMPUTE if name == "recompute" else ()
-    return modules if set(modules) <= set(MODULES) else _unknown_problem(name, text, (*kinds, *MODULES))
+    if modules and set(modules) <= set(MODULES):
+        return modules
+    return lacking_problem(name, text, (*kinds, *MODULES))
 
 
 def inexpressible(name: str, expected: str, found: str) -> Problem:
@@ -165,21 +165,22 @@ def inexpressible(name: str, expected: str, found: str) -> Problem:
     return Problem((name,), expected, found, rule=LACKING)
 
 
-def lacking_problem(name: str, text: str, known: Sequence[str] | Mapping[str, Any], what: str) -> Problem:
-    """The problem of a name that the catalogue lacks, or of one of the catalogue with a slip of the pen."""
-    for near in difflib.get_close_matches(text.lower(), known, 1, _SLIP):
+def lacking_problem(name: str, text: str, known: Sequence[str] | Mapping[str, Any], what: str = "") -> Problem:
+    """The problem of a word that designs do not know, of one of theirs with a slip of the pen.
+
+    The former is what no design can say, the latter a wrong cell. `what` of the catalogue the word would be, if any.
+    """
+    words = tuple(dict.fromkeys(known))
+    every = f"one of {', '.join(words)}"
+    for near in difflib.get_close_matches(text.lower(), words, 1, _SLIP):
         if re.findall(r"\d+", near) == re.findall(r"\d+", text):
-            return _unknown_problem(name, text, tuple(known))
-    return inexpressible(name, f"{what} of the catalogue", f"'{text}'")
-
-
-def _unknown_problem(name: str, text: str, known: Sequence[str]) -> Problem:
-    return Problem((name,), f"one of {', '.join(dict.fromkeys(known))}", f"'{text}'", suggest_nearest(text, known))
+            return Problem((name,), every, f"'{text}'", suggest_nearest(text, words))
+    return inexpressible(name, f"{what} of the catalogue" if what else every, f"'{text}'")
 
 
 def _make_choice_reader(values: Mapping[str, Any]) -> _Reader:
     def read(name: str, text: str, devices: Devices) -> Any:
-        return values[text.lower()] if text.lower() in values else _unknown_problem(name, text, tuple(values))
+        return values[text.lower()] if text.lower() in values else lacking_problem(name, text, values)
 
     return read
 
@@ -202,11 +203,12 @@ _READERS: dict[str, _Reader] = {
     "precision": _read_precision,
     "gradient_precision": _make_choice_reader(GRADIENTS),
     "fp8_recipe": _read_text,
-    "param_gather_dtype": _read_precision,
+    "param_gather_dtype": _read_text,
     "tp_comm_overlap": _make_choice_reader(FLAGS),
     "cuda_graph": _make_choice_reader({**FLAGS, "full": True, "layer": True, "partial": True}),
     "measured_s": _read_positive,
     "measured_memory_gib": _read_positive,
     "memory_kind": _make_names_reader("allocated", "reserved"),
     "notes": _read_text,
+    "case": _read_text,
 }

@@ -1,4 +1,4 @@
-"""The cluster of a row: its device on its fabric, with the domains and the slices that the row says."""
+"""The cluster of a row: its device on its fabric, with the NVLink domains or the slices that the row says."""
 
 from __future__ import annotations
 
@@ -9,21 +9,15 @@ from simcore import catalog
 
 
 def cluster_section(values: Values) -> dict[str, Any]:
-    """The section `cluster` of a row's design."""
-    fabric: Any = values["fabric"]
-    domain = values.get("gpus_per_nvlink_domain")
-    if domain is not None:
-        fabric = _with_domain(fabric, domain, values["npus"])
-    return {"npu": values["device"], "fabric": fabric, "npus": values["npus"]}
+    """The section `cluster` of a row's design.
 
-
-def _with_domain(fabric: str, domain: int, npus: int) -> Any:
-    """The fabric, whose innermost dimension is as much of a domain as jobs of `npus` NPUs fill evenly.
-
-    A rack of 72 is used as 64 where the NPUs are no multiple of 72.
+    NPUs in a domain are said where the fabric leaves them open. A rack that the job cannot fill evenly is left to the
+    fabric, which takes as much of each as it can: 64 of 72.
     """
-    entry = catalog.section("fabrics")[fabric]
-    inner, *outer = entry["dimensions"]
-    size = inner.get("size", domain)
-    used = max(count for count in range(1, min(domain, size) + 1) if npus % count == 0)
-    return fabric if used in (size, npus) and size >= used else {"dimensions": [{**inner, "size": used}, *outer]}
+    npus: int = values["npus"]
+    section = {"npu": values["device"], "fabric": values["fabric"], "npus": npus}
+    if "domain" in catalog.section("fabrics")[values["fabric"]]:
+        domain = npus // values["slices"] if "slices" in values else values.get("gpus_per_nvlink_domain", npus)
+        if domain < npus and npus % domain == 0:
+            section["domain"] = domain
+    return section

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from dse.measured.table.cells import SEQUENCE_PARALLEL, Values
 from dse.measured.table.cluster import cluster_section
-from dse.measured.table.software import OLD, software_section, stack_of
+from dse.measured.table.software import OLD, fp8_recipe, software_section, stack_of
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.npu import Npu
+from simcore.document.field import Precision
 from simcore.document.problem import Problem
 
 _DEGREES = ("tensor", "pipeline", "data", "context", "expert", "microbatch", "interleave", "zero", "shard_group")
@@ -32,13 +33,15 @@ def row_document(values: Values) -> dict[str, Any]:
     if "fp16" not in npu.peak and "bf16" in npu.peak:
         workload["precision"] = "bf16"
     workload |= {key: values[key] for key in ("precision", "gradient_precision") if key in values}
+    if values.get("precision") == "fp8" and fp8_recipe(values) == "block" and "fp8_block" in get_args(Precision):
+        workload["precision"] = "fp8_block"
     parallelism: dict[str, Any] = {name: values[name] for name in _DEGREES if name in values}
     if parallelism["pipeline"] == 1:
         parallelism["interleave"] = 1  # chunks that follow each other on one stage are the whole model
     if "schedule" in values:
         parallelism["schedule"] = values["schedule"]
     parallelism |= {
-        **_recompute_section(values, parallelism, workload["model"]["layers"]),
+        **_recompute_section(values, parallelism, workload["model"]),
         **_expert_section(values, parallelism),
         **_context_section(workload["model"], parallelism),
         **_end_layers(workload["model"]["layers"], parallelism, values),
@@ -65,10 +68,11 @@ def _model_section(values: Values) -> dict[str, Any]:
     return model
 
 
-def _recompute_section(values: Values, parallelism: Mapping[str, Any], layers: int) -> dict[str, Any]:
+def _recompute_section(values: Values, parallelism: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
     """What is computed again, and whether what lies between tensor-parallel products is split by the sequence.
 
-    Every other product (PyTorch's stacks, `selective`) is read as every product of half of the layers.
+    Every other product (PyTorch's stacks, `selective`) is read as every product of half of the layers. Modules that the
+    model has not are left out.
     """
     recompute = values["recompute"]
     modules = recompute if isinstance(recompute, tuple) else values.get("recompute_modules", ())
@@ -77,10 +81,15 @@ def _recompute_section(values: Values, parallelism: Mapping[str, Any], layers: i
     sequence_parallel = text.endswith(SEQUENCE_PARALLEL) or values.get("sequence_parallel", False)
     section: dict[str, Any] = {"recompute": kind, "sequence_parallel": sequence_parallel}
     if kind == "selective" and stack_of(values)[0].startswith(_ALTERNATE):
-        each = layers // (parallelism["pipeline"] * parallelism["interleave"])
+        each = model["layers"] // (parallelism["pipeline"] * parallelism["interleave"])
         section |= {"recompute": "full", "recompute_layers": max(1, each // 2)}
-    elif modules:
-        section |= {"recompute": "selective", "recompute_modules": list(modules)}
+    elif modules and kind != "full":
+        experts = model.get("mixture_of_experts") or {}
+        absent = {"moe", "moe_act"} if not experts else set()
+        absent |= set() if experts.get("shared_feed_forward") else {"shared_experts"}
+        absent |= set() if model.get("latent_attention") else {"mla_up_proj"}
+        kept = [module for module in modules if module not in absent]
+        section |= {"recompute": "selective", "recompute_modules": kept} if kept else {"recompute": "none"}
     return section
 
 

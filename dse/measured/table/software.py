@@ -8,11 +8,13 @@ gradients are a switch of either stack.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dse.measured.table.cells import Values
 from simcore.design.npu import Npu
 
+EIGHT_BITS = ("fp8", "fp8_block")
 FLASH_ATTENTION = 2022
 """Year from which on a device is assumed to run fused attention."""
 OLD, NEW = "megatron-lm-2021", "megatron-core"
@@ -25,6 +27,9 @@ _RECIPES = (
     ("block", "block"),
 )
 """What an `fp8_recipe` has in it, and the recipe that it is."""
+_LABELS = {"CS": "current", "DS": "delayed", "SC": "block", "MX": "block"}
+"""Recipes as Megatron Bridge labels its cases: `FP8-CS`."""
+_LABEL = re.compile(r"\bFP8-(CS|DS|SC|MX)\b")
 
 
 def stack_of(values: Values) -> tuple[str, bool]:
@@ -42,12 +47,19 @@ def software_section(values: Values) -> dict[str, Any]:
     section: dict[str, Any] = {"base": stack_of(values)[0]}
     if values.get("cuda_graph"):
         section["execution"] = "graph"
-    if str(values.get("precision", "")).startswith("fp8"):
-        text = values.get("fp8_recipe", "").lower()
-        recipe = next((recipe for part, recipe in _RECIPES if part in text), None)
+    if values.get("precision") in EIGHT_BITS:
+        recipe = fp8_recipe(values)
         fp8: dict[str, Any] = {"recipe": recipe} if recipe else {}
         if "param_gather_dtype" in values:
-            fp8["gather"] = values["param_gather_dtype"].startswith("fp8")
+            fp8["gather"] = "fp8" in values["param_gather_dtype"].lower()
         if fp8:
             section["fp8"] = fp8
     return section
+
+
+def fp8_recipe(values: Values) -> str | None:
+    """How a row's 8-bit products are scaled, by its column or the label of its case; None where neither says."""
+    text = values.get("fp8_recipe", "").lower()
+    label = _LABEL.search(values.get("case", ""))
+    named = _LABELS[label[1]] if label and not text else None
+    return named or next((recipe for part, recipe in _RECIPES if part in text), None)

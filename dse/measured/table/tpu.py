@@ -55,7 +55,7 @@ def rewrite_tpu(cells: Cells) -> Cells | Problem:
     out["software"] = cells.get("software") or STACK
     if shard > 1:
         out["zero"] = "3"
-        if shard < data:
+        if shard * expert < data:
             out["shard_group"] = str(shard * expert)
     return out
 
