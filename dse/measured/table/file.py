@@ -20,14 +20,6 @@ RawRow = Mapping[str | None, Any]
 """Cells by column; those beyond the last column under None, those that are missing None."""
 
 
-def read_columns(path: str | Path) -> list[str]:
-    """The names of a table's columns; of an empty file none.
-
-    Raises `InputError` for a file that cannot be read, or is no table.
-    """
-    return read_rows(path)[0]
-
-
 def read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, RawRow]]]:
     """The names of the columns, and each row with its line.
 
