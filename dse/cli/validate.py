@@ -1,4 +1,4 @@
-"""Compare predictions with measured iterations: error per row, MAPE, pairwise order of a job's designs, regret."""
+"""Compare predictions with measured iterations: errors by device, stack and kind of model, order, regret, coverage."""
 
 from __future__ import annotations
 
@@ -8,75 +8,150 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dse.measured.measured import MeasuredIteration, MeasuredTable
     from dse.measured.validate import Accuracy, Prediction
 
 EXAMPLES = """examples:
   dse validate measured.csv
-  dse validate measured.csv --json | jq .mape
+  dse validate h100.csv a100.csv.gz --rows             # groups over both; every row
+  dse validate measured.csv --json | jq .groups
   dse validate measured.csv --device mine.yaml         # as dse calibrate wrote it
 
-columns: device fabric layers seq npus global_batch microbatch tensor pipeline data measured_s
-         and either model, or hidden heads vocab
-optional: interleave [1] recompute [none] zero [0] case software context expert sequence_parallel
-          precision gradient_precision measured_memory_gib
+columns: device fabric seq npus global_batch microbatch tensor pipeline data
+         measured_s, and either model, or hidden layers heads vocab
+optional: interleave [1] recompute [none] zero [0] case software layers context
+          expert expert_tensor shard_group first_stage_layers last_stage_layers
+          sequence_parallel recompute_modules precision gradient_precision
+          fp8_recipe param_gather_dtype tp_comm_overlap cuda_graph schedule
+          gpus_per_nvlink_domain measured_memory_gib memory_kind notes
+also read: tables of MaxText and PaxML (fsdp_group data_replicas remat), of TPUs
+(chips slices layout step_s), of pipeline schedules (schedule speed_over_1f1b)
 other columns are ignored; see docs/measured.md
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse validate`."""
-    command.add_argument("table", metavar="TABLE.csv", type=Path, help="measured iterations, one a row")
+    command.add_argument(
+        "tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured iterations, one a row (.csv or .csv.gz)"
+    )
     command.add_argument(
         "--device",
         metavar="D",
-        help="predict for this NPU (of the catalogue, or a YAML file with one) instead of the table's",
+        help="predict for this NPU (of the catalogue, or a YAML file with one) instead of the tables'",
     )
+    command.add_argument("--rows", action="store_true", help="print every row, not the worst ones alone")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
+    from dse.cli.validation_text import print_validation, print_wrapped
     from dse.measured.device import read_device
-    from dse.measured.measured import read_table
+    from dse.measured.measured import collect_tables
     from dse.measured.validate import accuracy, predict
 
-    table = read_table(options.table, read_device(options.device)[0] if options.device else None)
-    predictions = list(predict(table.rows))
+    tables = collect_tables(options.tables, read_device(options.device)[0] if options.device else None)
+    rows = [row for table in tables for row in table.rows]
+    predictions = list(predict(rows))
     figures = accuracy(predictions)
     if options.json:
-        print(json.dumps(validation_document(predictions, figures, table), indent=2, allow_nan=False))
-    else:
-        _print_figures(predictions, figures)
-        print(_describe_stacks(table.rows))
-        if table.ignored:
-            print(f"ignored columns: {', '.join(table.ignored)}")
+        print(json.dumps(validation_document(predictions, figures, tables), indent=2, allow_nan=False))
+        return 0
+    print_validation(predictions, figures, [row for table in tables for row in table.not_expressed], options.rows)
+    print_wrapped(_describe_stacks(rows))
+    if ignored := _ignored_columns(tables):
+        print_wrapped(f"ignored columns: {', '.join(ignored)}")
     return 0
 
 
-def validation_document(predictions: Sequence[Prediction], figures: Accuracy, table: MeasuredTable) -> dict[str, Any]:
-    """The JSON form: errors and regret in percent, order as a share; rows of each software stack, given or assumed."""
+def validation_document(
+    predictions: Sequence[Prediction], figures: Accuracy, tables: Sequence[MeasuredTable]
+) -> dict[str, Any]:
+    """The JSON form: errors and regret in percent, order, coverage and width of intervals as shares."""
+    from dse.measured.validate import accuracy, group_by_kind
+
     return {
         "rows": len(predictions),
+        **_figures(figures),
+        "memory_mape": None if figures.memory_mape is None else 100 * figures.memory_mape,
+        "coverage": figures.coverage,
+        "median_width": figures.width,
+        "groups": [
+            {"by": by, "rows": len(group), **_group(accuracy(group))} for by, group in group_by_kind(predictions)
+        ],
+        "jobs": list(_jobs(predictions)),
+        "per_row": [_row(p) for p in predictions],
+        "not_expressed": [
+            {"case": row.case, "line": row.line, "why": row.why} for table in tables for row in table.not_expressed
+        ],
+        "software": _count_stacks(row for table in tables for row in table.rows),
+        "ignored_columns": _ignored_columns(tables),
+    }
+
+
+def _figures(figures: Accuracy) -> dict[str, float | None]:
+    return {
         "mape": 100 * figures.mape,
         "median_ape": 100 * figures.median,
         "max_ape": 100 * figures.worst,
         "pairwise_order": figures.pairwise_order,
         "regret_mean": 100 * figures.regret_mean,
-        "memory_mape": None if figures.memory_mape is None else 100 * figures.memory_mape,
-        "per_row": [
-            {"case": p.case, "measured_s": p.measured, "predicted_s": p.predicted, "error_pct": 100 * p.error}
-            for p in predictions
-        ],
-        "software": {name: dict(kinds) for name, kinds in _count_stacks(table.rows).items()},
-        "ignored_columns": table.ignored,
     }
 
 
-def _count_stacks(rows: Sequence[MeasuredIteration]) -> dict[str, dict[str, int]]:
-    """Software stack -> rows of it that the table gives, and rows for which it was assumed."""
+def _group(figures: Accuracy) -> dict[str, float | None]:
+    """What is said of rows of one device, stack and kind."""
+    return {
+        "mape": 100 * figures.mape,
+        "median_ape": 100 * figures.median,
+        "max_ape": 100 * figures.worst,
+        "bias": 100 * figures.bias,
+        "coverage": figures.coverage,
+        "median_width": figures.width,
+        "order": figures.pairwise_order,
+        "regret": 100 * figures.regret_mean,
+        "memory_mape": None if figures.memory_mape is None else 100 * figures.memory_mape,
+    }
+
+
+def _jobs(predictions: Iterable[Prediction]) -> Iterable[dict[str, Any]]:
+    """Each job that was run in several ways: what it is, how many, order and regret."""
+    from dse.measured.validate import group_by_job, merge_repeats, pairwise_order, regret
+
+    for job in group_by_job(predictions):
+        designs = len(merge_repeats(job))
+        if designs > 1:
+            names = ("device", "model", "layers", "npus", "global_batch", "sequence", "precision")
+            facts = {name: job[0].facts.get(name) for name in names}
+            order = pairwise_order([job])
+            yield {**facts, "rows": len(job), "designs": designs, "order": order, "regret": 100 * regret(job)}
+
+
+def _row(p: Prediction) -> dict[str, Any]:
+    memory = None
+    if p.memory_error is not None:
+        memory = {"measured": p.measured_memory, "predicted": p.predicted_memory, "error_pct": 100 * p.memory_error}
+    return {
+        "case": p.case,
+        "measured_s": p.measured,
+        "predicted_s": p.predicted,
+        "error_pct": 100 * p.error,
+        "interval_s": None if p.interval is None else list(p.interval),
+        "covered": p.covered,
+        "memory_bytes": memory,
+        **p.facts,
+    }
+
+
+def _ignored_columns(tables: Sequence[MeasuredTable]) -> list[str]:
+    return list(dict.fromkeys(name for table in tables for name in table.ignored))
+
+
+def _count_stacks(rows: Iterable[MeasuredIteration]) -> dict[str, dict[str, int]]:
+    """Software stack -> rows of it that the tables give, and rows for which it was assumed."""
     counted: dict[str, dict[str, int]] = {}
     for row in rows:
         kinds = counted.setdefault(row.software, {"given": 0, "assumed": 0})
@@ -85,55 +160,11 @@ def _count_stacks(rows: Sequence[MeasuredIteration]) -> dict[str, dict[str, int]
 
 
 def _describe_stacks(rows: Sequence[MeasuredIteration]) -> str:
-    from dse.measured.stack import FLASH_ATTENTION
+    from dse.measured.table.software import FLASH_ATTENTION, NEW, OLD
 
     parts = [
         f"{name} ({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)})"
         for name, kinds in _count_stacks(rows).items()
     ]
-    rule = f"assumed: megatron-core on devices of {FLASH_ATTENTION} and later, megatron-deepspeed on older ones"
+    rule = f"assumed: {NEW} on devices of {FLASH_ATTENTION} and later, {OLD} on older ones"
     return f"software: {', '.join(parts)}" + (f"; {rule}" if any(row.assumed for row in rows) else "")
-
-
-def _print_figures(predictions: list[Prediction], figures: Accuracy) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from dse.report.units import format_with_unit
-
-    with_memory = figures.memory_mape is not None
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("case")
-    for name in ("measured", "predicted", "error", *(("memory", "predicted", "error") if with_memory else ())):
-        table.add_column(name, justify="right")
-    for p in predictions:
-        cells = [
-            p.case,
-            format_with_unit(p.measured, "s"),
-            format_with_unit(p.predicted, "s"),
-            f"{100 * p.error:+.1f} %",
-        ]
-        if with_memory:
-            cells += ["", "", ""] if p.memory_error is None else _memory_lines(p)
-        table.add_row(*cells)
-    Console().print(table)
-    order = "no pairs" if figures.pairwise_order is None else f"{figures.pairwise_order:.3f}"
-    print(
-        f"{len(predictions)} rows: MAPE {100 * figures.mape:.2f} %, median {100 * figures.median:.2f} %, "
-        f"worst {100 * figures.worst:.1f} %; pairwise order {order}; "
-        f"regret {100 * figures.regret_mean:.2f} % (worst {100 * figures.regret_worst:.1f} %)"
-        + (f"; memory MAPE {100 * figures.memory_mape:.2f} %" if figures.memory_mape is not None else "")
-    )
-
-
-def _memory_lines(p: Prediction) -> list[str]:
-    from dse.report.units import format_with_unit
-
-    assert p.measured_memory is not None
-    assert p.predicted_memory is not None
-    assert p.memory_error is not None
-    return [
-        format_with_unit(p.measured_memory, "B"),
-        format_with_unit(p.predicted_memory, "B"),
-        f"{100 * p.memory_error:+.1f} %",
-    ]

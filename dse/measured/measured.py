@@ -1,34 +1,31 @@
-"""Tables of measured training iterations: CSV to checked designs, or one error with every problem in the table.
+"""Tables of measured training iterations: rows as checked designs, rows that no design can say, or one error.
 
 A row is one job: a model by its shape (`hidden, layers, heads, vocab`) or by a name of the catalogue (`model`; `layers`
 then says how many of them; a cut model of experts keeps one dense layer), a device and a fabric of the catalogue, the
-degrees, and `measured_s`. Columns beyond `REQUIRED` may be left out or left empty; what is no column is ignored, unless
-it is nearly one. How cells are read is in `dse.measured.measured_row`.
+degrees, and `measured_s`. Columns beyond the required ones may be left out or left empty; what is no column is ignored,
+unless it is nearly one. How cells are read is in `dse.measured.table`.
 """
 
 from __future__ import annotations
 
-import csv
-import difflib
-import io
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dse.measured.measured_row import KNOWN, REQUIRED, SHAPE, check_structure, read_cells, row_document, software_of
-from simcore.check.check import check
+from dse.measured.table.cells import LACKING, Devices, Values, read_cells
+from dse.measured.table.document import check_structure, design_problems, row_document
+from dse.measured.table.file import RawRow, read_rows
+from dse.measured.table.form import TableForm, check_header, form_of
+from dse.measured.table.software import stack_of
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError, Problem
 from simcore.workload.transformer.document import TransformerWorkload
 
-MOST_BYTES = 64 << 20
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-NEARLY = 0.75
-"""How alike an unknown column's name is to a known one (of 1) to be taken for a slip of the pen."""
+RESERVED_BY_DEFAULT = "pytorch-fsdp"
+"""Stacks whose logs print what their allocator has reserved."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,16 @@ class MeasuredIteration:
     case: str
     design: Design
     seconds: float
+    """Time [s]; over that of `relative_to` where there is one."""
     memory: float | None
     """Peak memory of the fullest NPU [B], where it was measured."""
     software: str = ""
-    """The software stack it is predicted for (see `dse.measured.stack`), and whether that was assumed."""
+    """The software stack it is predicted for (see `dse.measured.table.software`), and whether that was assumed."""
     assumed: bool = False
+    reserved: bool = False
+    """Whether `memory` is what was reserved, not what was allocated."""
+    relative_to: Design | None = None
+    """The job whose time the measured one is a multiple of."""
 
     @property
     def workload(self) -> TransformerWorkload:
@@ -50,128 +52,148 @@ class MeasuredIteration:
         return TransformerWorkload.of(self.design.workload)
 
     @property
+    def kind(self) -> str:
+        """`moe` for a mixture of experts, else `dense`."""
+        return "dense" if self.workload.model.mixture_of_experts is None else "moe"
+
+    @property
     def job(self) -> tuple[Any, ...]:
-        """What rows that only differ in how the job was spread share: device, network, model, NPUs, batch."""
+        """What rows that only differ in how the job was run share: device, network, model, NPUs, batch, precision."""
         workload, cluster = self.workload, self.design.cluster
         network = tuple((d.bandwidth, d.latency) for d in cluster.dimensions)
-        return cluster.npu.name, network, workload.model, cluster.npus, workload.global_batch, workload.sequence
+        batch = workload.global_batch, workload.sequence, workload.precision
+        return cluster.npu.name, network, workload.model, cluster.npus, *batch
+
+
+@dataclass(frozen=True)
+class NotExpressed:
+    """A row that no design can say, and why: the first of its problems, all of them."""
+
+    case: str
+    line: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def why(self) -> str:
+        """The reason in one line, without the row's line, so that rows with the same one are counted together."""
+        return str(replace(self.problems[0], line=None))
 
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """The rows of a table, and its columns that were not read."""
+    """The rows of a table, those that no design can say, and its columns that were not read."""
 
     rows: list[MeasuredIteration]
     ignored: list[str]
+    not_expressed: list[NotExpressed]
 
 
 def read_measured(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> list[MeasuredIteration]:
-    """The rows of a table; see `read_table`."""
+    """The rows of a table that a design can say; see `read_table`."""
     return read_table(path, npu, devices).rows
 
 
 def read_tables(paths: Iterable[str | Path], devices: Iterable[Npu] = ()) -> list[MeasuredIteration]:
-    """The rows of several tables; raises one `InputError` with the problems of all of them."""
-    rows: list[MeasuredIteration] = []
+    """The measured times of several tables, of rows that a design can say; raises `InputError` with all problems."""
+    known = tuple(devices)
+    tables = collect_tables(paths, devices=known)
+    return [row for table in tables for row in table.rows if row.relative_to is None]
+
+
+def collect_tables(
+    paths: Iterable[str | Path], npu: Npu | None = None, devices: Iterable[Npu] = ()
+) -> list[MeasuredTable]:
+    """Several tables; raises one `InputError` with the problems of all of them."""
+    tables: list[MeasuredTable] = []
     errors: list[InputError] = []
+    known = tuple(devices)
     for path in paths:
         try:
-            rows += read_measured(path, devices=devices)
+            tables.append(read_table(path, npu, known))
         except InputError as error:
             errors.append(error)
     if errors:
         together = InputError([problem for error in errors for problem in error.problems])
         together.args = ("\n".join(str(error) for error in errors),)
         raise together
-    return rows
+    return tables
 
 
 def read_table(path: str | Path, npu: Npu | None = None, devices: Iterable[Npu] = ()) -> MeasuredTable:
     """A table, on `npu` in place of its devices where it is given; `devices` are known beside the catalogue's.
 
-    Raises `InputError` with every problem: line, column, expected, found.
+    Raises `InputError` with every problem (line, column, expected, found) of a table that is none, has wrong cells, or
+    has no row that a design can say; then the reasons of such rows are among the problems, each once.
     """
-    columns, lines = _read_rows(path)
-    problems = list(_check_header(columns, npu is not None))
+    columns, lines = read_rows(path)
+    form = form_of(columns)
+    problems = list(check_header(columns, form, npu is not None))
     known = {one.name.lower(): one for one in devices}
     measured: list[MeasuredIteration] = []
+    left_out: list[NotExpressed] = []
     if not problems:
         for line, row in lines:
-            one, wrong = _read_row(line, row, npu, known)
-            problems += wrong
-            if one is not None:
-                measured.append(one)
+            case = str(row.get("case") or "").strip() or f"{Path(path).name.split('.')[0]}:{line}"
+            found = list(_read_row(case, row, form, npu, known))
+            measured += [one for one in found if isinstance(one, MeasuredIteration)]
+            wrong = [replace(one, line=line) for one in found if isinstance(one, Problem)]
+            if wrong and all(problem.rule == LACKING for problem in wrong):
+                left_out.append(NotExpressed(case, line, tuple(wrong)))
+            else:
+                problems += wrong
         if not lines:
             problems.append(Problem((), "at least one row", "a header alone"))
+        elif problems or not measured:
+            problems += _first_of_each(problem for row in left_out for problem in row.problems)
     if problems:
         raise InputError(problems, str(path))
-    return MeasuredTable(measured, [name for name in dict.fromkeys(columns) if name not in KNOWN])
+    return MeasuredTable(measured, [name for name in dict.fromkeys(columns) if name not in form.known], left_out)
 
 
-def _read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str | Any, Any]]]]:
-    """The names of the columns, and each row with its line."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > MOST_BYTES:
-            raise InputError([Problem((), f"a table of at most {MOST_BYTES >> 20} MiB", "a larger one")], str(path))
-        reader = csv.DictReader(io.StringIO(_decode_text(file.read_bytes()), newline=""), strict=True)
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-        return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
-    except OSError as error:
-        problem = Problem((), "a readable table", error.strerror or str(error), "check the path")
-        raise InputError([problem], str(path)) from None
-    except (csv.Error, ValueError) as error:
-        problem = Problem((), "a table of comma-separated values in UTF-8", str(error), "export it as CSV")
-        raise InputError([problem], str(path)) from None
-
-
-def _decode_text(data: bytes) -> str:
-    """The text of a file; raises `ValueError` for one that is none."""
-    binary = _NO_TEXT.search(data)
-    try:
-        if binary is None:
-            return data.decode("utf-8-sig")
-        at = binary.start()
-    except UnicodeDecodeError as error:
-        at = error.start
-    raise ValueError(f"a binary file (byte 0x{data[at]:02x} at position {at})")
-
-
-def _check_header(columns: list[str], given: bool) -> Iterator[Problem]:
-    """Problems of the names of columns; the device may be `given` from outside."""
-    for name in REQUIRED:
-        if name not in columns and not (given and name == "device"):
-            yield Problem((name,), "this column", "none", line=1)
-    if "model" not in columns:
-        for name in SHAPE:
-            if name not in columns:
-                yield Problem((name,), "this column, or a column 'model'", "none", line=1)
-    for name in dict.fromkeys(columns):
-        meant = difflib.get_close_matches(name.lower(), KNOWN, n=1, cutoff=NEARLY)
-        if name not in KNOWN and meant:
-            fix = f"did you mean '{meant[0]}'?"
-            yield Problem((name,), "a known column, or one unlike any", f"'{name}'", fix, line=1)
-        elif columns.count(name) > 1 and name in KNOWN:
-            yield Problem((name,), "each column once", f"'{name}' twice", line=1)
+def _first_of_each(problems: Iterable[Problem]) -> Iterable[Problem]:
+    """The first problem of those that only differ in their lines."""
+    return {replace(problem, line=None): problem for problem in reversed(list(problems))}.values()
 
 
 def _read_row(
-    line: int, row: Mapping[str | None, Any], npu: Npu | None, devices: Mapping[str, Npu]
-) -> tuple[MeasuredIteration | None, list[Problem]]:
-    """The row as a checked design, or what is wrong with it."""
+    case: str, row: RawRow, form: TableForm, npu: Npu | None, devices: Devices
+) -> Iterator[MeasuredIteration | Problem]:
+    """The row as a checked design, or what is wrong with it; rule `LACKING` where no design can say it."""
     if None in row or None in row.values():
         given = sum(value is not None for key, value in row.items() if key is not None) + len(row.get(None, ()))
         wanted = sum(key is not None for key in row)
-        return None, [Problem((), f"{wanted} values", f"{given}", line=line, rule="table")]
-    values, problems = read_cells({str(key): str(value).strip() for key, value in row.items()}, npu, devices)
-    if problems:
-        found = [replace(problem, rule="table") for problem in problems] + list(check_structure(values))
-        return None, [replace(problem, line=line) for problem in found]
-    design, problems = parse_design(row_document(values))
-    problems += check(design) if design is not None else []
-    if problems or design is None:
-        return None, [replace(problem, line=line) for problem in problems]
+        yield Problem((), f"{wanted} values", f"{given}", rule="table")
+        return
+    cells = form.rewrite({str(key): str(value).strip() for key, value in row.items()})
+    if isinstance(cells, Problem):
+        yield cells
+        return
+    values, problems = read_cells(cells, npu, devices)
+    if any(problem.rule != LACKING for problem in problems):
+        yield from (replace(problem, rule="table") for problem in problems)
+        yield from check_structure(values)
+    elif problems:
+        yield from problems
+    else:
+        yield from _express(case, values)
+
+
+def _express(case: str, values: Values) -> Iterator[MeasuredIteration | Problem]:
+    """The design of a row whose cells are read, checked; or what no design can say of it."""
+    document = row_document(values)
+    problems = design_problems(document)
+    design = None if problems else parse_design(document)[0]
+    if design is None:
+        yield from (replace(problem, rule=LACKING) for problem in problems)
+        return
     memory = values.get("measured_memory_gib")
-    case = str(row.get("case") or "").strip() or str(line)
-    stack, assumed = software_of(values)
-    return MeasuredIteration(case, design, values["measured_s"], memory * 2**30 if memory else None, stack, assumed), []
+    stack, assumed = stack_of(values)
+    kind = values.get("memory_kind", "reserved" if stack.startswith(RESERVED_BY_DEFAULT) else "allocated")
+    base = None
+    if "schedule" in values:
+        document["parallelism"] |= {"schedule": "1f1b", "interleave": 1}
+        base = parse_design(document)[0]
+    bytes_ = memory * 2**30 if memory else None
+    yield MeasuredIteration(
+        case, design, values["measured_s"], bytes_, stack, assumed, kind == "reserved", relative_to=base
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from dse.cli import main
 from dse.measured.measured import read_measured, read_tables
-from dse.measured.validate import Prediction, accuracy, group_by_job, pairwise_order, predict, regret
+from dse.measured.validate import Prediction, accuracy, group_by_job, merge_repeats, pairwise_order, predict, regret
 from simcore.catalog.preset import preset
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
@@ -33,6 +33,22 @@ def test_figures_by_hand() -> None:
     assert figures.pairwise_order == pytest.approx(2 / 5)  # 2.0 and 2.05 are equal; 4.0 is predicted the fastest
     assert figures.regret_mean == pytest.approx(3.0)
     assert figures.memory_mape is None
+
+
+def test_coverage_and_width_are_those_of_intervals() -> None:
+    inside, outside = (Prediction("", ("job",), 1.0, 2.0, interval=(low, 3.0)) for low in (1.0, 1.5))
+    figures = accuracy([inside, outside, *predictions((1.0, 1.0))])
+    assert (figures.coverage, figures.width) == (0.5, 0.875)
+    assert figures.bias == pytest.approx(2 / 3)
+    assert accuracy(predictions((1.0, 1.0))).coverage is None
+
+
+def test_a_design_measured_several_times_counts_once_with_its_median() -> None:
+    often = [Prediction("", ("job",), measured, 1.0, design="a") for measured in (1.0, 1.4, 9.0)]
+    other = Prediction("", ("job",), 1.2, 2.0, design="b")
+    assert [p.measured for p in merge_repeats([*often, other])] == [1.4, 1.2]
+    assert pairwise_order([[*often, other]]) == 0.0
+    assert regret([*often, other]) == pytest.approx(1.4 / 1.2 - 1)
 
 
 def test_ties_have_no_order_and_one_row_no_regret() -> None:
@@ -105,11 +121,18 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, content: str, message: 
 def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(DATA / "megatron_recompute.csv"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "per_row"]
-    assert list(document) == [*keys, "software", "ignored_columns"]
-    assert document["software"] == {"megatron-deepspeed": {"given": 0, "assumed": 8}}
+    keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "coverage"]
+    keys += ["median_width", "groups", "jobs", "per_row", "not_expressed", "software", "ignored_columns"]
+    assert list(document) == keys
+    assert document["software"] == {"megatron-lm-2021": {"given": 0, "assumed": 8}}
     assert document["rows"] == len(document["per_row"]) == 8
-    assert list(document["per_row"][0]) == ["case", "measured_s", "predicted_s", "error_pct"]
+    assert list(document["per_row"][0])[:4] == ["case", "measured_s", "predicted_s", "error_pct"]
+    assert document["not_expressed"] == []
+    (group,) = document["groups"]
+    assert group["by"] == {"device": "a100-80gb", "software": "megatron-lm-2021", "kind": "dense"}
+    assert (group["rows"], group["mape"], group["coverage"]) == (8, document["mape"], document["coverage"])
+    covered = [row["interval_s"][0] <= row["measured_s"] <= row["interval_s"][1] for row in document["per_row"]]
+    assert [row["covered"] for row in document["per_row"]] == covered
     mean = sum(abs(row["error_pct"]) for row in document["per_row"]) / 8
     assert document["mape"] == pytest.approx(mean)
 
@@ -121,6 +144,29 @@ def test_the_command_prints_a_table_and_refuses_a_bad_one(tmp_path: Path, capsys
     bad.write_text("device\n")
     assert main(["validate", str(bad)]) == 2
     assert "measured_s" in capsys.readouterr().err
+
+
+def test_groups_first_then_the_worst_rows_then_what_is_not_expressed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    strange = tmp_path / "strange.csv"
+    lines = (DATA / "megatron_recompute.csv").read_text().splitlines()
+    strange.write_text("\n".join([*lines, *(line.replace("a100-80gb", "abacus-9") for line in lines[1:4])]))
+    assert main(["validate", str(strange), str(B200)]) == 0
+    text = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in text.splitlines())
+    places = [
+        text.index(part) for part in ("device, software, kind", "the 10 worst of 30 rows", "3 rows that no design")
+    ]
+    assert places == sorted(places)
+    assert "device: expected a device of the catalogue, got 'abacus-9' (first:" in text
+    assert main(["validate", str(strange), str(B200), "--rows"]) == 0
+    assert "worst of" not in capsys.readouterr().out
+    assert main(["validate", str(strange), str(B200), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["rows"] == sum(group["rows"] for group in document["groups"]) == 30
+    assert [row["case"] for row in document["not_expressed"]] == [line.split(",")[0] for line in lines[1:4]]
 
 
 def test_another_device_may_stand_for_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
