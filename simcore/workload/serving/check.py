@@ -24,6 +24,8 @@ _UNUSED = (
     "interleave",
     "recompute",
     "recompute_layers",
+    "recompute_modules",
+    "expert_tensor",
     "sequence_parallel",
     "tensor_overlap",
     "first_stage_layers",

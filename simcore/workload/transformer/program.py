@@ -18,6 +18,12 @@ from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.further_tokens import (
+    further_kept,
+    further_kind,
+    further_parameters,
+    further_passes,
+)
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
 from simcore.workload.transformer.layers import Piece, Shapes
 from simcore.workload.transformer.stages import Runs, stage_runs
@@ -132,6 +138,7 @@ class Layers:
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
         self._known: dict[LayerKind, Layer] = {}
+        self._further: dict[LayerKind, Layer] = {}
         self._kept: dict[LayerKind, float] = {}
 
     def __getitem__(self, kind: LayerKind) -> Layer:
@@ -152,6 +159,14 @@ class Layers:
         """What the last stage does after its layers."""
         forward = layers.head_forward(self._shapes)
         return Piece(forward, layers.head_backward(self._shapes, forward))
+
+    def further(self, kind: LayerKind) -> Layer:
+        """What the last stage does for each further token that is predicted, by a layer of a kind."""
+        found = self._further.get(kind)
+        if found is None:
+            passes, parameters = further_passes(self._shapes, kind), further_parameters(self._shapes, kind)
+            found = self._further[kind] = Layer(*passes, Amount(*parameters))
+        return found
 
     def kept(self, kind: LayerKind) -> float:
         """Bytes that a layer keeps for its backward pass."""
@@ -202,6 +217,13 @@ class _Builder:
         if last:
             forward.append(Unit("head", self._layers.head.forward, head))
             backward.insert(0, Unit("head", self._layers.head.backward, head))
+        if last and (count := shapes.model.multi_token_prediction):
+            ahead, back, parameters = self._layers.further(further_kind(shapes))
+            forward.append(Unit("further-token", ahead, parameters, count))
+            backward.insert(0, Unit("further-token", back, parameters, count))
+            if not first:  # the first stage's embedding, which looks the further tokens up
+                forward.append(Unit("shared-embedding", (), embedding))
+                backward.append(Unit("shared-embedding", (), embedding))
         if gathering := layers.received(shapes):
             forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
             backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
@@ -216,7 +238,7 @@ class _Builder:
             weights=passes[2],
             last_weights=passes[3],
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
-            activations=self._kept(runs) + self._edges(last),
+            activations=self._kept(runs) + self._ends(last),
             working=self._working(runs, first, last),
             expert_parameters=experts,
         )
@@ -246,21 +268,31 @@ class _Builder:
         logits *= shapes.width if p.cross_entropy_fusion else activations.FP32
         return logits + 2 * shapes.hidden_bytes / shapes.shared
 
+    def _ends(self, last: bool) -> float:
+        """Bytes kept behind the layers of a part: at its edge, and of what predicts further tokens, an edge each."""
+        edge, further = self._edges(last), self.shapes.model.multi_token_prediction
+        return edge + further * (edge + further_kept(self.shapes)) if last and further else edge
+
     def _working(self, runs: Runs, first: bool, last: bool) -> float:
         """Bytes in use for a while, at the moment when most are, beyond what all microbatches in flight keep.
 
         The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
         that of the layers is gone as well.
         """
-        moments = [self._layer_moment(kind) - self._edges(last) for kind, _ in runs]
+        moments = [self._layer_moment(kind) - self._ends(last) for kind, _ in runs]
+        pieces = [self._layers[kind].parameters.total for kind, _ in runs]
         if last:
             moments.append(self._head_moment())
+        if last and self.shapes.model.multi_token_prediction:
+            kind = further_kind(self.shapes)
+            moments.append(self._layer_moment(kind) - self._edges(last))
+            pieces.append(self._layers.further(kind).parameters.total)
         if first:
-            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
+            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._ends(last))
         return (
             max(moments, default=0.0)
-            + self._placeholders(runs)
-            + self.data.moving(max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0))
+            + self._placeholders(runs, last)
+            + self.data.moving(max(pieces, default=0.0))
             + self._sent()
             + self._workspaces
         )
@@ -287,16 +319,19 @@ class _Builder:
     def _fp32_gradients(self) -> bool:
         return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
 
-    def _placeholders(self, runs: Runs) -> float:
+    def _placeholders(self, runs: Runs, last: bool) -> float:
         """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
 
         Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
         """
         if not self._fp32_gradients:
             return 0.0
-        found = frozenset[tuple[float, float]]().union(
-            *(activations.weight_shapes(self.shapes, kind) for kind, _ in runs)
-        )
+        kinds = {kind for kind, _ in runs}
+        found = set[tuple[float, float]]()
+        if last and self.shapes.model.multi_token_prediction:
+            kinds.add(further_kind(self.shapes))
+            found.add((self.shapes.model.hidden / self.shapes.parallelism.tensor, 2 * self.shapes.model.hidden))
+        found = found.union(*(activations.weight_shapes(self.shapes, kind) for kind in kinds))
         return sum(rows * columns for rows, columns in found) * self.shapes.width
 
     @property
