@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage, routing_of
+from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage, kernel_seconds, routed_of
+from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
@@ -189,7 +190,7 @@ class Chunker:
             return self.split_message(group, tuple(where.part.members - 1 for where in group), size)
         if kind == "shift":
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
-        if routing_of(kind):
+        if routed_of(kind):
             return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
@@ -207,16 +208,22 @@ class Chunker:
         return Chunks(paths, plan.chosen)
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
-        """Exchanges of the copies of `size` bytes of tokens that cross each dimension."""
-        routed = routing_of(kind)
+        """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
+        routed = routed_of(kind)
         assert routed is not None
-        way, routing = routed
         phases, shares = [], 1
         for where in reversed(group):
             shares *= where.part.members
-            copies = size * routing.copies(shares)
+            copies = size * routed.routing.copies(shares)
             phases.append(self.phase("all_to_all", where, copies, copies))
-        return phases if way == "dispatch" else phases[::-1]
+        if routed.row:
+            first, beside = (picoseconds(time, least=0) for time in kernel_seconds(routed, size, shares))
+            inner = phases[-1]
+            phases[-1] = inner._replace(
+                serialization=first + max(beside, inner.serialization),
+                latency=inner.latency + picoseconds(LATENCY),
+            )
+        return phases if routed.way == "dispatch" else phases[::-1]
 
     def _shift_phase(self, group: Sequence[GroupSlice], size: float) -> Phase:
         """Every member of a group passes a chunk on to the next one of a ring: all wait for the slowest dimension."""

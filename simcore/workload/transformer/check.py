@@ -143,7 +143,7 @@ def _groups_of_experts(moe: MixtureOfExperts, where: Path) -> Iterator[Problem]:
     chosen, path = moe.top_groups or moe.groups, (*where, "top_groups")
     if chosen > moe.groups:
         yield Problem(path, f"at most the {moe.groups} groups", str(chosen))
-    elif moe.top_k > moe.experts // moe.groups * chosen:
+    elif moe.groups > 1 and moe.top_k > moe.experts // moe.groups * chosen:
         yield Problem(path, f"groups that have the {moe.top_k} experts of a token", str(chosen), "use more")
 
 

@@ -131,13 +131,13 @@ def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     moe, e = shapes.model.mixture_of_experts, shapes.parallelism.expert
     assert moe is not None
     row = shapes.model.hidden * shapes.width
-    copies = shapes.copy("all_to_all", "expert", received_rows(shapes) * row, e)
     if shapes.dispatched_once:
-        token = dispatched_rows(shapes) / moe.top_k * row
-        there = (*copies, *blocking_collective(moe.routing.kind("dispatch"), "expert", token))
-        back = (*copies, *blocking_collective(moe.routing.kind("combine"), "expert", token))
+        tokens = dispatched_rows(shapes) / moe.top_k * row
+        moved = row if shapes.traced else 0  # by a kernel: only a calibrated curve can price what is not the network
+        there = blocking_collective(moe.routing.kind("dispatch", moved), "expert", tokens)
+        back = blocking_collective(moe.routing.kind("combine", moved), "expert", tokens)
         return Piece(there, back) if way == "dispatch" else Piece(back, there)
-    both = (*copies, *blocking_collective("all_to_all", "expert", dispatched_rows(shapes) * row))
+    both = shapes.blocking("all_to_all", "expert", dispatched_rows(shapes) * row, e)
     return Piece(both, both)
 
 
