@@ -32,6 +32,9 @@ class Parallelism(Frozen):
     dispatch: Literal["node", "rank"] | None = None
     """A token's copies for several experts behind one link cross it once (and are copied there), or each on its own; on
     their own unless given."""
+    expert_overlap: Flag = False
+    """All-to-alls of one microbatch's forward pass travel beside the backward pass of another, and the other way round
+    (Megatron-core's `overlap_moe_expert_parallel_comm`)."""
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
     accumulate: Literal["sharded", "local"] | None = None
     """Gradients are reduced in every microbatch and kept in shards, or kept whole and reduced in the last one; sharded

@@ -19,7 +19,17 @@ def table_problems(design: Design) -> Iterator[Problem]:
     yield from batch_problems(design)
     yield from sharding_problems(design)
     yield from unused_problems(
-        design, ("context", "expert", "expert_tensor", "dispatch", "interleave", "recompute", "sequence_parallel")
+        design,
+        (
+            "context",
+            "expert",
+            "expert_tensor",
+            "expert_overlap",
+            "dispatch",
+            "interleave",
+            "recompute",
+            "sequence_parallel",
+        ),
     )
     yield from precision_problems(design)
     rows = rows_of(workload.layers.rows())

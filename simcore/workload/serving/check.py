@@ -26,6 +26,7 @@ _UNUSED = (
     "recompute_layers",
     "recompute_modules",
     "expert_tensor",
+    "expert_overlap",
     "sequence_parallel",
     "tensor_overlap",
     "first_stage_layers",

@@ -250,6 +250,26 @@ def _stages(design: Design) -> Iterator[Problem]:
         yield Problem(path, expected, f"{left} left", "choose other numbers of layers", rule="stage layers")
 
 
+def _expert_overlap(design: Design) -> Iterator[Problem]:
+    """Two microbatches run at the same time: what Megatron-core asks for."""
+    p = design.parallelism
+    if not p.expert_overlap:
+        return
+    path: Path = ("parallelism", "expert_overlap")
+    rule, fix = "expert overlap", "leave it out"
+    if p.expert == 1:
+        yield Problem(path, "false without expert parallelism, whose all-to-alls it overlaps", "true", fix, rule=rule)
+    elif p.schedule != "1f1b":
+        expected = f"false with schedule {p.schedule}, which does not take turns between forward and backward passes"
+        yield Problem(path, expected, "true", "use schedule 1f1b", rule=rule)
+    elif p.pipeline > 1 and p.interleave == 1:
+        expected = "false under a pipeline without interleave, where a pass waits for the one before it"
+        yield Problem(path, expected, "true", "use interleave >= 2", rule=rule)
+    elif p.recompute == "full":
+        expected = "false with recompute full, whose all-to-alls travel once more"
+        yield Problem(path, expected, "true", "use recompute: selective, or none", rule=rule)
+
+
 _OF_EXPERTS = ("moe", "moe_act")
 
 
@@ -281,6 +301,7 @@ def _switches(design: Design) -> Iterator[Problem]:
         fix, found = "use recompute: full", str(p.recompute_layers)
         yield Problem(path, "nothing unless recompute is full", found, fix, rule="layers to recompute")
     yield from _recomputed_modules(design)
+    yield from _expert_overlap(design)
     if p.tensor_overlap and not p.sequence_parallel:
         path = ("parallelism", "tensor_overlap")
         expected = "false without sequence_parallel, whose gathers and reduce-scatters it overlaps"

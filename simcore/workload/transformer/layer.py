@@ -10,6 +10,7 @@ from simcore.workload.transformer.counts import copied_parameters, layer_matrice
 from simcore.workload.transformer.feed_forward import dense_half
 from simcore.workload.transformer.layers import Piece, Shapes, backwards_of, forwards_of
 from simcore.workload.transformer.moe import experts_half, local_experts
+from simcore.workload.transformer.overlap import paired
 
 
 class LayerKind(NamedTuple):
@@ -51,6 +52,15 @@ def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...],
         chosen = shapes.parallelism.recomputed_modules
         again = forwards_of([piece for piece in pieces if piece.modules & chosen])
     return forward, again + backwards_of(pieces)
+
+
+def paired_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """A layer of experts forward and backward, each beside that of another microbatch (see `paired`)."""
+    pieces = layer_pieces(shapes, kind)
+    _, whole = layer_passes(shapes, kind)
+    backward = backwards_of(pieces)
+    again = whole[: len(whole) - len(backward)]
+    return paired(forwards_of(pieces), backward=False), again + paired(backward, backward=True)
 
 
 def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:

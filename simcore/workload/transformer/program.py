@@ -24,7 +24,7 @@ from simcore.workload.transformer.further_tokens import (
     further_parameters,
     further_passes,
 )
-from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
+from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
 from simcore.workload.transformer.layers import Piece, Shapes
 from simcore.workload.transformer.stages import Runs, stage_runs
 
@@ -130,6 +130,12 @@ class Layer(NamedTuple):
     forward: tuple[Operator, ...]
     backward: tuple[Operator, ...]
     parameters: Amount
+    paired: tuple[tuple[Operator, ...], tuple[Operator, ...]] | None = None
+    """Forward and backward beside another microbatch, where that changes them (`expert_overlap`)."""
+
+    def beside(self) -> Layer:
+        """The layer beside another microbatch."""
+        return self if self.paired is None else self._replace(forward=self.paired[0], backward=self.paired[1])
 
 
 class Layers:
@@ -146,7 +152,10 @@ class Layers:
         if found is None:
             shapes = self._shapes
             passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
-            found = self._known[kind] = Layer(*passes, Amount(*parameters))
+            p = shapes.parallelism
+            pairs = p.expert_overlap and kind.experts and p.expert > 1
+            beside = paired_passes(shapes, kind) if pairs else None
+            found = self._known[kind] = Layer(*passes, Amount(*parameters), beside)
         return found
 
     @cached_property
@@ -202,39 +211,20 @@ class _Builder:
 
     def part(self, runs: Runs, first: bool, last: bool) -> ModelPart:
         """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
-        shapes = self.shapes
-        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
-        embedding = Amount(layers.embedding_parameters(shapes))
-        forward: list[Unit] = []
-        backward: list[Unit] = []
-        for kind, count in runs:
-            ahead, back, parameters = self._layers[kind]
-            forward.append(Unit("layer", ahead, parameters, count))
-            backward.insert(0, Unit("layer", back, parameters, count))
-        if first:
-            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
-            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
-        if last:
-            forward.append(Unit("head", self._layers.head.forward, head))
-            backward.insert(0, Unit("head", self._layers.head.backward, head))
-        if last and (count := shapes.model.multi_token_prediction):
-            ahead, back, parameters = self._layers.further(further_kind(shapes))
-            forward.append(Unit("further-token", ahead, parameters, count))
-            backward.insert(0, Unit("further-token", back, parameters, count))
-            if not first:  # the first stage's embedding, which looks the further tokens up
-                forward.append(Unit("shared-embedding", (), embedding))
-                backward.append(Unit("shared-embedding", (), embedding))
-        if gathering := layers.received(shapes):
-            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
-            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+        forward, backward = self._units(runs, first, last, beside=True)
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
+        last_one = passes[1]
+        if any(self._layers[kind].paired for kind, _ in runs):  # no microbatch runs beside these two
+            forward_alone, backward_alone = self._units(runs, first, last, beside=False)
+            first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
+            last_one = self._backward(backward_alone)[1]
         return ModelPart(
             forward=usual,
             first_forward=first_one,
             backward=passes[0],
-            last_backward=passes[1],
+            last_backward=last_one,
             weights=passes[2],
             last_weights=passes[3],
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
@@ -242,6 +232,35 @@ class _Builder:
             working=self._working(runs, first, last),
             expert_parameters=experts,
         )
+
+    def _units(self, runs: Runs, first: bool, last: bool, beside: bool) -> tuple[list[Unit], list[Unit]]:
+        """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
+        shapes = self.shapes
+        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
+        embedding = Amount(layers.embedding_parameters(shapes))
+        forward: list[Unit] = []
+        backward: list[Unit] = []
+        for kind, count in runs:
+            layer = self._layers[kind].beside() if beside else self._layers[kind]
+            forward.append(Unit("layer", layer.forward, layer.parameters, count))
+            backward.insert(0, Unit("layer", layer.backward, layer.parameters, count))
+        if first:
+            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
+            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
+        if last:
+            forward.append(Unit("head", self._layers.head.forward, head))
+            backward.insert(0, Unit("head", self._layers.head.backward, head))
+        if last and (count := shapes.model.multi_token_prediction):
+            further = self._layers.further(further_kind(shapes))
+            forward.append(Unit("further-token", further.forward, further.parameters, count))
+            backward.insert(0, Unit("further-token", further.backward, further.parameters, count))
+            if not first:  # the first stage's embedding, which looks the further tokens up
+                forward.append(Unit("shared-embedding", (), embedding))
+                backward.append(Unit("shared-embedding", (), embedding))
+        if gathering := layers.received(shapes):
+            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
+            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+        return forward, backward
 
     def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
         """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""

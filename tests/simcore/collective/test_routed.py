@@ -90,7 +90,7 @@ def test_a_kernel_takes_what_it_reads_and_the_longer_of_what_it_copies_and_what_
 
 @pytest.mark.parametrize(
     ("fabric", "tokens", "hidden", "top_k", "experts", "dispatch", "combine"),
-    [  # aiconfigurator wideep_deepep_normal sglang/0.5.12: 8 GPUs, 8-bit tokens there, 16-bit ones back, 24 multiprocessors
+    [  # aiconfigurator wideep_deepep_normal sglang/0.5.12: 8 GPUs, 8 bits there, 16 bits back, 24 multiprocessors
         ("dgx-h100", 16384, 7168, 8, 256, 1936.3e-6, 3598.7e-6),
         ("dgx-h100", 131072, 2048, 8, 128, 6851.2e-6, 8486.5e-6),
         ("dgx-h100", 131072, 6144, 4, 128, 8605.1e-6, 15280e-6),

@@ -231,6 +231,9 @@ def trainings(
         **switches(draw, sequence_parallel, recompute),
         **ends,
     }
+    pairs = parallelism["schedule"] == "1f1b" and (p == 1 or interleave > 1) and recompute != "full"
+    if pairs and spread.get("expert", 1) > 1:
+        parallelism["expert_overlap"] = draw(st.booleans())
     model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500, **shape}
     return design(
         flattened(
