@@ -25,7 +25,6 @@ def table_problems(design: Design) -> Iterator[Problem]:
             "expert",
             "expert_tensor",
             "expert_overlap",
-            "dispatch",
             "interleave",
             "recompute",
             "sequence_parallel",

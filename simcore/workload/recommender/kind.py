@@ -20,7 +20,6 @@ _UNUSED = (
     "context",
     "expert",
     "expert_tensor",
-    "dispatch",
     "interleave",
     "recompute",
     "sequence_parallel",
