@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from designs import dimension, model, training
 from test_experts import MOE, flops, issued, one
 
+from simcore.astra.files.export import export
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.collective.routed import Routing
@@ -63,6 +65,12 @@ def test_by_node_takes_less_time_where_several_experts_of_a_token_share_a_node()
 
     assert seconds("node", 8) < 0.8 * seconds("rank", 8)
     assert seconds("node", 1) == pytest.approx(seconds("rank", 1), rel=0.1)
+
+
+def test_traces_have_no_collective_that_sends_one_copy_to_a_node(tmp_path: Path) -> None:
+    design = one({"data": 8, "expert": 8, "dispatch": "node"}, npus=8, model=experts())
+    with pytest.raises(InputError, match=r"parallelism\.dispatch: expected rank"):
+        export(design, tmp_path)
 
 
 # Folding
