@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 
 import astra_cases  # noqa: E402  # the measured cases live with their tests
+from dispatch_section import dispatch_section  # noqa: E402  # beside this file
 from measured_section import measured_section  # noqa: E402  # beside this file
 from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
@@ -60,6 +61,7 @@ this page.
 - [Themis](#themis): bandwidth utilisation against the paper
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
 - [All-reduces of NCCL](#all-reduces-of-nccl): against measured times, by size
+- [All-to-alls of DeepEP](#all-to-alls-of-deepep): tokens to their experts and back
 - [Measured training iterations](#measured-training-iterations): `dse validate` on published tables
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
 - [Calibration](#calibration): the fitted numbers, errors on rows left out, H100, what falls short
@@ -82,6 +84,7 @@ def main() -> None:
         *themis_section(),
         *link_section(),
         *nccl_section(),
+        *dispatch_section(),
         *measured_section(),
         *memory_section(),
         f"## Calibration\n\n{CALIBRATION}{_kept(CALIBRATION)}{CALIBRATION}\n",
