@@ -22,7 +22,7 @@ class Waits(IntEnum):
     GRADIENTS = 2
     """Gradient buckets on their way."""
     EXCHANGE = 3
-    """Embeddings on their way between the owners of tables and of samples."""
+    """Embeddings on their way between the owners of tables and of samples; rows on their way to experts and back."""
     OVERLAP = 4
     """What travels beside one piece of a split operator, or beside the gradient of a product's weights."""
     SHARDS = 5
@@ -43,6 +43,7 @@ class Category(IntEnum):
 
 GROUP_CATEGORY = {
     "tensor": Category.TENSOR,
+    "expert_tensor": Category.TENSOR,
     "context": Category.CONTEXT,
     "expert": Category.EXPERT,
     "data": Category.DATA,

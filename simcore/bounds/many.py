@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from simcore.bounds.iteration import IterationBound, least_any_order_time, least_busy_times, least_way_time, routes
 from simcore.collective import FLAT_RING
+from simcore.collective.routed import by_network_alone
 from simcore.compute import times_of
 from simcore.cost.price import energy
 from simcore.design.design import Design
@@ -170,7 +171,7 @@ def _collective_times(family: NetworkFamily, key: tuple[Any, ...], placement: Pl
         chunk = key[2] / chunker.design.system.chunks
         steps = [_phase_times(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
         return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
-    paths, counts = routes(chunker, placement, key)
+    paths, counts = routes(chunker, placement, (by_network_alone(key[0]), *key[1:]))
     timed = [[_phase_times(phase, family) for phase in path] for path in paths]
     for dimension, time in least_busy_times(timed, counts).items():
         busy[dimension] = time

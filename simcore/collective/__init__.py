@@ -8,6 +8,7 @@ from simcore.collective.direct import Direct
 from simcore.collective.double_binary_tree import DoubleBinaryTree
 from simcore.collective.halving_doubling import HalvingDoubling
 from simcore.collective.ring import Ring
+from simcore.collective.routed import Routing, kernel_seconds, routed_of
 from simcore.family import Family
 from simcore.network import Shape
 
@@ -89,8 +90,11 @@ __all__ = [
     "Message",
     "Piece",
     "Plan",
+    "Routing",
     "Step",
     "algorithm_for",
     "algorithm_named",
+    "kernel_seconds",
     "plan_for",
+    "routed_of",
 ]

@@ -69,9 +69,19 @@ class Design(Frozen):
         return self.data * self.parallelism.context
 
     @property
+    def expert_copies(self) -> int:
+        """NPUs that have the same routed experts, and reduce their gradients."""
+        return self.copies * self.parallelism.tensor // self.parallelism.expert_npus
+
+    @property
     def sharding_npus(self) -> int:
         """NPUs over which ZeRO shards the states of all but routed experts: the shard group, else all copies."""
         return self.parallelism.shard_group or self.copies
+
+    @property
+    def expert_sharding_npus(self) -> int:
+        """NPUs over which ZeRO shards the states of routed experts: as many of a shard group as have the same ones."""
+        return self.sharding_npus * self.parallelism.tensor // self.parallelism.expert_npus
 
     @cached_property
     def algorithms(self) -> tuple[AlgorithmName, ...]:
@@ -153,6 +163,15 @@ class Design(Frozen):
             found["gather"] = p.gather if p.zero < 3 else p.gathers
         if p.shard_group == self.copies:
             del found["shard_group"]
+        if p.expert == 1:
+            found.pop("dispatch", None)
+        if p.expert_tensor == p.tensor:
+            del found["expert_tensor"]
+        if p.recompute_modules:
+            if p.recomputed_modules == {"core_attn"}:
+                del found["recompute_modules"]
+            else:
+                found["recompute_modules"] = sorted(p.recomputed_modules)
         return found
 
     @cached_property

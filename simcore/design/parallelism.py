@@ -11,6 +11,9 @@ from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
 from simcore.schedule import SCHEDULES
 
+Module = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe_act", "shared_experts", "moe"]
+"""Parts of a layer that can be recomputed: the attention itself; latents' way up to keys, values and queries; norms; a
+dense block; the activation function of experts; shared experts; the half of a layer that has experts."""
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 
 
@@ -23,6 +26,15 @@ class Parallelism(Frozen):
     """What is left of the NPUs unless given."""
     context: Count = 1
     expert: Count = 1
+    expert_tensor: Count | None = None
+    """NPUs over which an expert is cut, a divisor of `tensor`; all of these unless given. With fewer, expert
+    parallelism takes NPUs of the tensor group too: expert tensor x expert divides tensor x context x data."""
+    dispatch: Literal["node", "rank"] | None = None
+    """A token's copies for several experts behind one link cross it once (and are copied there), or each on its own; as
+    the software has it unless given."""
+    expert_overlap: Flag = False
+    """All-to-alls of one microbatch's forward pass travel beside the backward pass of another, and the other way round
+    (Megatron-core's `overlap_moe_expert_parallel_comm`)."""
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
     accumulate: Literal["sharded", "local"] | None = None
     """Gradients are reduced in every microbatch and kept in shards, or kept whole and reduced in the last one; sharded
@@ -41,6 +53,8 @@ class Parallelism(Frozen):
     recompute: Literal["none", "selective", "full"] = "none"
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
+    recompute_modules: Annotated[tuple[Module, ...], Field(min_length=1)] | None = None
+    """With `recompute: selective`, what of a layer is recomputed (Megatron-core's names); `core_attn` unless given."""
     sequence_parallel: Flag = False
     flash_attention: Flag = OF_SOFTWARE
     """One fused kernel that keeps no scores and recomputes them in the backward pass; as the software has it."""
@@ -57,6 +71,26 @@ class Parallelism(Frozen):
     has it."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
+
+    @property
+    def recomputed_modules(self) -> frozenset[str]:
+        """What `recompute: selective` recomputes of a layer."""
+        return frozenset(self.recompute_modules or ("core_attn",))
+
+    @property
+    def folds(self) -> int:
+        """NPUs over which an expert is cut."""
+        return self.expert_tensor or self.tensor
+
+    @property
+    def folded(self) -> bool:
+        """Whether experts are cut over fewer NPUs than the tensor group has, so that they take NPUs of it."""
+        return self.expert_tensor not in (None, self.tensor)
+
+    @property
+    def expert_npus(self) -> int:
+        """NPUs that together have all experts of a layer."""
+        return self.expert * self.folds
 
     @property
     def reduces_each(self) -> bool:

@@ -41,6 +41,8 @@ def count_communicators(design: Design) -> int:
     degrees = kind.degrees(design)
     groups = [p.tensor, p.context, p.pipeline, p.expert, *(degrees[group] for group in kind.same_group.values())]
     groups += [design.sharding_npus, design.copies // design.sharding_npus]
-    if p.expert > 1:
-        groups.append(design.copies // p.expert)
+    if p.folded:
+        groups.append(p.expert_tensor or 1)
+    if p.expert > 1 or p.folded:
+        groups.append(design.expert_copies)
     return sum(size > 1 for size in groups)

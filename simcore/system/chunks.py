@@ -2,10 +2,10 @@
 
 A collective is split into equal chunks; a chunk passes one phase per dimension of its group (an all-reduce up to two):
 reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather backwards; all_gather (input s)
-outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension; broadcast outermost first;
-send_recv from the first member to the last one, innermost first; shift from every member to the next. A phase
-occupies its dimension for the sum of bytes / bandwidth of its steps; its chunk is ready for the next after the steps'
-latencies.
+outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension, of routed tokens with the copies
+that cross it (`simcore.collective.routed`); broadcast outermost first; send_recv from the first member to the last one,
+innermost first; shift from every member to the next. A phase occupies its dimension for the sum of bytes / bandwidth of
+its steps; its chunk is ready for the next after the steps' latencies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage
+from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage, kernel_seconds, routed_of
+from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
@@ -189,6 +190,8 @@ class Chunker:
             return self.split_message(group, tuple(where.part.members - 1 for where in group), size)
         if kind == "shift":
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
+        if routed_of(kind):
+            return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
@@ -203,6 +206,24 @@ class Chunker:
             self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
         ]
         return Chunks(paths, plan.chosen)
+
+    def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
+        """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
+        routed = routed_of(kind)
+        assert routed is not None
+        phases, shares = [], 1
+        for where in reversed(group):
+            shares *= where.part.members
+            copies = size * routed.routing.copies(shares)
+            phases.append(self.phase("all_to_all", where, copies, copies))
+        if routed.row:
+            first, beside = (picoseconds(time, least=0) for time in kernel_seconds(routed, size, shares))
+            inner = phases[-1]
+            phases[-1] = inner._replace(
+                serialization=first + max(beside, inner.serialization),
+                latency=inner.latency + picoseconds(LATENCY),
+            )
+        return phases if routed.way == "dispatch" else phases[::-1]
 
     def _shift_phase(self, group: Sequence[GroupSlice], size: float) -> Phase:
         """Every member of a group passes a chunk on to the next one of a ring: all wait for the slowest dimension."""

@@ -88,33 +88,57 @@ def _add_derived_groups(design: Design, slices: Placement) -> list[Problem]:
 
     Expert parallelism takes the innermost NPUs of data x context (`expert`, the rest is `expert_data`), and so does a
     shard group (`shard`, of an expert's copies `expert_shard`; the rest is `replica`). All together are `data_context`.
+    Experts that are cut over a part of the tensor group alone (`expert_tensor`) take the innermost of tensor x context
+    x data.
     """
     p = design.parallelism
-    if p.context == 1 and p.expert == 1 and p.shard_group is None:
+    if p.context == 1 and p.expert == 1 and p.shard_group is None and not p.folded:
         return []
-    order = [group for group in design.cluster.placement if group in ("context", "data")]
+    problems: list[Problem] = []
+    joined = _side_by_side_groups(design, slices, ("context", "data"), problems)
+    around = _side_by_side_groups(design, slices, ("tensor", "context", "data"), problems) if p.folded else joined
+    if problems:
+        return problems[:1]
+    slices["data_context"] = joined
+    shards, whole = p.shard_group or design.copies, p.tensor * design.copies
+    if whole % p.expert_npus or design.copies % shards or shards * p.tensor % p.expert_npus or p.tensor % p.folds:
+        return []  # said by the check of the degrees themselves
+    if p.folded:
+        slices["expert_tensor"], around = _split_slices("expert_tensor", p.folds, around, problems)
+    slices["expert"], slices["expert_data"] = _split_slices("expert", p.expert, around, problems)
+    if p.shard_group is not None:
+        slices["shard"], slices["replica"] = _split_slices("shard_group", shards, joined, problems)
+        few = design.expert_sharding_npus
+        slices["expert_shard"], _ = _split_slices("shard_group", few, slices["expert_data"], problems)
+    return problems[:1]
+
+
+_WHY = {
+    "context": "gradients are reduced over both",
+    "tensor": "expert parallelism takes NPUs of all three",
+}
+
+
+def _side_by_side_groups(
+    design: Design, slices: Placement, groups: tuple[str, ...], problems: list[Problem]
+) -> tuple[GroupSlice, ...]:
+    """The slices of several groups as those of one; a problem where others lie between them on a dimension."""
+    order = [group for group in design.cluster.placement if group in groups]
     joined = _join_slices([where for group in order for where in slices[group]])
     twice = {where.dimension for where in joined if [w.dimension for w in joined].count(where.dimension) > 1}
     if twice:
-        return [
+        names = " and ".join((", ".join(groups[:-1]), groups[-1]))
+        problems.append(
             Problem(
                 ("cluster", "placement"),
-                f"context and data side by side where both are on cluster.dimensions[{min(twice)}]",
+                f"{names} side by side where {'both' if len(groups) == 2 else 'they'} are on "
+                f"cluster.dimensions[{min(twice)}]",
                 ", ".join(design.cluster.placement),
-                "write them next to each other: gradients are reduced over both",
-                rule="context beside data",
+                f"write them next to each other: {_WHY[groups[0]]}",
+                rule=f"{groups[0]} beside data",
             )
-        ]
-    slices["data_context"] = joined
-    shards = p.shard_group or design.copies
-    if design.copies % p.expert or design.copies % shards or shards % p.expert:
-        return []  # said by the check of the degrees themselves
-    problems: list[Problem] = []
-    slices["expert"], slices["expert_data"] = _split_slices("expert", p.expert, joined, problems)
-    if p.shard_group is not None:
-        slices["shard"], slices["replica"] = _split_slices("shard_group", shards, joined, problems)
-        slices["expert_shard"], _ = _split_slices("shard_group", shards // p.expert, slices["expert_data"], problems)
-    return problems[:1]
+        )
+    return joined
 
 
 Slices = tuple[GroupSlice, ...]

@@ -1,9 +1,9 @@
 """What data parallelism adds to a stage: gradient buckets, ZeRO's gathers of parameters, the optimizer step.
 
 Gradients of all but the routed experts are reduced over data x context, those of an expert over the NPUs that have the
-same one, data x context / expert. ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) shards states over the same groups,
-or over `shard_group` neighbours of them (hybrid sharding: Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277, section
-3.2.2). What is kept in shards between two uses is moved between them:
+same one: tensor x context x data / (expert tensor x expert). ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) shards
+states over the same groups, or over `shard_group` neighbours of them (hybrid sharding: Zhao et al. 2023, PyTorch FSDP,
+arXiv 2304.11277, section 3.2.2). What is kept in shards between two uses is moved between them:
 
 - whole gradients are reduced once, in the last microbatch; sharded ones in every microbatch, which ends with the wait
   for them (`Parallelism.reduces_each_microbatch`);
@@ -80,12 +80,18 @@ class DataParallel:
     def _groups(self) -> tuple[_Group, _Group]:
         """The groups of all but routed experts, and of these."""
         p, size = self.design.parallelism, self.design.copies
+        apart = p.expert > 1 or p.folded
         if p.shard_group and p.shard_group < size:
             replicas = size // p.shard_group
             own = _Group("shard", p.shard_group, replicas)
-            return own, own if p.expert == 1 else _Group("expert_shard", p.shard_group // p.expert, replicas)
+            return own, _Group("expert_shard", self.design.expert_sharding_npus, replicas) if apart else own
         own = _Group("data" if p.context == 1 else "data_context", size, 1)
-        return own, own if p.expert == 1 else _Group("expert_data", size // p.expert, 1)
+        return own, _Group("expert_data", self.design.expert_copies, 1) if apart else own
+
+    @cached_property
+    def _alone(self) -> bool:
+        """Whether no other NPU has the same parameters."""
+        return all(group.shards * group.replicas == 1 for group in self._groups)
 
     def _each(self, amount: Amount) -> list[tuple[_Group, float]]:
         """The parameters of each kind that there are, with their group."""
@@ -159,7 +165,7 @@ class DataParallel:
         self, units: Sequence[Unit], written: Callable[[Sequence[Unit]], tuple[Segment, ...]], reduces: bool = True
     ) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
         usual = written(units)
-        if not reduces or self.design.copies == 1:
+        if not reduces or self._alone:
             return usual, usual
         last = written(self._reducing(units))
         return (last, last) if self.design.parallelism.reduces_each else (usual, last)
@@ -200,7 +206,7 @@ class DataParallel:
 
     def _gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
         """Segments of the units; each piece's parameters are gathered while the piece before it runs."""
-        if self._groups[0].shards == 1:
+        if all(group.shards == 1 for group in self._groups):
             return plain(units)
         if not self.design.parallelism.data_overlap:
             return plain([led for unit in units for led in _led(unit, self._gathered_first(unit.parameters))])
@@ -225,7 +231,7 @@ class DataParallel:
     def final(self, held: Amount) -> tuple[Segment, ...]:
         """Wait for the gradients, step the optimizer, gather the parameters that ZeRO-1 and 2 updated in shards."""
         p, (weight, gradient) = self.design.parallelism, self._precisions
-        late = self.design.copies > 1 and not p.data_overlap and not p.reduces_each
+        late = not self._alone and not p.data_overlap and not p.reduces_each
         operators: list[Operator] = [*self._ended(_Buckets(held, NONE))] if late else []
         operators.append(Wait(Waits.GRADIENTS, Category.DATA))
         own = self.sharded(held) if p.zero else held.total
@@ -244,7 +250,7 @@ class DataParallel:
         bucket that is being reduced.
         """
         p, (weight, gradient) = self.design.parallelism, self._precisions
-        if self.design.copies == 1:
+        if self._alone:
             return 0.0
         used = 2 * weight * largest if p.gathers == "twice" else 0.0
         return used + (gradient * largest + max(gradient * largest, p.bucket) if p.reduces_each else 0.0)

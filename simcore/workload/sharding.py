@@ -8,6 +8,7 @@ ZeRO-1 there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from simcore.design.design import Design
@@ -62,6 +63,9 @@ def _shard_group(design: Design) -> Iterator[Problem]:
         what = f"data x context ({design.data} x {p.context})"
         fix = f"choose a divisor of {design.copies}"
         yield Problem(path, f"a number of NPUs that divides {what}", found, fix, rule=rule)
-    elif p.shard_group % p.expert:
-        expected = f"a multiple of the expert degree ({p.expert}), whose NPUs have different experts"
-        yield Problem(path, expected, found, f"choose a multiple of {p.expert}", rule=rule)
+    elif p.shard_group * p.tensor % p.expert_npus:
+        least = p.expert_npus // math.gcd(p.expert_npus, p.tensor)
+        which = f"{least} ({p.expert_npus} NPUs have all experts, {p.tensor} are a tensor group)"
+        if not p.folded:
+            which = f"the expert degree ({p.expert}), whose NPUs have different experts"
+        yield Problem(path, f"a multiple of {which}", found, f"choose a multiple of {least}", rule=rule)

@@ -237,13 +237,18 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     placement.insert(placement.index("data"), "context")
     degrees = [e for e in (1, 2, 4, 8) if data * context % e == 0] if experts else [1]
     expert = draw(st.sampled_from(degrees))
-    moe = {"experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 128, "dense_layers": 1}
+    moe = {
+        "experts": 16, "top_k": 2, "feed_forward": 256, "shared_feed_forward": 128, "dense_layers": 1,
+        "every": draw(st.sampled_from([1, 1, 2])), "groups": 4, "top_groups": 2,
+    }  # fmt: skip
+    dispatch = {"dispatch": draw(st.sampled_from(["node", "rank"]))} if experts else {}
     return design_from(
         {
             "workload": {
                 "model": {
                     **({"mixture_of_experts": moe} if experts else {}),
                     **model(layers=layers, heads=16),
+                    "multi_token_prediction": draw(st.sampled_from([0, 0, 1])),
                     "gated": gated,
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
@@ -259,6 +264,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "data": data,
                 "context": context,
                 "expert": expert,
+                **dispatch,
                 "flash_attention": draw(st.booleans()),
                 "context_overlap": draw(st.booleans()),
                 "tensor_overlap": sequence_parallel and draw(st.booleans()),

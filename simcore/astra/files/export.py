@@ -28,6 +28,7 @@ from simcore.astra.files.chakra import (
     int_attribute,
     write_trace,
 )
+from simcore.collective import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.efficiency import best_share
@@ -148,6 +149,10 @@ def _unknown(program: Program) -> Iterator[Problem]:
             key, other, found = _EXCHANGES[kind, group]
             yield Problem(("parallelism", key), f"{other} (ASTRA-sim has no exchange between neighbours)", found)
         elif kind not in _KINDS:
+            if routed_of(kind):
+                expected, found = "rank (ASTRA-sim has no all-to-all that sends one copy to a node)", "'node'"
+                yield Problem(("parallelism", "dispatch"), expected, found)
+                continue
             yield Problem(("workload",), f"collectives of ASTRA-sim's: {', '.join(_KINDS)}", f"'{kind}'")
 
 

@@ -18,7 +18,18 @@ def table_problems(design: Design) -> Iterator[Problem]:
     workload, p = LayerWorkload.of(design.workload), design.parallelism
     yield from batch_problems(design)
     yield from sharding_problems(design)
-    yield from unused_problems(design, ("context", "expert", "interleave", "recompute", "sequence_parallel"))
+    yield from unused_problems(
+        design,
+        (
+            "context",
+            "expert",
+            "expert_tensor",
+            "expert_overlap",
+            "interleave",
+            "recompute",
+            "sequence_parallel",
+        ),
+    )
     yield from precision_problems(design)
     rows = rows_of(workload.layers.rows())
     if p.pipeline > len(rows):

@@ -14,7 +14,16 @@ from simcore.workload.recommender.program import recommender_flops, recommender_
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
 from simcore.workload.sharding import sharding_problems
 
-_UNUSED = ("tensor", "pipeline", "context", "expert", "interleave", "recompute", "sequence_parallel")
+_UNUSED = (
+    "tensor",
+    "pipeline",
+    "context",
+    "expert",
+    "expert_tensor",
+    "interleave",
+    "recompute",
+    "sequence_parallel",
+)
 
 
 class RecommenderTraining(WorkloadKind):

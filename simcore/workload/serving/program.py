@@ -185,7 +185,8 @@ def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
 
     `flash` attention skips the masked half of a prompt's scores.
     """
-    model, requests, prompt = workload.model, workload.global_batch, workload.prompt_length
+    model = workload.model.model_copy(update={"multi_token_prediction": 0})  # served one token at a time
+    requests, prompt = workload.global_batch, workload.prompt_length
     one = TransformerWorkload(model=model, global_batch=requests, sequence_length=1, precision=workload.precision)
     attended = 2.0 * (model.query_width + model.output_width) * model.layers * requests  # one token to one other
     cached = 2.0 * decoded_width(model) * model.layers * requests

@@ -11,9 +11,29 @@ from __future__ import annotations
 
 from simcore.workload.transformer.layer import LayerKind, usual_kind
 from simcore.workload.transformer.layers import Shapes
-from simcore.workload.transformer.moe import dispatched_rows
+from simcore.workload.transformer.moe import expert_rows
 
 FP32 = 4
+
+_SHARED = ("shared experts activation input", "shared experts activation output")
+RECOMPUTED = {
+    "core_attn": ("log-sum-exp", "scores"),
+    "mla_up_proj": ("queries", "keys and values"),
+    "layernorm": ("attention product input", "mlp product input"),
+    "mlp": ("mlp activation input", "mlp activation output"),
+    "moe_act": ("experts activation output",),
+    "shared_experts": _SHARED,
+    "moe": (
+        "router scores and choices",
+        "dispatched rows",
+        "row weights",
+        "experts activation input",
+        "experts activation output",
+        *_SHARED,
+    ),
+}
+"""Of each module that can be recomputed (`parallelism.recompute_modules`), what is then not kept of it: its inputs are,
+and its output where another operator has it as input."""
 
 Terms = dict[str, float]
 """Bytes by name."""
@@ -24,8 +44,12 @@ def layer_kept(shapes: Shapes, kind: LayerKind | None = None) -> Terms:
     kind = kind or usual_kind(shapes)
     if kind.recompute == "full":
         return {"layer input": shapes.hidden_bytes / shapes.shared}
-    terms = _attention_kept(shapes, kind.recompute == "selective")
-    return terms | (_experts_kept(shapes) if kind.experts else _dense_kept(shapes))
+    terms = _attention_kept(shapes) | (_experts_kept(shapes) if kind.experts else _dense_kept(shapes))
+    if kind.recompute == "selective":
+        for module in shapes.parallelism.recomputed_modules:
+            for name in RECOMPUTED[module]:
+                terms.pop(name, None)
+    return terms
 
 
 def layer_activations(shapes: Shapes, kind: LayerKind | None = None) -> float:
@@ -47,7 +71,7 @@ def _norm_kept(shapes: Shapes, half: str) -> Terms:
     }
 
 
-def _attention_kept(shapes: Shapes, selective: bool) -> Terms:
+def _attention_kept(shapes: Shapes) -> Terms:
     model, p, t = shapes.model, shapes.parallelism, shapes.parallelism.tensor
     tokens, width = shapes.tokens, shapes.width
     latent = model.latent_attention
@@ -66,7 +90,7 @@ def _attention_kept(shapes: Shapes, selective: bool) -> Terms:
     rows = p.microbatch * shapes.sequence * model.heads / t
     if p.flash_attention:
         terms["log-sum-exp"] = rows * FP32
-    elif not selective:
+    else:
         terms["scores"] = rows * shapes.workload.sequence * (2 * width + 1)  # two of them, and a dropout mask
     return terms
 
@@ -89,13 +113,13 @@ def _experts_kept(shapes: Shapes) -> Terms:
     """The router and the shared experts read the same normed tokens; each dispatched row is a copy of its own."""
     moe, t = shapes.model.mixture_of_experts, shapes.parallelism.tensor
     assert moe is not None
-    own, rows = shapes.tokens / shapes.shared, dispatched_rows(shapes) * shapes.shared
+    own, rows = shapes.tokens / shapes.shared, expert_rows(shapes)
     return (
         _norm_kept(shapes, "mlp")
         | {"router scores and choices": own * moe.experts * (2 * FP32 + 1)}
         | _block_kept(shapes, "shared experts", shapes.tokens, moe.shared_feed_forward / t)
         | {"dispatched rows": rows * shapes.model.hidden * shapes.operand, "row weights": rows * FP32}
-        | _block_kept(shapes, "experts", rows, moe.feed_forward / t)
+        | _block_kept(shapes, "experts", rows, moe.feed_forward / shapes.expert_tensor)
     )
 
 
@@ -112,8 +136,8 @@ def layer_transient(shapes: Shapes, kind: LayerKind) -> float:
     copies = 3 if p.context > 1 and p.context_communication == "all_to_all" else 1
     attention = copies * tokens * (model.output_width + model.query_width + 2 * model.kv_width) / t
     if kind.experts and moe:
-        rows = dispatched_rows(shapes) * shapes.shared
-        block = max(rows * (model.hidden + gates * moe.feed_forward / t), tokens * gates * moe.shared_feed_forward / t)
+        routed = expert_rows(shapes) * (model.hidden + gates * moe.feed_forward / shapes.expert_tensor)
+        block = max(routed, tokens * gates * moe.shared_feed_forward / t)
     else:
         block = tokens * (model.hidden + gates * model.ffn / t)
     residual = tokens * model.hidden / shapes.shared
@@ -136,9 +160,9 @@ def weight_shapes(shapes: Shapes, kind: LayerKind) -> frozenset[tuple[float, flo
             found.add((latent.q_lora_rank, h))
     else:
         found.add(((model.query_width + 2 * model.kv_width) / t, h))
-    widths = [model.ffn]
+    widths = [model.ffn / t]
     if kind.experts and moe:
-        widths = [moe.feed_forward] + [moe.shared_feed_forward] * (moe.shared_feed_forward > 0)
-    for width in widths:
-        found |= {(gates * width / t, h), (h, width / t)}
+        widths = [moe.feed_forward / shapes.expert_tensor, moe.shared_feed_forward / t]
+    for width in filter(None, widths):
+        found |= {(gates * width, h), (h, width)}
     return frozenset(found)

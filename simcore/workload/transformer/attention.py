@@ -13,7 +13,7 @@ skips the half of the scores that the causal mask rules out.
 from __future__ import annotations
 
 from simcore.program import Compute, Operator, blocking_collective
-from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, forwards_of
+from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, tagged
 from simcore.workload.transformer.linear import column, norm, residual, row
 from simcore.workload.transformer.overlap import gathering
 
@@ -23,9 +23,9 @@ def attention_half(shapes: Shapes) -> tuple[Piece, ...]:
     model, t = shapes.model, shapes.parallelism.tensor
     h = model.hidden
     return (
-        norm(shapes),
+        *tagged("layernorm", norm(shapes)),
         *(_latent_projections(shapes) if model.latent_attention else _projections(shapes)),
-        *core(shapes),
+        *tagged("core_attn", *core(shapes)),
         *(() if shapes.parallelism.flash_attention else (_transposed(shapes),)),
         row(shapes, "projection", model.output_width / t, h),
         residual(shapes),
@@ -62,9 +62,12 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
     return (
         computed(*down, shapes=shapes),
         computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
-        _gathered_latents(shapes, ranks + rotary),
-        Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
-        computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
+        *tagged(
+            "mla_up_proj",
+            _gathered_latents(shapes, ranks + rotary),
+            Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
+            computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
+        ),
     )
 
 
@@ -114,11 +117,6 @@ def core(shapes: Shapes) -> tuple[Piece, ...]:
     if p.context == 1:
         return (computed(*core_computes(shapes)),)
     return _all_to_all(shapes) if p.context_communication == "all_to_all" else (_ring(shapes),)
-
-
-def core_again(shapes: Shapes) -> tuple[Operator, ...]:
-    """What selective recomputation repeats: the attention itself, and what it has to send for it."""
-    return forwards_of(core(shapes))
 
 
 def _ring(shapes: Shapes) -> Piece:

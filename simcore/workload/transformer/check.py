@@ -11,7 +11,7 @@ from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.model import Transformer
+from simcore.workload.transformer.model import MixtureOfExperts, Transformer
 from simcore.workload.transformer.stages import end_layers
 
 
@@ -130,10 +130,21 @@ def _shape(design: Design, model: Transformer) -> Iterator[Problem]:
         yield Problem((*where, "dense_layers"), f"at most the {model.layers} layers", str(moe.dense_layers))
     tensor: Path = ("parallelism", "tensor")
     rule = "tensor divides the experts' width"
-    t = design.parallelism.tensor
-    yield from divides(t, moe.feed_forward, tensor, "a degree", "the width of an expert", rule)
+    t, folds = design.parallelism.tensor, design.parallelism.folds
+    cut: Path = ("parallelism", "expert_tensor") if design.parallelism.folded else tensor
+    yield from divides(folds, moe.feed_forward, cut, "a degree", "the width of an expert", rule)
+    yield from _groups_of_experts(moe, where)
     if moe.shared_feed_forward:
         yield from divides(t, moe.shared_feed_forward, tensor, "a degree", "the width of the shared experts", rule)
+
+
+def _groups_of_experts(moe: MixtureOfExperts, where: Path) -> Iterator[Problem]:
+    yield from divides(moe.groups, moe.experts, (*where, "groups"), "a number", "the experts", "groups of experts")
+    chosen, path = moe.top_groups or moe.groups, (*where, "top_groups")
+    if chosen > moe.groups:
+        yield Problem(path, f"at most the {moe.groups} groups", str(chosen))
+    elif moe.groups > 1 and moe.top_k > moe.experts // moe.groups * chosen:
+        yield Problem(path, f"groups that have the {moe.top_k} experts of a token", str(chosen), "use more")
 
 
 def _context(design: Design) -> Iterator[Problem]:
@@ -164,6 +175,7 @@ def _context(design: Design) -> Iterator[Problem]:
 def _experts(design: Design, model: Transformer) -> Iterator[Problem]:
     p, moe = design.parallelism, model.mixture_of_experts
     path: Path = ("parallelism", "expert")
+    yield from _expert_keys(design, model)
     if p.expert == 1:
         return
     if moe is None:
@@ -171,11 +183,30 @@ def _experts(design: Design, model: Transformer) -> Iterator[Problem]:
         yield Problem(path, "1 for a model without experts", str(p.expert), fix, rule="experts to spread")
         return
     yield from divides(p.expert, moe.experts, path, "a degree", "the experts", "expert divides the experts")
-    if design.copies and design.copies % p.expert:
+    shared = p.tensor // p.folds if p.folds <= p.tensor else 1
+    if design.copies and design.copies * shared % p.expert:
         what = f"data x context ({design.data} x {p.context})"
-        fix = f"choose a divisor of {design.copies}"
+        if shared > 1:
+            what = f"tensor x context x data / expert_tensor ({p.tensor} x {p.context} x {design.data} / {p.folds})"
+        fix = f"choose a divisor of {design.copies * shared}"
         expected = f"a degree that divides {what}, whose NPUs it uses"
         yield Problem(path, expected, str(p.expert), fix, rule="expert divides data x context")
+
+
+def _expert_keys(design: Design, model: Transformer) -> Iterator[Problem]:
+    """What else says how experts are spread has experts to spread."""
+    p, moe = design.parallelism, model.mixture_of_experts
+    path: Path = ("parallelism", "expert_tensor")
+    rule = "experts to spread"
+    if p.expert_tensor is not None:
+        if moe is None:
+            yield Problem(path, "nothing for a model without experts", str(p.folds), "leave it out", rule=rule)
+            return
+        rule = "expert tensor divides tensor"
+        yield from divides(p.folds, p.tensor, path, "a degree", "the tensor degree", rule)
+        if p.folded and not p.sequence_parallel:
+            expected = f"the tensor degree ({p.tensor}) without sequence_parallel: NPUs that have the same tokens"
+            yield Problem(path, expected, str(p.folds), "use sequence_parallel: true", rule=rule)
 
 
 def _expert_tokens(design: Design) -> Iterator[Problem]:
@@ -219,12 +250,58 @@ def _stages(design: Design) -> Iterator[Problem]:
         yield Problem(path, expected, f"{left} left", "choose other numbers of layers", rule="stage layers")
 
 
+def _expert_overlap(design: Design) -> Iterator[Problem]:
+    """Two microbatches run at the same time: what Megatron-core asks for."""
+    p = design.parallelism
+    if not p.expert_overlap:
+        return
+    path: Path = ("parallelism", "expert_overlap")
+    rule, fix = "expert overlap", "leave it out"
+    if p.expert == 1:
+        yield Problem(path, "false without expert parallelism, whose all-to-alls it overlaps", "true", fix, rule=rule)
+    elif p.schedule != "1f1b":
+        expected = f"false with schedule {p.schedule}, which does not take turns between forward and backward passes"
+        yield Problem(path, expected, "true", "use schedule 1f1b", rule=rule)
+    elif p.pipeline > 1 and p.interleave == 1:
+        expected = "false under a pipeline without interleave, where a pass waits for the one before it"
+        yield Problem(path, expected, "true", "use interleave >= 2", rule=rule)
+    elif p.recompute == "full":
+        expected = "false with recompute full, whose all-to-alls travel once more"
+        yield Problem(path, expected, "true", "use recompute: selective, or none", rule=rule)
+
+
+_OF_EXPERTS = ("moe", "moe_act")
+
+
+def _recomputed_modules(design: Design) -> Iterator[Problem]:
+    """Modules are named where they are recomputed, and the model has them."""
+    model, p = _workload(design).model, design.parallelism
+    if p.recompute_modules is None:
+        return
+    path: Path = ("parallelism", "recompute_modules")
+    rule = "modules to recompute"
+    if p.recompute != "selective":
+        found = ", ".join(p.recompute_modules)
+        yield Problem(path, "nothing unless recompute is selective", found, "use recompute: selective", rule=rule)
+        return
+    moe = model.mixture_of_experts
+    for name in sorted(p.recomputed_modules):
+        if name == "mla_up_proj" and model.latent_attention is None:
+            yield Problem(path, "modules of the model, which has no latent_attention", name, "leave it out", rule=rule)
+        elif name in _OF_EXPERTS and moe is None:
+            yield Problem(path, "modules of the model, which has no experts", name, "leave it out", rule=rule)
+        elif name == "shared_experts" and not (moe and moe.shared_feed_forward):
+            yield Problem(path, "modules of the model, which has no shared experts", name, "leave it out", rule=rule)
+
+
 def _switches(design: Design) -> Iterator[Problem]:
     workload, p = _workload(design), design.parallelism
     if p.recompute_layers is not None and p.recompute != "full":
         path: Path = ("parallelism", "recompute_layers")
         fix, found = "use recompute: full", str(p.recompute_layers)
         yield Problem(path, "nothing unless recompute is full", found, fix, rule="layers to recompute")
+    yield from _recomputed_modules(design)
+    yield from _expert_overlap(design)
     if p.tensor_overlap and not p.sequence_parallel:
         path = ("parallelism", "tensor_overlap")
         expected = "false without sequence_parallel, whose gathers and reduce-scatters it overlaps"

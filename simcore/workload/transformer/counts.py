@@ -75,12 +75,25 @@ def active_matrices(model: Transformer, experts: bool) -> float:
 
 def layers_by_kind(model: Transformer) -> tuple[tuple[bool, int], ...]:
     """How many layers have experts (True) or a dense block (False)."""
-    return ((False, model.dense_layers), (True, model.layers - model.dense_layers))
+    return ((False, model.layers - model.expert_layers), (True, model.expert_layers))
+
+
+def predicts_by_experts(model: Transformer) -> bool:
+    """Whether the layers that predict further tokens have experts: as the model's layers after the first ones have."""
+    return model.mixture_of_experts is not None
+
+
+def projection_matrix(model: Transformer) -> int:
+    """Numbers in the matrix from a token's hidden state and the next one's embedding to what predicts further."""
+    return 2 * model.hidden * model.hidden
 
 
 def model_matrices(model: Transformer) -> float:
     """Parameters of the whole model in matrices, with one embedding matrix: a lower bound of its parameters."""
     layers = sum(count * sum(layer_matrices(model, experts)) for experts, count in layers_by_kind(model))
+    if model.multi_token_prediction:
+        each = sum(layer_matrices(model, predicts_by_experts(model))) + projection_matrix(model)
+        layers += model.multi_token_prediction * each
     return float(layers + model.vocabulary * model.hidden)
 
 
@@ -88,10 +101,14 @@ def forward_flops(workload: TransformerWorkload, flash: bool = False) -> float:
     """FLOPs of one forward pass of the global batch, over all NPUs.
 
     Per layer and token 2 x matrices + 4 s h, that is 24 h^2 + 4 s h for the GPT layer; 2 h V per token for the head.
+    Layers that predict further tokens have a projection and the head's product each.
     `flash` attention skips the masked half of the scores.
     """
     model, s = workload.model, workload.sequence
+    further = model.multi_token_prediction
     matrices = sum(count * active_matrices(model, experts) for experts, count in layers_by_kind(model))
+    matrices += further * (active_matrices(model, predicts_by_experts(model)) + projection_matrix(model))
     attention = 2.0 * s * (model.query_width + model.output_width) * (0.5 if flash else 1.0)
-    a_token = 2.0 * matrices + model.layers * attention + 2.0 * model.hidden * model.vocabulary
+    head = 2.0 * model.hidden * model.vocabulary
+    a_token = 2.0 * matrices + (model.layers + further) * attention + (1 + further) * head
     return workload.global_batch * s * a_token

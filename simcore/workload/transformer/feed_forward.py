@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simcore.program import Compute
-from simcore.workload.transformer.layers import Piece, Shapes
+from simcore.workload.transformer.layers import Piece, Shapes, tagged
 from simcore.workload.transformer.linear import column, norm, residual, row
 
 
@@ -25,7 +25,8 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
 
 def dense_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, feed-forward block, residual."""
-    return (norm(shapes), *mlp(shapes, "mlp", shapes.model.ffn), residual(shapes))
+    block = tagged("mlp", *mlp(shapes, "mlp", shapes.model.ffn))
+    return (*tagged("layernorm", norm(shapes)), *block, residual(shapes))
 
 
 def activation(shapes: Shapes, count: float) -> Compute:

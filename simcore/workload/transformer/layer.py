@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcore.program import Operator
-from simcore.workload.transformer.attention import attention_half, core_again
+from simcore.workload.transformer.attention import attention_half
 from simcore.workload.transformer.counts import copied_parameters, layer_matrices, layer_vectors
 from simcore.workload.transformer.feed_forward import dense_half
 from simcore.workload.transformer.layers import Piece, Shapes, backwards_of, forwards_of
 from simcore.workload.transformer.moe import experts_half, local_experts
+from simcore.workload.transformer.overlap import paired
 
 
 class LayerKind(NamedTuple):
@@ -48,8 +49,18 @@ def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...],
     if kind.recompute == "full":
         again = forward
     elif kind.recompute == "selective":
-        again = core_again(shapes)
+        chosen = shapes.parallelism.recomputed_modules
+        again = forwards_of([piece for piece in pieces if piece.modules & chosen])
     return forward, again + backwards_of(pieces)
+
+
+def paired_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """A layer of experts forward and backward, each beside that of another microbatch (see `paired`)."""
+    pieces = layer_pieces(shapes, kind)
+    _, whole = layer_passes(shapes, kind)
+    backward = backwards_of(pieces)
+    again = whole[: len(whole) - len(backward)]
+    return paired(forwards_of(pieces), backward=False), again + paired(backward, backward=True)
 
 
 def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:
@@ -64,4 +75,4 @@ def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[flo
     moe = shapes.model.mixture_of_experts
     mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
     copied = copied_parameters(shapes.model, kind.experts)
-    return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / t
+    return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / shapes.expert_tensor

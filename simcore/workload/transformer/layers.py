@@ -75,6 +75,21 @@ class Shapes:
         """Over how many NPUs norms, residuals and dropouts are split: the tensor group with sequence parallelism."""
         return self.parallelism.tensor if self.parallelism.sequence_parallel else 1
 
+    @property
+    def expert_tensor(self) -> int:
+        """Over how many NPUs an expert is cut."""
+        return self.parallelism.folds
+
+    @property
+    def expert_shared(self) -> int:
+        """NPUs whose own tokens the experts of one work on: its expert tensor group with sequence parallelism."""
+        return self.expert_tensor if self.shared > 1 else 1
+
+    @property
+    def dispatched_once(self) -> bool:
+        """Whether a token crosses a link once for all its experts behind it."""
+        return self.parallelism.dispatch == "node" and self.parallelism.expert > 1
+
     @cached_property
     def vocabulary(self) -> int:
         """Vocabulary padded so that it divides over the tensor group."""
@@ -90,6 +105,12 @@ class Shapes:
         """`batch` products [m,k]x[k,n]."""
         traffic = batch * (self.operand * (m * k + k * n) + self.width * m * n)
         return Compute(name, "gemm", 2.0 * batch * m * n * k, traffic, shape=(batch, m, n, k))
+
+    def wide_gemm(self, name: str, m: float, n: float, k: float) -> Compute:
+        """A product [m,k]x[k,n] that stays in 16 bits where others are in 8."""
+        traffic = self.width * (m * k + k * n + m * n)
+        kind = "gemm" if self.operand == self.width else "core"
+        return Compute(name, kind, 2.0 * m * n * k, traffic, shape=(1.0, m, n, k))
 
     def moves(self, name: str, count: float, backward: float | None = None) -> Compute:
         """An operator that reads and writes `count` numbers in all, its backward pass `backward` (twice as many)."""
@@ -163,6 +184,13 @@ class Piece(NamedTuple):
 
     forward: tuple[Operator, ...]
     backward: tuple[Operator, ...]
+    modules: frozenset[str] = frozenset()
+    """Of `parallelism.recompute_modules`, those to which it belongs."""
+
+
+def tagged(module: str, *pieces: Piece) -> tuple[Piece, ...]:
+    """The pieces as parts of a module."""
+    return tuple(piece._replace(modules=piece.modules | {module}) for piece in pieces)
 
 
 def computed(*operators: Compute, shapes: Shapes | None = None) -> Piece:

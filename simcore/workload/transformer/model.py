@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from simcore.catalog.preset import named
+from simcore.collective.routed import Routing
 from simcore.document.field import Count, Flag, Frozen, Natural
 
 MOST_LAYERS = 100_000
@@ -38,8 +39,19 @@ class MixtureOfExperts(Frozen):
     """Width of the experts that every token takes, all together."""
     dense_layers: Natural = 0
     """The first layers, whose feed-forward block is dense."""
+    every: Count = 1
+    """Of the layers after these, each `every`-th one has experts, the others are dense (Llama 4 Maverick: 2)."""
+    groups: Count = 1
+    """Equal groups of experts, of which a token takes those of the best `top_groups` (DeepSeek-V3: 8, of which 4)."""
+    top_groups: Count | None = None
+    """All groups unless given; with groups on nodes, the most nodes to which a token goes."""
     capacity_factor: Annotated[float, Field(gt=0)] = 1.0
     """Tokens an expert takes, over its even share; what is routed to it beyond that is dropped."""
+
+    @property
+    def routing(self) -> Routing:
+        """Which experts a token takes."""
+        return Routing(self.experts, self.top_k, self.groups, self.top_groups or self.groups)
 
 
 class Transformer(Frozen):
@@ -61,6 +73,8 @@ class Transformer(Frozen):
     position: Literal["learned", "rotary"] = "learned"
     latent_attention: LatentAttention | None = None
     mixture_of_experts: MixtureOfExperts | None = None
+    multi_token_prediction: Natural = 0
+    """Further layers that each predict one more token, in training (DeepSeek-V3, arXiv 2412.19437, section 2.2)."""
     source: str = ""
 
     @property
@@ -107,6 +121,12 @@ class Transformer(Frozen):
     def dense_layers(self) -> int:
         """Layers, the first ones, whose feed-forward block is dense."""
         return min(self.layers, self.mixture_of_experts.dense_layers) if self.mixture_of_experts else self.layers
+
+    @property
+    def expert_layers(self) -> int:
+        """Layers whose feed-forward block consists of experts."""
+        moe = self.mixture_of_experts
+        return (self.layers - self.dense_layers) // moe.every if moe else 0
 
 
 NamedTransformer = Annotated[Transformer, *named(Transformer, "models")]

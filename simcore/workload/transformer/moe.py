@@ -1,18 +1,27 @@
 """The feed-forward half of a layer of experts (Lepikhin et al. 2020, GShard, arXiv 2006.16668; arXiv 2401.06066).
 
-A router sends each token to `top_k` of the experts; expert parallelism spreads these over e NPUs of the data x context
-group, so that the tokens go there by an all-to-all and come back by another. Routing is taken as balanced: each expert
-gets its even share of the tokens times the capacity factor. Within the tensor group an expert is split as a dense block
-is: with sequence parallelism each NPU dispatches its own tokens, and the group gathers what has arrived. Shared experts
-are a dense block that every token takes.
+A router sends each token to `top_k` of the experts; expert parallelism spreads these over e NPUs, so that the tokens go
+there by an all-to-all and come back by another. Routing is taken as balanced: each expert gets its even share of the
+tokens times the capacity factor. Shared experts are a dense block that every token takes.
+
+*Folding* (Liu et al. 2025, arXiv 2504.14960; Megatron-core): tensor x context x data NPUs are grouped anew for experts:
+as expert tensor x expert x the NPUs that have the same ones. Each expert is cut over the expert tensor group, as a
+dense block is over the tensor group: with sequence parallelism each NPU dispatches its own tokens, and the group
+gathers what has arrived.
+
+*Dispatch* by `rank` sends a row a token and expert, sorted by destination (Megatron-core's and DeepSpeed's all-to-all);
+what arrives is sorted by expert if an NPU has several. By `node` a token crosses each link once, whatever the number of
+its experts behind it (DeepEP, hybrid-ep), is copied where it arrives, and its results are summed up on their way back.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
+from simcore.program import blocking_collective
 from simcore.workload.transformer.feed_forward import activation, mlp
-from simcore.workload.transformer.layers import Piece, Shapes, computed
+from simcore.workload.transformer.layers import Piece, Shapes, computed, tagged
 from simcore.workload.transformer.linear import norm, residual
 
 ROUTER_PASSES = 6.0
@@ -20,10 +29,24 @@ ROUTER_PASSES = 6.0
 
 
 def dispatched_rows(shapes: Shapes) -> float:
-    """Rows (tokens x experts) that an NPU sends, and that it receives."""
+    """Rows (tokens x experts) that an NPU has for experts, and that it gets for its own."""
     moe = shapes.model.mixture_of_experts
     assert moe is not None
     return shapes.tokens / shapes.shared * moe.top_k * moe.capacity_factor
+
+
+def expert_rows(shapes: Shapes) -> float:
+    """Rows that an NPU's experts work on: those of all members of its expert tensor group."""
+    return dispatched_rows(shapes) * shapes.expert_shared
+
+
+def received_rows(shapes: Shapes) -> float:
+    """Rows that an NPU gets for its experts: of a token that several of these take, one with dispatch by node."""
+    moe, p = shapes.model.mixture_of_experts, shapes.parallelism
+    assert moe is not None
+    if not shapes.dispatched_once:
+        return dispatched_rows(shapes)
+    return shapes.tokens / shapes.shared * moe.capacity_factor * moe.routing.copies(p.expert)
 
 
 def local_experts(shapes: Shapes) -> int:
@@ -35,71 +58,105 @@ def local_experts(shapes: Shapes) -> int:
 
 def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, router, shared experts, dispatch, experts, combine, residual."""
-    model, moe = shapes.model, shapes.model.mixture_of_experts
+    moe = shapes.model.mixture_of_experts
     assert moe is not None
-    h, own = model.hidden, shapes.tokens / shapes.shared
-    rows = dispatched_rows(shapes)
-    return (
-        norm(shapes),
-        computed(
-            shapes.gemm("router", shapes.tokens // shapes.shared, moe.experts, h),
-            shapes.moves("routing", ROUTER_PASSES * own * moe.experts),
-        ),
-        *(mlp(shapes, "shared-expert", moe.shared_feed_forward) if moe.shared_feed_forward else ()),
-        computed(shapes.moves("permute", own * h + rows * h)),
-        _exchange(shapes),
+    shared = mlp(shapes, "shared-expert", moe.shared_feed_forward) if moe.shared_feed_forward else ()
+    routed = (
+        *_sorted_for_dispatch(shapes, "permute"),
+        _exchange(shapes, "dispatch"),
         _gather(shapes),
         *_experts(shapes),
         _reduce(shapes),
-        _exchange(shapes),
-        computed(shapes.moves("unpermute", rows * h + own * h)),
+        _exchange(shapes, "combine"),
+        *_sorted_for_dispatch(shapes, "unpermute"),
+    )
+    return (
+        *tagged("layernorm", norm(shapes)),
+        *tagged("moe", _router(shapes), *tagged("shared_experts", *shared), *routed),
         residual(shapes),
     )
 
 
+def _router(shapes: Shapes) -> Piece:
+    """Scores of all experts, in 16 bits at least, and the choice among them."""
+    moe = shapes.model.mixture_of_experts
+    assert moe is not None
+    own = shapes.tokens / shapes.shared
+    scores = shapes.wide_gemm("router", shapes.tokens // shapes.shared, moe.experts, shapes.model.hidden)
+    return computed(scores, shapes.moves("routing", ROUTER_PASSES * own * moe.experts))
+
+
+def _sorted_for_dispatch(shapes: Shapes, name: str) -> tuple[Piece, ...]:
+    """A row for each expert of each own token, by destination, or the sum of such rows; dispatch by node needs none."""
+    if shapes.dispatched_once:
+        return ()
+    h, own = shapes.model.hidden, shapes.tokens / shapes.shared
+    return (computed(shapes.moves(name, own * h + dispatched_rows(shapes) * h)),)
+
+
 def _experts(shapes: Shapes) -> tuple[Piece, ...]:
-    """The experts of an NPU, side by side."""
+    """The experts of an NPU, side by side in one grouped product each way."""
     model, moe = shapes.model, shapes.model.mixture_of_experts
     assert moe is not None
     experts = local_experts(shapes)
-    rows, f = dispatched_rows(shapes) * shapes.shared, moe.feed_forward / shapes.parallelism.tensor
+    rows, f = expert_rows(shapes), moe.feed_forward / shapes.expert_tensor
     each = math.ceil(rows / experts)
+    inner = shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts)
+    outer = shapes.gemm("expert-out", each, model.hidden, f, experts)
     return (
-        computed(shapes.moves("sort-rows", 2.0 * rows * model.hidden)),
-        computed(
-            shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts),
-            activation(shapes, rows * f),
-            shapes.gemm("expert-out", each, model.hidden, f, experts),
-            shapes=shapes,
-        ),
-        computed(shapes.moves("sort-rows", 2.0 * rows * model.hidden)),
+        *_sorted_by_expert(shapes),
+        computed(inner, shapes=shapes),
+        *tagged("moe_act", computed(activation(shapes, rows * f))),
+        computed(outer, shapes=shapes),
+        *_sorted_by_expert(shapes),
     )
 
 
-def _exchange(shapes: Shapes) -> Piece:
+def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
+    """Rows that have arrived, expert by expert (or back): nothing to do where they are all for one expert.
+
+    Nor where they come from the own NPU alone, which has sorted them.
+    """
+    alone = shapes.parallelism.expert == 1 and shapes.expert_shared == 1
+    if not shapes.dispatched_once and (alone or local_experts(shapes) == 1):
+        return ()
+    arrived = received_rows(shapes) * shapes.expert_shared
+    return (computed(shapes.moves("sort-rows", (arrived + expert_rows(shapes)) * shapes.model.hidden)),)
+
+
+def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     """Dispatch or combine; backward the gradients go the other way."""
     if shapes.parallelism.expert == 1:
         return Piece((), ())
-    size = dispatched_rows(shapes) * shapes.model.hidden * shapes.width
-    both = shapes.blocking("all_to_all", "expert", size, shapes.parallelism.expert)
+    moe, e = shapes.model.mixture_of_experts, shapes.parallelism.expert
+    assert moe is not None
+    row = shapes.model.hidden * shapes.width
+    if shapes.dispatched_once:
+        tokens = dispatched_rows(shapes) / moe.top_k * row
+        moved = row if shapes.traced else 0  # by a kernel: only a calibrated curve can price what is not the network
+        there = blocking_collective(moe.routing.kind("dispatch", moved), "expert", tokens)
+        back = blocking_collective(moe.routing.kind("combine", moved), "expert", tokens)
+        return Piece(there, back) if way == "dispatch" else Piece(back, there)
+    both = shapes.blocking("all_to_all", "expert", dispatched_rows(shapes) * row, e)
     return Piece(both, both)
 
 
 def _gather(shapes: Shapes) -> Piece:
-    """The tensor group gathers the rows of its members, and reduces their gradient."""
+    """The expert tensor group gathers the rows of its members, and reduces their gradient."""
     return _turned(_reduce(shapes))
 
 
 def _reduce(shapes: Shapes) -> Piece:
-    """The experts' partial sums over the tensor group."""
-    if shapes.parallelism.tensor == 1:
+    """The experts' partial sums over the expert tensor group."""
+    t = shapes.expert_tensor
+    if t == 1:
         return Piece((), ())
-    whole = dispatched_rows(shapes) * shapes.shared * shapes.model.hidden * shapes.width
+    group = "tensor" if t == shapes.parallelism.tensor else "expert_tensor"
+    whole = received_rows(shapes) * shapes.expert_shared * shapes.model.hidden * shapes.width
     if shapes.shared == 1:
-        return Piece(shapes.blocking("all_reduce", "tensor", whole, shapes.parallelism.tensor), ())
-    t = shapes.shared
-    gather = shapes.blocking("all_gather", "tensor", whole / t, t)
-    return Piece(shapes.blocking("reduce_scatter", "tensor", whole, t), gather)
+        return Piece(shapes.blocking("all_reduce", group, whole, t), ())
+    gather = shapes.blocking("all_gather", group, whole / t, t)
+    return Piece(shapes.blocking("reduce_scatter", group, whole, t), gather)
 
 
 def _turned(piece: Piece) -> Piece:

@@ -8,7 +8,7 @@ piece alone, reductions begin with the first piece alone. So a piece and an exch
 
 from __future__ import annotations
 
-from simcore.program import GROUP_CATEGORY, Operator, Start, Wait, Waits, blocking_collective
+from simcore.program import GROUP_CATEGORY, Category, Operator, Start, Wait, Waits, blocking_collective
 
 
 def gathering(
@@ -29,6 +29,29 @@ def scattering(
     for piece in pieces[1:]:
         out += _beside(group, size, piece, overlap)
     return tuple(out)
+
+
+def paired(operators: tuple[Operator, ...], backward: bool) -> tuple[Operator, ...]:
+    """A pass of a layer of experts that runs together with the other pass of another microbatch.
+
+    While one of them computes a half of the layer, attention or experts, an all-to-all of the other one travels: each
+    of the four halves is beside one of the four all-to-alls (Megatron-core; DeepSeek-AI 2024, arXiv 2412.19437, section
+    3.2.1). These are equally large, so that it is the same whose all-to-all is written beside a half: here its own one
+    of the same pass, which leaves two passes that each hold half of what the two do together.
+    """
+    runs: list[list[Operator]] = [[]]
+    starts: list[Operator] = []
+    for operator in operators:
+        if isinstance(operator, Start) and operator.group == "expert":
+            starts.append(operator._replace(waits=Waits.EXCHANGE))
+            runs.append([])
+        elif not (isinstance(operator, Wait) and operator.category == Category.EXPERT):
+            runs[-1].append(operator)
+    (first, second), (before, between, after) = starts, runs
+    arrived = Wait(Waits.EXCHANGE, Category.EXPERT)
+    if backward:
+        return (*before, first, *between, arrived, second, *after, arrived)
+    return (first, *before, arrived, second, *between, arrived, *after)
 
 
 def _beside(group: str, size: float, piece: tuple[Operator, ...], overlap: bool) -> tuple[Operator, ...]:

@@ -19,7 +19,13 @@ from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
+from simcore.workload.transformer.further_tokens import (
+    further_kept,
+    further_kind,
+    further_parameters,
+    further_passes,
+)
+from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
 from simcore.workload.transformer.layers import Piece, Shapes
 from simcore.workload.transformer.stages import Runs, stage_runs
 
@@ -131,6 +137,12 @@ class Layer(NamedTuple):
     forward: tuple[Operator, ...]
     backward: tuple[Operator, ...]
     parameters: Amount
+    paired: tuple[tuple[Operator, ...], tuple[Operator, ...]] | None = None
+    """Forward and backward beside another microbatch, where that changes them (`expert_overlap`)."""
+
+    def beside(self) -> Layer:
+        """The layer beside another microbatch."""
+        return self if self.paired is None else self._replace(forward=self.paired[0], backward=self.paired[1])
 
 
 class Layers:
@@ -139,6 +151,7 @@ class Layers:
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
         self._known: dict[LayerKind, Layer] = {}
+        self._further: dict[LayerKind, Layer] = {}
         self._kept: dict[LayerKind, float] = {}
 
     def __getitem__(self, kind: LayerKind) -> Layer:
@@ -146,7 +159,10 @@ class Layers:
         if found is None:
             shapes = self._shapes
             passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
-            found = self._known[kind] = Layer(*passes, Amount(*parameters))
+            p = shapes.parallelism
+            pairs = p.expert_overlap and kind.experts and p.expert > 1
+            beside = paired_passes(shapes, kind) if pairs else None
+            found = self._known[kind] = Layer(*passes, Amount(*parameters), beside)
         return found
 
     @cached_property
@@ -159,6 +175,14 @@ class Layers:
         """What the last stage does after its layers."""
         forward = layers.head_forward(self._shapes)
         return Piece(forward, layers.head_backward(self._shapes, forward))
+
+    def further(self, kind: LayerKind) -> Layer:
+        """What the last stage does for each further token that is predicted, by a layer of a kind."""
+        found = self._further.get(kind)
+        if found is None:
+            passes, parameters = further_passes(self._shapes, kind), further_parameters(self._shapes, kind)
+            found = self._further[kind] = Layer(*passes, Amount(*parameters))
+        return found
 
     def kept(self, kind: LayerKind) -> float:
         """Bytes that a layer keeps for its backward pass."""
@@ -194,39 +218,56 @@ class _Builder:
 
     def part(self, runs: Runs, first: bool, last: bool) -> ModelPart:
         """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
+        forward, backward = self._units(runs, first, last, beside=True)
+        experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
+        usual, first_one = self.data.forward(forward)
+        passes = self._backward(backward)
+        last_one = passes[1]
+        if any(self._layers[kind].paired for kind, _ in runs):  # no microbatch runs beside these two
+            forward_alone, backward_alone = self._units(runs, first, last, beside=False)
+            first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
+            last_one = self._backward(backward_alone)[1]
+        return ModelPart(
+            forward=usual,
+            first_forward=first_one,
+            backward=passes[0],
+            last_backward=last_one,
+            weights=passes[2],
+            last_weights=passes[3],
+            parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
+            activations=self._kept(runs) + self._ends(last),
+            working=self._working(runs, first, last),
+            expert_parameters=experts,
+        )
+
+    def _units(self, runs: Runs, first: bool, last: bool, beside: bool) -> tuple[list[Unit], list[Unit]]:
+        """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
         shapes = self.shapes
         head = Amount(layers.head_parameters(shapes, shares_embedding=first))
         embedding = Amount(layers.embedding_parameters(shapes))
         forward: list[Unit] = []
         backward: list[Unit] = []
         for kind, count in runs:
-            ahead, back, parameters = self._layers[kind]
-            forward.append(Unit("layer", ahead, parameters, count))
-            backward.insert(0, Unit("layer", back, parameters, count))
+            layer = self._layers[kind].beside() if beside else self._layers[kind]
+            forward.append(Unit("layer", layer.forward, layer.parameters, count))
+            backward.insert(0, Unit("layer", layer.backward, layer.parameters, count))
         if first:
             forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
             backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
         if last:
             forward.append(Unit("head", self._layers.head.forward, head))
             backward.insert(0, Unit("head", self._layers.head.backward, head))
+        if last and (count := shapes.model.multi_token_prediction):
+            further = self._layers.further(further_kind(shapes))
+            forward.append(Unit("further-token", further.forward, further.parameters, count))
+            backward.insert(0, Unit("further-token", further.backward, further.parameters, count))
+            if not first:  # the first stage's embedding, which looks the further tokens up
+                forward.append(Unit("shared-embedding", (), embedding))
+                backward.append(Unit("shared-embedding", (), embedding))
         if gathering := layers.received(shapes):
             forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
             backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
-        experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
-        usual, first_one = self.data.forward(forward)
-        passes = self._backward(backward)
-        return ModelPart(
-            forward=usual,
-            first_forward=first_one,
-            backward=passes[0],
-            last_backward=passes[1],
-            weights=passes[2],
-            last_weights=passes[3],
-            parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
-            activations=self._kept(runs) + self._edges(last),
-            working=self._working(runs, first, last),
-            expert_parameters=experts,
-        )
+        return forward, backward
 
     def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
         """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
@@ -253,21 +294,31 @@ class _Builder:
         logits *= shapes.width if p.cross_entropy_fusion else activations.FP32
         return logits + 2 * shapes.hidden_bytes / shapes.shared
 
+    def _ends(self, last: bool) -> float:
+        """Bytes kept behind the layers of a part: at its edge, and of what predicts further tokens, an edge each."""
+        edge, further = self._edges(last), self.shapes.model.multi_token_prediction
+        return edge + further * (edge + further_kept(self.shapes)) if last and further else edge
+
     def _working(self, runs: Runs, first: bool, last: bool) -> float:
         """Bytes in use for a while, at the moment when most are, beyond what all microbatches in flight keep.
 
         The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
         that of the layers is gone as well.
         """
-        moments = [self._layer_moment(kind) - self._edges(last) for kind, _ in runs]
+        moments = [self._layer_moment(kind) - self._ends(last) for kind, _ in runs]
+        pieces = [self._layers[kind].parameters.total for kind, _ in runs]
         if last:
             moments.append(self._head_moment())
+        if last and self.shapes.model.multi_token_prediction:
+            kind = further_kind(self.shapes)
+            moments.append(self._layer_moment(kind) - self._edges(last))
+            pieces.append(self._layers.further(kind).parameters.total)
         if first:
-            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._edges(last))
+            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._ends(last))
         return (
             max(moments, default=0.0)
-            + self._placeholders(runs)
-            + self.data.moving(max((self._layers[kind].parameters.total for kind, _ in runs), default=0.0))
+            + self._placeholders(runs, last)
+            + self.data.moving(max(pieces, default=0.0))
             + self._sent()
             + self._workspaces
         )
@@ -294,16 +345,19 @@ class _Builder:
     def _fp32_gradients(self) -> bool:
         return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
 
-    def _placeholders(self, runs: Runs) -> float:
+    def _placeholders(self, runs: Runs, last: bool) -> float:
         """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
 
         Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
         """
         if not self._fp32_gradients:
             return 0.0
-        found = frozenset[tuple[float, float]]().union(
-            *(activations.weight_shapes(self.shapes, kind) for kind, _ in runs)
-        )
+        kinds = {kind for kind, _ in runs}
+        found = set[tuple[float, float]]()
+        if last and self.shapes.model.multi_token_prediction:
+            kinds.add(further_kind(self.shapes))
+            found.add((self.shapes.model.hidden / self.shapes.parallelism.tensor, 2 * self.shapes.model.hidden))
+        found = found.union(*(activations.weight_shapes(self.shapes, kind) for kind in kinds))
         return sum(rows * columns for rows, columns in found) * self.shapes.width
 
     @property

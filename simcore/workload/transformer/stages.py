@@ -56,13 +56,19 @@ def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
-        out.append(_runs(count, dense, recomputed, p.recompute))
+        every = model.mixture_of_experts.every if model.mixture_of_experts else 1
+        out.append(_runs(count, dense, (layer + 1 - model.dense_layers) % every, every, recomputed, p.recompute))
         layer += count
     return out
 
 
 @lru_cache(maxsize=4096)
-def _runs(count: int, dense: int, recomputed: int, how: str) -> Runs:
-    """Of `count` layers the first `dense` have no experts, and the first `recomputed` are recomputed."""
-    kinds = [LayerKind(i >= dense, how if i < recomputed else "none") for i in range(count)]
+def _runs(count: int, dense: int, phase: int, every: int, recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `recomputed` are recomputed; after the first `dense`, each `every`-th has experts.
+
+    Layer i is one of these where i + `phase` is a multiple of `every`.
+    """
+    kinds = [
+        LayerKind(i >= dense and (i + phase) % every == 0, how if i < recomputed else "none") for i in range(count)
+    ]
     return tuple((kind, len(list(run))) for kind, run in groupby(kinds))

@@ -143,7 +143,8 @@ def test_a_collective_on_a_fabric_is_no_faster_than_its_slowest_part(fabric: str
         (
             "models",
             "llama2-7b llama2-70b llama3-8b llama3-70b llama3-405b gpt3-175b grok1-314b nemotron4-15b nemotron4-340b "
-            "qwen3-30b-a3b qwen3-235b-a22b gpt-oss-120b deepseek-v2 deepseek-v3 kimi-k2 llama4-scout-109b",
+            "qwen3-30b-a3b qwen3-235b-a22b gpt-oss-120b deepseek-v2 deepseek-v3 kimi-k2 llama4-scout-109b "
+            "llama4-maverick-400b",
         ),
     ],
 )

@@ -32,6 +32,7 @@ PUBLISHED = {
     "gpt-oss-20b": 20.9,
     "gpt-oss-120b": 116.8,
     "grok1-314b": 314,
+    "llama4-maverick-400b": 400,
     "llama4-scout-109b": 107.8,
     "nemotron4-15b": 15.6,
     "nemotron4-340b": 341,
@@ -48,6 +49,7 @@ ACTIVE = {
     "kimi-k2": 32.6,
     "qwen3-30b-a3b": 3.3,
     "qwen3-235b-a22b": 22,
+    "llama4-maverick-400b": 17,
     "llama4-scout-109b": 17,
 }
 """Of them those that a token passes, with both embedding matrices [1e9]."""

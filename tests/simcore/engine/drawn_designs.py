@@ -132,7 +132,10 @@ def shapes_of_models(draw: st.DrawFn, layers: int) -> Document:
             "shared_feed_forward": draw(st.sampled_from([0, 64])),
             "dense_layers": draw(st.integers(0, min(2, layers))),
             "capacity_factor": draw(st.sampled_from([0.5, 1.0, 1.25])),
+            "every": draw(st.sampled_from([1, 1, 2, 3])),
+            **draw(st.sampled_from([{}, {"groups": 4, "top_groups": 3}])),
         }
+    shape["multi_token_prediction"] = draw(st.sampled_from([0, 0, 1, 2]))
     return shape
 
 
@@ -146,6 +149,17 @@ def switches(draw: st.DrawFn, sequence_parallel: bool, recompute: str) -> Docume
         "tensor_overlap": sequence_parallel and draw(st.booleans()),
         "data_overlap": draw(st.sampled_from([True, True, False])),
         **({"recompute_layers": draw(st.integers(1, 3))} if recompute == "full" and draw(st.booleans()) else {}),
+    }
+
+
+def experts_over(draw: st.DrawFn, tensor: int, copies: int, sequence_parallel: bool) -> Document:
+    """How experts are spread over `tensor` x `copies` NPUs, and how tokens get there."""
+    found: Document = {"dispatch": draw(st.sampled_from(["node", "rank"]))}
+    folds = draw(st.sampled_from([n for n in (1, 2, 4) if tensor % n == 0])) if sequence_parallel else tensor
+    whole = copies * tensor // folds
+    return found | {
+        "expert_tensor": folds,
+        "expert": draw(st.sampled_from([e for e in range(1, whole + 1) if whole % e == 0])),
     }
 
 
@@ -198,13 +212,16 @@ def trainings(
         layers -= len(ends)
     sequence_parallel, recompute = draw(st.booleans()), draw(st.sampled_from(["none", "selective", "full"]))
     shape = draw(shapes_of_models(layers))
-    experts = [e for e in range(1, c * d + 1) if c * d % e == 0] if "mixture_of_experts" in shape else [1]
+    spread = experts_over(draw, t, c * d, sequence_parallel) if "mixture_of_experts" in shape else {}
+    modules = ["core_attn", "layernorm", *(["moe", "moe_act"] if "mixture_of_experts" in shape else ["mlp"])]
+    if recompute == "selective" and draw(st.booleans()):
+        spread["recompute_modules"] = draw(st.lists(st.sampled_from(modules), min_size=1, max_size=3))
     parallelism = {
         "tensor": t,
         "pipeline": p,
         "data": d,
         "context": c,
-        "expert": draw(st.sampled_from(experts)),
+        **spread,
         **sharding(draw, draw(st.integers(0, zero)), p, c * d),
         "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])),
         "interleave": interleave,
@@ -214,6 +231,9 @@ def trainings(
         **switches(draw, sequence_parallel, recompute),
         **ends,
     }
+    pairs = parallelism["schedule"] == "1f1b" and (p == 1 or interleave > 1) and recompute != "full"
+    if pairs and spread.get("expert", 1) > 1:
+        parallelism["expert_overlap"] = draw(st.booleans())
     model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500, **shape}
     return design(
         flattened(
