@@ -73,7 +73,7 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     if "properties" in spec:
         spec["properties"] = {key: _or_hole(name, key, value) for key, value in spec["properties"].items()}
     if name == "Cluster":
-        spec["properties"] |= {"fabric": {}, "npus": {}, "bandwidth": _HOLE}
+        spec["properties"] |= {"fabric": {}, "npus": {}, "domain": {}, "bandwidth": _HOLE}
         spec["required"] = [key for key in spec.get("required", []) if key != "dimensions"]
     for key, row in _rows(name).items():
         rows = {"type": "array", "items": {"$ref": f"#/$defs/{row}"}}

@@ -161,7 +161,7 @@ def _known_keys(path: Path) -> list[str]:
     else:
         specs = [_MODELS[names]] if names in _MODELS else []
     known = dict.fromkeys(key for spec in specs for key in spec.model_fields)
-    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", "npus")}
+    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", "npus", "domain")}
     return [*known, *extra.get(names, ())]
 
 

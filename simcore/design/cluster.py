@@ -57,8 +57,9 @@ class Cluster(Frozen):
             return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
         if "dimensions" in value:
             raise Refusal("either 'fabric' or 'dimensions'", "both", "drop one")
-        rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus")}
-        return {**rest, "dimensions": shared_nics(fabric_dimensions(value["fabric"], value.get("npus")))}
+        rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus", "domain")}
+        dimensions = fabric_dimensions(value["fabric"], value.get("npus"), value.get("domain"))
+        return {**rest, "dimensions": shared_nics(dimensions)}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """See `Frozen.model_copy`; of other dimensions, those with NICs have the bandwidth that follows from them."""

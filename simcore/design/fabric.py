@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from simcore import catalog
@@ -11,39 +12,77 @@ from simcore.document.form import format_value
 from simcore.document.problem import Refusal
 
 
-def fabric_dimensions(fabric: Any, npus: Any) -> list[dict[str, Any]]:
+def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[str, Any]]:
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
-    With `sizes: even` all sizes are open, and as near to each other as they can be.
+    With `sizes: even` all sizes are open, and as near to each other as they can be. With `domain: most` all dimensions
+    but the last are inside a domain of at most so many NPUs, and as even; see `_domain_size`.
 
-    Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes.
+    Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes or domains.
     """
-    if not isinstance(npus, int) or isinstance(npus, bool) or not 1 <= npus <= MOST_NPUS:
+    if not _is_count(npus, MOST_NPUS):
         what = f"'npus', the number of NPUs of the fabric, from 1 to {MOST_NPUS:,}"
         raise Refusal(what, format_value(npus), "e.g. 'npus: 512'")
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
         raise Refusal("a fabric of the catalogue or one with 'dimensions'", repr(fabric))
+    open_sizes = _open_sizes(spec, npus, domain)
     left = npus
     dimensions: list[dict[str, Any]] = []
-    if spec.get("sizes", "even") != "even":
-        raise Refusal("'sizes: even', or sizes in the dimensions of the fabric", repr(spec["sizes"]))
-    even = iter(even_factors(npus, len(spec["dimensions"]))) if "sizes" in spec else None
     for index, dimension in enumerate(spec["dimensions"]):
         if not isinstance(dimension, dict):
             raise Refusal("dimensions that are mappings", repr(dimension))
-        whole = dimension.get("size", left) if even is None else next(even)
+        whole = dimension.get("size", left) if open_sizes is None else next(open_sizes)
         if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
             raise Refusal(f"a size of at least 1 in dimension {index}", repr(whole))
         size = min(whole, left)
         if left % size:
             raise Refusal(f"a number of NPUs that fills whole groups of {size}", str(npus))
-        if size > 1 or (not dimensions and (even is None or left == 1)):
+        if size > 1 or (not dimensions and (open_sizes is None or left == 1)):
             dimensions.append({**dimension, "size": size})
         left //= size
     if left != 1:
         raise Refusal(f"at most {npus // left} NPUs on this fabric", str(npus), "leave its last size open")
     return dimensions
+
+
+def _open_sizes(spec: dict[str, Any], npus: int, domain: Any) -> Iterator[int] | None:
+    """The sizes of all dimensions of a fabric that leaves them open; None for one that gives its own."""
+    count = len(spec["dimensions"])
+    if spec.get("sizes", "even") != "even":
+        raise Refusal("'sizes: even', or sizes in the dimensions of the fabric", repr(spec["sizes"]))
+    if "domain" not in spec:
+        if domain is not None:
+            raise Refusal("no 'domain' on a fabric without one", format_value(domain), "drop it")
+        return iter(even_factors(npus, count)) if "sizes" in spec else None
+    most = spec["domain"]
+    if not _is_count(most, MOST_NPUS) or count < 2:
+        raise Refusal("'domain', a number of NPUs, of a fabric of two dimensions or more", format_value(most))
+    inside = _domain_size(npus, most, domain)
+    return iter((*even_factors(inside, count - 1), npus // inside))
+
+
+def _domain_size(npus: int, most: int, given: Any) -> int:
+    """NPUs in each of equal domains: what is given, else the largest number up to `most` that divides `npus`.
+
+    Jobs leave a part of each domain empty where that makes it even: 64 of the 72 GPUs of an NVL72 rack. Where more
+    than half would be empty, the number is refused as an accident.
+    """
+    if given is not None:
+        if not _is_count(given, most) or npus % given:
+            raise Refusal(f"a 'domain' of at most {most} NPUs that divides {npus}", format_value(given))
+        return int(given)
+    if npus <= most:
+        return npus
+    found = max(size for size in range(1, most + 1) if npus % size == 0)
+    if 2 * found < most:
+        fix = f"choose another number of NPUs, or give 'domain: {found}'"
+        raise Refusal(f"a number of NPUs that fills equal domains of {-(-most // 2)} to {most}", str(npus), fix)
+    return found
+
+
+def _is_count(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
 def even_factors(number: int, count: int) -> tuple[int, ...]:

@@ -88,5 +88,5 @@ def _figures(name: str) -> tuple[int, str, str]:
 
 def _without_own_rows() -> float:
     """Mean error of the B200's rows with the curve of the A100 [%]."""
-    npu: Npu = preset(Npu, "npus", "b200").model_copy(update={"curve": preset(Npu, "npus", "a100-80gb").curve})
+    npu: Npu = preset(Npu, "npus", "b200-simumax").model_copy(update={"curve": preset(Npu, "npus", "a100-80gb").curve})
     return 100 * accuracy(list(predict(read_measured(TABLES / "b200.csv", npu)))).mape

@@ -58,7 +58,8 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         return document(workload=workload, cluster={"npu": "a100-80gb", "fabric": entry, "npus": npus})
     own = {**catalog.entry("npus", "a100-80gb"), "name": "own", "price": "1 $"}
     npu = {**own, PARTS[section]: entry} if section in PARTS else entry
-    precision = "bf16" if npu == "tpu-v4" else "fp16"
+    lacks_fp16 = section == "npus" and isinstance(npu, str) and "fp16" not in catalog.entry("npus", npu)["peak"]
+    precision = "bf16" if lacks_fp16 else "fp16"
     workload = {**document()["workload"], "precision": precision}
     return document(workload=workload, cluster={"npu": npu, "dimensions": RING})
 

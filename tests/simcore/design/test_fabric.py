@@ -1,0 +1,55 @@
+"""Fabrics with domains: NVLink domains of up to 72, slices of TPUs, equal ones of which the last dimension connects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.check.load import design_from
+from simcore.design.fabric import fabric_dimensions
+
+
+def sizes(fabric: str, npus: int, domain: int | None = None) -> list[int]:
+    return [dimension["size"] for dimension in fabric_dimensions(fabric, npus, domain)]
+
+
+@pytest.mark.parametrize(
+    ("npus", "expected"),
+    [(1, [1]), (8, [8]), (72, [72]), (128, [64, 2]), (144, [72, 2]), (512, [64, 8]), (2496, [64, 39]), (80, [40, 2])],
+)
+def test_a_domain_is_the_largest_that_divides_the_npus(npus: int, expected: list[int]) -> None:
+    assert sizes("gb200-nvl72", npus) == expected
+
+
+@pytest.mark.parametrize(("npus", "domain", "expected"), [(512, 8, [8, 64]), (576, 36, [36, 16]), (64, 64, [64])])
+def test_a_document_may_choose_a_smaller_domain(npus: int, domain: int, expected: list[int]) -> None:
+    assert sizes("gb300-nvl72", npus, domain) == expected
+    cluster = {"npu": "gb300", "fabric": "gb300-nvl72", "npus": npus, "domain": domain}
+    design = design_from({"workload": {"collective": "all_reduce", "size": "1 MiB"}, "cluster": cluster})
+    assert [d.size for d in design.cluster.dimensions] == expected
+
+
+def test_slices_are_as_even_as_they_can_be_and_pods_connect_them() -> None:
+    assert sizes("tpu-v5p-pod", 512) == [8, 8, 8]
+    assert sizes("tpu-v5p-pod", 12288) == [16, 16, 24, 2]
+    assert sizes("tpu-v5p-pod", 512, 128) == [4, 4, 8, 4]
+    assert sizes("tpu-v6e-pod", 1024) == [16, 16, 4]
+    assert sizes("tpu-v7-pod", 4) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "npus", "domain", "message"),
+    [
+        ("gb200-nvl72", 146, None, "fills equal domains of 36 to 72, got 146; .* or give 'domain: 2'"),
+        ("gb200-nvl72", 512, 128, "a 'domain' of at most 72 NPUs that divides 512, got 128"),
+        ("gb200-nvl72", 512, 48, "that divides 512, got 48"),
+        ("gb200-nvl72", 512, "8", "that divides 512, got '8'"),
+        ("dgx-h100", 512, 8, "no 'domain' on a fabric without one, got 8"),
+        ({"domain": 0, "dimensions": [{}, {}]}, 8, None, "'domain', a number of NPUs, of a fabric of two dimensions"),
+        ({"domain": 8, "dimensions": [{}]}, 8, None, "of a fabric of two dimensions or more, got 8"),
+    ],
+)
+def test_a_domain_that_cannot_be_is_refused(fabric: Any, npus: int, domain: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fabric_dimensions(fabric, npus, domain)
