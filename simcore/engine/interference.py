@@ -11,8 +11,7 @@ An operator begins without carries.
 
 from __future__ import annotations
 
-UNIT = 1000
-"""Slowdowns and carries are in thousandths."""
+from simcore.system.interference import UNIT
 
 
 def time_needed(work: int, carry: int, slowdown: int) -> int:

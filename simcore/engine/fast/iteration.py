@@ -31,11 +31,10 @@ from simcore.engine.fast.tables import (
     WEIGHT_GRADIENTS,
     pack_program,
 )
-from simcore.engine.interference import UNIT
 from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long_error
-from simcore.system.interference import slowdowns
+from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import Placement, place
 
 LOG_ROWS = 400_000
