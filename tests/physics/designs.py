@@ -18,6 +18,7 @@ from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
 from simcore.metrics import METRICS
 from simcore.network import TOPOLOGIES
+from simcore.system.interference import slowdowns
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
 
@@ -149,7 +150,8 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
 
 _BANDWIDTHS = st.integers(1, 400).map(lambda n: f"{n} GB/s")
 _LATENCIES = st.sampled_from(["0 s", "20 ns", "700 ns", "1.7 us", "10 us"])
-_TIERS = {"ring": "chiplet", "mesh": "chiplet", "fully_connected": "package", "switch": "node", "fat_tree": "node"}
+_TIERS = {"ring": "chiplet", "mesh": "chiplet", "fully_connected": "package", "switch": "node", "fat_tree": "pod"}
+_SLOWER = st.sampled_from([0.0, 0.001, 0.1, 0.333])
 
 
 @st.composite
@@ -287,6 +289,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                 "placement": placement,
             },
             "system": draw(systems(algorithms, plain=plain)),
+            "software": software(overlap={} if plain else {"node": draw(_SLOWER), "nodes": draw(_SLOWER)}),
             "cost": "libra",
         }
     )
@@ -310,9 +313,10 @@ def serves_in_order(design: Design) -> bool:
     - Gradients, and the parameters that ZeRO-3 gathers ahead, are under way while the stage goes on. They stay in the
       order of issue where they have one dimension, and every other group on it has that one only; or where they
       only scatter (ZeRO-1 and 2) over dimensions that no other group uses.
+    - A collective that is served earlier slows other computation, whose end may start what is waited for.
     """
     system = design.system
-    if system.inter_dimension != "baseline" or system.intra_dimension != "fifo":
+    if system.inter_dimension != "baseline" or system.intra_dimension != "fifo" or any(slowdowns(design)):
         return False
     if not isinstance(design.workload, TransformerWorkload):
         return True

@@ -15,6 +15,7 @@ from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, W
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
+from simcore.system.interference import slowdowns
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.program import transformer_program
@@ -78,6 +79,23 @@ class Stage:
                 self.now = until
                 return
             self._happen(time)
+
+    def compute(self, work: int, category: Category) -> None:
+        """Work [ps], slowed while dimensions serve: of the time at each slowdown, whole picoseconds of work count."""
+        costs = slowdowns(self.design)
+        begin, times = self.now, dict.fromkeys((0, *costs), 0)
+        while work > (done := sum(time * 1000 // (1000 + slow) for slow, time in times.items())):
+            self._serve()
+            slow = max((costs[d] for d in self.serving), default=0)
+            others = done - times[slow] * 1000 // (1000 + slow)
+            end = self.now + -(-(work - others) * (1000 + slow) // 1000) - times[slow]
+            time = self._next()
+            until = end if time is None else min(end, time)
+            times[slow] += until - self.now
+            if until == time:
+                self._happen(time)
+            self.now = until
+        self.spent[category] += self.now - begin
 
     def wait(self, waits: Waits, category: Category) -> None:
         since = self.now
@@ -145,9 +163,7 @@ def play(design: Design) -> Played:
             for operator in segment.operators * segment.repeat:
                 match operator:
                     case Compute():
-                        duration = picoseconds(roofline.seconds(operator))
-                        stage.spent[operator.category] += duration
-                        stage.advance(stage.now + duration)
+                        stage.compute(picoseconds(roofline.seconds(operator)), operator.category)
                     case Start():
                         split = chunker.split_collective(operator.kind, placement[operator.group], operator.size)
                         stage.start(split, operator.group, operator.waits)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.compiled import borrowing, compiled, inlined
-from simcore.engine.fast.queues import advance, wait
+from simcore.engine.fast.computation import compute
+from simcore.engine.fast.queues import wait
 from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
 from simcore.engine.fast.solo import start
 from simcore.engine.fast.state import NOW, OUTSTANDING, STAGE, Ints
@@ -54,8 +55,8 @@ def _play_segment(net: Ints, state: Ints, program: Ints, segment: int, spent: In
         code, argument, other = program[operator + CODE], program[operator + ARGUMENT], program[operator + OTHER]
         begin = state[NOW]
         if code == COMPUTE:
-            advance(net, state, begin + argument)
-            spent[other] += argument
+            compute(net, state, argument)
+            spent[other] += state[NOW] - begin
         elif code == BLOCKING:
             start(net, state, argument, BLOCKING_CLASS)
             wait(net, state, BLOCKING_CLASS)

@@ -34,6 +34,7 @@ from simcore.engine.fast.tables import (
 from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long_error
+from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import Placement, place
 
 LOG_ROWS = 400_000
@@ -94,7 +95,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     choices = lower_schedule(lowering, program)
     packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
     sums = sum_blocks(packed, _serial_types(lowering))
-    if (serial := add_serially(choices, sums, program.microbatches)) >= LONGEST:
+    slowest = 1 + max(slowdowns(design)) / UNIT
+    if (serial := slowest * add_serially(choices, sums, program.microbatches)) >= LONGEST:
         raise too_long_error(serial / PICOSECONDS)
     net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
     steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)

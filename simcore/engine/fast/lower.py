@@ -15,6 +15,7 @@ from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import GROUP_CATEGORY, Category, Compute, ModelPart, Operator, Program, Segment, Start, Waits
 from simcore.system.chunks import Chunker, Chunks, picoseconds
+from simcore.system.interference import slowdowns
 from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]
@@ -141,7 +142,7 @@ class Lowering:
         return counts
 
     def network(self) -> Ints:
-        """The phases of every type of collective, packed."""
+        """The phases of every type of collective, packed, with what each does to computation beside it."""
         system = self.design.system
         policy, order = INTRA_DIMENSION[system.intra_dimension], system.priority
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
@@ -157,7 +158,9 @@ class Lowering:
                 dimension, serialization, latency, key = paths[0][0]
                 paths, chosen = [[(dimension, len(chosen) * serialization, latency, key)]], [0]
             packed.append((paths, chosen))
-        return pack(packed, len(self.design.cluster.dimensions), policy.issue_weight, slots)
+        beside = {kind for code, kind, _ in self.operators if code == pipeline.START}
+        its = slowdowns(self.design)
+        return pack(packed, len(its), policy.issue_weight, slots, its, beside)
 
 
 def lower_schedule(lowering: Lowering, program: Program) -> Ints:

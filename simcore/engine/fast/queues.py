@@ -49,6 +49,7 @@ from simcore.engine.fast.state import (
     LANES,
     LATENCY,
     LEFT,
+    LEVELS_AT,
     LISTED,
     MORE,
     NEVER,
@@ -158,7 +159,7 @@ def _pick(net: Ints, state: Ints, d: int) -> None:
 
 
 @inlined
-def _pick_all(net: Ints, state: Ints) -> int:
+def pick_all(net: Ints, state: Ints) -> int:
     """Let every idle dimension pick its next task; the time of the next event."""
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
@@ -170,6 +171,16 @@ def _pick_all(net: Ints, state: Ints) -> int:
     for end in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # of services, then of solos
         time = min(time, state[end])
     return int(time)
+
+
+@inlined
+def find_level(net: Ints, state: Ints) -> int:
+    """The level of the largest slowdown of the dimensions that serve what is played."""
+    level = 0
+    for d in range(net[DIMENSIONS]):
+        if state[state[END_AT] + d] != NEVER:
+            level = max(level, net[net[LEVELS_AT] + d])
+    return int(level)
 
 
 @inlined
@@ -211,7 +222,7 @@ def end_solo(net: Ints, state: Ints, component: int) -> None:
 
 
 @inlined
-def _happen(net: Ints, state: Ints, time: int) -> None:
+def happen(net: Ints, state: Ints, time: int) -> None:
     """Everything that happens at `time`: services that end, then chunks that arrive, then solos that end."""
     state[NOW] = time
     for d in range(net[DIMENSIONS]):
@@ -235,15 +246,15 @@ def advance(net: Ints, state: Ints, until: int) -> None:
         if state[OUTSTANDING] == 0:
             state[NOW] = until
             return
-        time = _pick_all(net, state)
+        time = pick_all(net, state)
         if time > until:
             state[NOW] = until
             return
-        _happen(net, state, time)
+        happen(net, state, time)
 
 
 @borrowing
 def wait(net: Ints, state: Ints, group: int) -> None:
     """Let the network run until no collective of class `group` is outstanding."""
     while state[PENDING + group] > 0:
-        _happen(net, state, _pick_all(net, state))
+        happen(net, state, pick_all(net, state))

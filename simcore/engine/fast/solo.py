@@ -3,30 +3,37 @@
 A collective that is alone in its component, the dimensions it can share with others, takes the same time whatever
 happens elsewhere. It is the component's *solo*: its type, class, start and end are noted, and its end is an event like
 any other. If another one starts in the component before that, the solo is played from its start up to then, and is a
-solo no longer.
+solo no longer. When a solo slows computation beside it is the *profile* of its type, written when that is rehearsed.
 """
 
 from __future__ import annotations
 
-from simcore.compiled import borrowing
-from simcore.engine.fast.queues import advance, count, end_solo, issue, wait
+from simcore.compiled import borrowing, inlined
+from simcore.engine.fast.queues import advance, count, end_solo, find_level, happen, issue, pick_all, wait
 from simcore.engine.fast.state import (
     ALONE,
     BUSY_AT,
     CHUNKS_AT,
     COMPONENT,
+    DIMENSIONS,
     LANES,
+    LEVEL,
     LISTED,
     NEVER,
     NOW,
+    OUTSTANDING,
+    PROFILE,
+    PROFILE_SIZE,
     READY,
     READY_AT,
     SOLO_BEGIN,
     SOLO_CLASS,
     SOLO_END_AT,
+    SOLO_PROFILE,
     SOLO_TYPE,
     TYPE_SIZE,
     TYPES_AT,
+    UNTIL,
     Ints,
     locate_serving,
     locate_solo,
@@ -75,6 +82,7 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     if state[state[BUSY_AT] + component] == 0:
         solo = locate_solo(state, component)
         state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
+        state[solo + SOLO_PROFILE] = net[its + PROFILE]
         state[end] = state[NOW] + net[its + ALONE]
         count(net, state, kind, group, 1)
         return
@@ -83,13 +91,45 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     issue(net, state, kind, group)
 
 
+@inlined
+def look_at_solos(net: Ints, state: Ints, level: int, until: int) -> tuple[int, int]:
+    """The largest level now of `level` and those of the solos, and until when none of these changes or `until`."""
+    for component in range(net[DIMENSIONS]):
+        solo = locate_solo(state, component)
+        entry = state[solo + SOLO_PROFILE]
+        if state[state[SOLO_END_AT] + component] != NEVER and entry > 0:
+            begin = state[solo + SOLO_BEGIN]
+            while begin + net[entry + UNTIL] <= state[NOW]:
+                entry += PROFILE_SIZE
+            state[solo + SOLO_PROFILE] = entry
+            level, until = max(level, net[entry + LEVEL]), min(until, begin + net[entry + UNTIL])
+    return int(level), int(until)
+
+
+@borrowing
+def _write_profile(net: Ints, state: Ints, kind: int) -> None:
+    """Play a type of collective alone and write when it slows computation how much; `state` is idle at 0."""
+    entry = net[locate_type(net, kind) + PROFILE]
+    issue(net, state, kind, 0)
+    while state[OUTSTANDING] > 0:
+        time, level = pick_all(net, state), find_level(net, state)
+        if state[NOW] > 0 and level != net[entry + LEVEL]:
+            entry += PROFILE_SIZE
+        net[entry + UNTIL], net[entry + LEVEL] = time, level
+        happen(net, state, time)
+
+
 @borrowing
 def rehearse(net: Ints, state: Ints) -> None:
-    """Play each type of collective of which is not known how long it takes alone; `state` is idle at 0."""
+    """Play each type of collective of which is not known what it does alone; `state` is idle at 0."""
     for kind in range((net[CHUNKS_AT] - net[TYPES_AT]) // TYPE_SIZE):
-        alone = locate_type(net, kind) + ALONE
-        if net[alone] == 0:
+        its = locate_type(net, kind)
+        if net[its + PROFILE] > 0:
+            _write_profile(net, state, kind)
+        elif net[its + ALONE] == 0:
             issue(net, state, kind, 0)
             wait(net, state, 0)
-            net[alone] = state[NOW]
-            state[NOW] = 0
+        else:
+            continue
+        net[its + ALONE] = state[NOW]
+        state[NOW] = 0

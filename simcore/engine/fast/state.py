@@ -8,7 +8,7 @@ columns are added to that: `state[locate_serving(state, d) + HELD]`. The arrays 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from itertools import chain
 
@@ -26,11 +26,17 @@ ISSUE_SHIFT = CHUNK_BITS + PHASE_BITS
 NEVER = 1 << 62
 
 # Header of the network: number of dimensions; what each issue adds to the policy key (-1: newest first); most chunks
-# in a dimension until they leave it (0: only serialization occupies it); number of policy keys; where the tables start.
-DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, TYPES_AT, CHUNKS_AT, NET_HEADER = range(7)
+# in a dimension until they leave it (0: only serialization occupies it); number of policy keys; number of different
+# slowdowns of computation above 0; where the tables start.
+DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, LEVELS, TYPES_AT, CHUNKS_AT, LEVELS_AT, SLOWDOWNS_AT, NET_HEADER = range(10)
+# Levels, by dimension: the number of its slowdown among all, the smallest first; level 0 is no slowdown. Slowdowns, by
+# level, in thousandths (`simcore.engine.interference`).
 # Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
-# its component: the set of dimensions that it shares with no other set; the time it takes alone (`solo.rehearse`).
-FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, ALONE, TYPE_SIZE = range(7)
+# its component: the set of dimensions that it shares with no other set; the time it takes alone (`solo.rehearse`);
+# where the profile lies of what it does to computation meanwhile (0: nothing, or there is none beside it).
+FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, ALONE, PROFILE, TYPE_SIZE = range(8)
+# Profiles list intervals from the start of a collective alone to its end: until when [ps], and the level meanwhile.
+UNTIL, LEVEL, PROFILE_SIZE = range(3)
 # Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
 BEGINS, FOLLOWER, CHUNK_SIZE = range(3)
 # Phases: dimension, times, policy key, whether another phase follows.
@@ -40,8 +46,9 @@ DIMENSION, SERIALIZATION, LATENCY, KEY, MORE, PHASE_SIZE = range(6)
 # chunks between two phases; dimensions that may be able to pick; entries of the pool ever used, and the first that is
 # free again (-1: none); room for lanes; where the tables start; outstanding collectives by class.
 STAGE, NOW, ISSUED, OUTSTANDING, FLYING, READY, USED, FREE, LANE_ROOM = range(9)
-END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(9, 19)
-PENDING = 19
+END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, CARRY_AT = range(9, 16)
+ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(16, 20)
+PENDING = 20
 CLASSES = 6
 STATE_HEADER = PENDING + CLASSES
 # By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
@@ -49,8 +56,9 @@ STATE_HEADER = PENDING + CLASSES
 # Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes, whether it is
 # listed as ready.
 TASK, PHASE, HELD, LANES, LISTED, SERVING_SIZE = range(6)
-# Solos, per component: type, class, when it started.
-SOLO_TYPE, SOLO_CLASS, SOLO_BEGIN, SOLO_SIZE = range(4)
+# Solos, per component: type, class, when it started, where it is in its profile.
+SOLO_TYPE, SOLO_CLASS, SOLO_BEGIN, SOLO_PROFILE, SOLO_SIZE = range(5)
+# Carries, per level, of the operator that is computed (`simcore.engine.interference`).
 # Issues, per issued collective: type, class, chunks left.
 TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
 # A queue is a few lanes by policy key, the smallest first: key, first and last entry. The entries of a lane are linked
@@ -106,18 +114,30 @@ def locate_flight(state: Ints, place: int) -> int:
 Paths = list[list[tuple[int, int, int, int]]]
 
 
-def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: int, slots: int) -> Ints:
+def pack(
+    types: list[tuple[Paths, list[int]]],
+    dimensions: int,
+    issue_weight: int,
+    slots: int,
+    slowdowns: Sequence[int] = (),
+    beside: Set[int] = frozenset(),
+) -> Ints:
     """The network: for each type of collective its paths and which of them each chunk takes.
 
-    A path lists its phases as (dimension, serialization [ps], latency [ps], policy key).
+    A path lists its phases as (dimension, serialization [ps], latency [ps], policy key). `slowdowns` are those of
+    computation while each dimension serves, in thousandths (none: no dimension slows it), and `beside` the types that
+    have computation beside them.
     """
+    pace = sorted({0, *slowdowns})
+    levels = [pace.index(slowdown) for slowdown in slowdowns] or [0] * dimensions
+    room = 0
     phases: list[tuple[int, ...]] = []
     heads: list[int] = []
     rows: list[tuple[int, ...]] = []
     shared = find_components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
     chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
     first = 0
-    for component, (paths, chosen) in zip(shared, types, strict=True):
+    for kind, (component, (paths, chosen)) in enumerate(zip(shared, types, strict=True)):
         begins = []
         for path in paths:
             begins.append(len(phases))
@@ -130,7 +150,11 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
         else:
             entries[:, FOLLOWER], own_heads = _entries(queues, tuple(chosen))
         alone = 0 if slots else _in_a_row(paths, len(chosen))
-        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone))
+        profile = 0
+        if kind in beside and any(levels[phase[DIMENSION]] for path in paths for phase in path):
+            profile = 1 + room
+            room += _profile_room(paths, chosen)
+        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone, profile))
         heads += own_heads
         first += len(chosen)
     table = np.array(rows, np.int64).reshape(-1, TYPE_SIZE)
@@ -141,9 +165,22 @@ def pack(types: list[tuple[Paths, list[int]]], dimensions: int, issue_weight: in
     chunks[:, BEGINS] *= PHASE_SIZE
     chunks[:, BEGINS] += phases_at
     keys = len({phase[KEY] for phase in phases})
-    header = np.array([dimensions, issue_weight, slots, keys, NET_HEADER, chunks_at], np.int64)
-    flat = flatten(phases)
-    return np.concatenate([header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat])
+    levels_at = phases_at + len(phases) * PHASE_SIZE
+    slowdowns_at = levels_at + dimensions
+    profiled = table[:, PROFILE] > 0
+    table[profiled, PROFILE] += slowdowns_at + len(pace) - 1
+    starts = (NET_HEADER, chunks_at, levels_at, slowdowns_at)
+    header = np.array([dimensions, issue_weight, slots, keys, len(pace) - 1, *starts], np.int64)
+    flat, interference = flatten(phases), np.array([*levels, *pace], np.int64)
+    profiles = np.zeros(room, np.int64)
+    return np.concatenate(
+        [header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat, interference, profiles]
+    )
+
+
+def _profile_room(paths: Paths, chosen: list[int]) -> int:
+    """Most room that the profile of a type takes: the level changes at most where a service begins or ends."""
+    return (2 * len(chosen) * max(map(len, paths)) + 1) * PROFILE_SIZE
 
 
 def _in_a_row(paths: Paths, chunks: int) -> int:
@@ -215,7 +252,8 @@ def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int
     busy_at = ready_at + dimensions
     serving_at = busy_at + dimensions
     solo_at = serving_at + dimensions * SERVING_SIZE
-    issues_at = solo_at + dimensions * SOLO_SIZE
+    carry_at = solo_at + dimensions * SOLO_SIZE
+    issues_at = carry_at + int(net[LEVELS]) + 1
     flight_at = issues_at + issues * ISSUE_SIZE
     pool_at = flight_at + room * FLIGHT_SIZE
     lanes_at = pool_at + room * ENTRY_SIZE
@@ -232,6 +270,7 @@ def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int
         busy_at,
         serving_at,
         solo_at,
+        carry_at,
         issues_at,
         flight_at,
         pool_at,

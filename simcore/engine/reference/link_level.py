@@ -2,7 +2,8 @@
 
 All groups of a dimension share its links. A member begins a chunk's phase as soon as its own previous phase is over;
 the messages of its plan leave when the data they carry is there. The intra-dimension policy decides which of the
-messages that wait for a link goes first; `active_chunks` has no meaning here. With one chunk on an idle network this
+messages that wait for a link goes first; `active_chunks` has no meaning here. An NPU's computation is slowed while a
+link out of it carries a message, its own or one that it passes on. With one chunk on an idle network this
 takes as long as the phase level says; with many chunks in flight it differs, and that difference is the point.
 """
 
@@ -18,10 +19,12 @@ from simcore.collective import Plan, plan_for
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
 from simcore.engine.reference.links import LinkNetwork, Then
+from simcore.engine.reference.processor import Processor
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
+from simcore.system.interference import slowdowns
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class LinkLevel(Transport):
     def __post_init__(self) -> None:
         self.design = self.cluster.design
         self.chunker, self.policy = Chunker(self.design), INTRA_DIMENSION[self.design.system.intra_dimension]
+        self.slowdowns = slowdowns(self.design)
+        self.processors = [Processor(self.env, self.slowdowns) for _ in range(self.design.cluster.npus)]
         self._splits: dict[tuple[object, ...], Chunks] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
 
@@ -114,8 +119,13 @@ class LinkLevel(Transport):
 
     def _network(self, npu: int, dimension: int) -> LinkNetwork:
         """The links of a dimension that `npu` is on."""
-        key = dimension, npu - self._node(npu, dimension) * self.cluster.strides[dimension]
+        first = npu - self._node(npu, dimension) * self.cluster.strides[dimension]
+        key = dimension, first
         if key not in self.networks:
+
+            def serve(node: int, more: int) -> None:
+                self.processors[first + node * self.cluster.strides[dimension]].serve(dimension, more)
+
             its = self.design.cluster.dimensions[dimension]
             failed = frozenset(link.between for link in self.design.cluster.failed_links if link.dimension == dimension)
             self.networks[key] = LinkNetwork(
@@ -127,6 +137,7 @@ class LinkLevel(Transport):
                 self.design.cluster.switching,
                 failed,
                 its.efficiency,
+                serve if self.slowdowns[dimension] else None,
             )
         return self.networks[key]
 

@@ -12,6 +12,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import simpy
@@ -77,6 +78,7 @@ class Channel:
         self.load += slowed
         serialization = picoseconds(slowed / (self.link.rate * self.network.bandwidth))
         self.free_at = max(begin + serialization, transit.tail)
+        self.network.tell_carrying(self.link.source, self.free_at - begin)
         if self.waiting:
             self._pick_soon(self.free_at - begin)
         latency = picoseconds(self.link.hops * self.network.latency, least=0)
@@ -111,6 +113,8 @@ class LinkNetwork:
     """Pairs of nodes between which no link works."""
     efficiency: float | EfficiencyTable = 1.0
     """How much of it which messages get, where that is a table."""
+    serve: Callable[[int, int], None] | None = None
+    """Who is told that a link out of a node begins (1) or ends (-1) to carry a message, if anybody."""
     entered: int = 0
     channels: list[Channel] = field(init=False)
 
@@ -138,6 +142,12 @@ class LinkNetwork:
 
         for route in routes:
             self.enter(Transit(size / len(routes), route, key, part_arrived))
+
+    def tell_carrying(self, node: int, time: int) -> None:
+        """A link out of a node carries a message for `time` [ps] from now."""
+        if self.serve is not None and node < self.part.members:
+            self.serve(node, 1)
+            Moment(self.env, time, NETWORK, partial(self.serve, node, -1))
 
     def enter(self, transit: Transit) -> None:
         """A message is at the next link of its way."""

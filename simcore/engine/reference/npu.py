@@ -111,9 +111,9 @@ class NpuProcess:
             for _ in range(segment.repeat):
                 for operator in segment.operators:
                     if isinstance(operator, Compute):
-                        duration = self._duration(operator)
-                        yield self.env.timeout(duration)
-                        self.spent[operator.category] += duration
+                        begin = now(self.env)
+                        yield self.job.transport.processors[self.number].compute(self._duration(operator))
+                        self.spent[operator.category] += now(self.env) - begin
                     elif isinstance(operator, Start):
                         event = self.job.transport.issue_collective(
                             self.number, operator.kind, operator.group, operator.size

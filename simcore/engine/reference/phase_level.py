@@ -13,24 +13,30 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import simpy
 
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.engine.reference.cluster import NpuGroups
+from simcore.engine.reference.processor import Processor
 from simcore.engine.reference.transport import Transport, Use
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
+from simcore.system.interference import slowdowns
 
 Order = tuple[int, int, int, int, int]
 """Policy key, arrival [ps], issue, chunk, phase: the smallest is served first."""
 
 
 class Queue:
-    """One dimension of one NPU: chunks wait in order, one is served at a time, `slots` may be inside (0: any)."""
+    """One dimension of one NPU: chunks wait in order, one is served at a time, `slots` may be inside (0: any).
 
-    def __init__(self, env: simpy.Environment, slots: int) -> None:
-        self.env, self.slots = env, slots
+    `serve` is told when a service begins (1) and ends (-1).
+    """
+
+    def __init__(self, env: simpy.Environment, slots: int, serve: Callable[[int], None]) -> None:
+        self.env, self.slots, self.serve = env, slots, serve
         self.waiting: list[tuple[Order, Phase, Callable[[], None]]] = []
         self.inside = 0
         self.serving = self.about_to_pick = False
@@ -60,6 +66,7 @@ class Queue:
             return
         _, phase, served = heapq.heappop(self.waiting)
         self.serving = True
+        self.serve(1)
         self.inside += 1 if self.slots else 0
         self.busy += phase.serialization
         self.sent += phase.sent
@@ -67,6 +74,7 @@ class Queue:
 
     def _end_phase(self, phase: Phase, served: Callable[[], None]) -> None:
         self.serving = False
+        self.serve(-1)
         if self.slots:
             Moment(self.env, phase.latency, NETWORK, self._leave)
         self._pick_soon()
@@ -105,7 +113,10 @@ class PhaseLevel(Transport):
         self.priority = design.system.priority
         slots = 0 if design.system.active_chunks == "overlap" else design.system.active_chunks
         dimensions = range(len(design.cluster.dimensions))
-        self.queues = [[Queue(self.env, slots) for _ in dimensions] for _ in range(design.cluster.npus)]
+        self.processors = [Processor(self.env, slowdowns(design)) for _ in range(design.cluster.npus)]
+        self.queues = [
+            [Queue(self.env, slots, partial(processor.serve, d)) for d in dimensions] for processor in self.processors
+        ]
         self._paths: dict[tuple[object, ...], Chunks] = {}
 
     def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:

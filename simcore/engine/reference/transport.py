@@ -1,6 +1,7 @@
 """The seam between programs and networks: a collective is issued by every member, and is done at some time.
 
-Two networks stand behind it: `phase_level` (queues that serve phases) and `link_level` (messages over links).
+Two networks stand behind it: `phase_level` (queues that serve phases) and `link_level` (messages over links). Either
+tells the NPUs' processors what it serves.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import simpy
+
+from simcore.engine.reference.processor import Processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,9 @@ class Use:
 
 class Transport(ABC):
     """A network that carries the collectives of every NPU."""
+
+    processors: list[Processor]
+    """Of each NPU: what computes beside its network."""
 
     @abstractmethod
     def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:

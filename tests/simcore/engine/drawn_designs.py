@@ -77,6 +77,7 @@ def dimension(draw: st.DrawFn, size: int) -> Document:
     if topology in ("ring", "mesh"):
         usable.remove("direct[2]")
     document["collective"] = draw(st.sampled_from(usable))
+    document["tier"] = draw(st.sampled_from(["node", "pod"]))
     return document
 
 
@@ -90,6 +91,18 @@ def systems(draw: st.DrawFn, most_chunks: int) -> Document:
         "inter_dimension": draw(st.sampled_from(["baseline", "themis", "bandwidth_aware"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2, 3])),
         "priority": draw(st.permutations(groups)),
+    }
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> Document:
+    """A software stack, of which collectives beside computation may slow it."""
+    slower = st.sampled_from([0.0, 0.001, 0.037, 0.2, 0.333, 1.5, 10.0])
+    free = {"node": 0.0, "nodes": 0.0}
+    return {
+        "base": "megatron-core",
+        "launch": {"eager": draw(st.sampled_from(["0 s", "100 ns", "56.4 us"]))},
+        "overlap": draw(st.sampled_from([{"node": draw(slower), "nodes": draw(slower)}] * 3 + [free])),
     }
 
 
@@ -250,6 +263,7 @@ def trainings(
                     "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
                 },
                 "system": draw(systems(4)),
+                "software": draw(stacks()),
             },
             draw(st.integers(0, 7)) == 7,
         )

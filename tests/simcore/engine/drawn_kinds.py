@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawn_designs import Document, design, dimensions, npu, shapes_of_models, sharding, systems
+from drawn_designs import Document, design, dimensions, npu, shapes_of_models, sharding, stacks, systems
 from hypothesis import strategies as st
 
 from simcore.design.design import Design
@@ -58,6 +58,7 @@ def tables(draw: st.DrawFn) -> Design:
                 "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
             },
             "system": draw(systems(4)),
+            "software": draw(stacks()),
         }
     )
 
@@ -91,6 +92,7 @@ def recommenders(draw: st.DrawFn) -> Design:
                 "dimensions": draw(dimensions(d)),
             },
             "system": draw(systems(4)),
+            "software": draw(stacks()),
         }
     )
 
@@ -125,6 +127,7 @@ def servings(draw: st.DrawFn) -> Design:
                 "placement": draw(st.permutations(["tensor", "context", "data", "pipeline"])),
             },
             "system": draw(systems(4)),
+            "software": draw(stacks()),
         }
     )
 
