@@ -17,6 +17,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "npu": ("npus",),
     "fabric": ("fabrics",),
     "cost": ("prices",),
+    "library": ("libraries",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
 _PARTS = ("workload", "workloads", "cluster", "cost")

@@ -54,6 +54,8 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         npus = 20 if entry == "wafer-5x4" else 64
         workload = {**document()["workload"], "global_batch": npus}
         return document(workload=workload, cluster={"npu": "a100-80gb", "fabric": entry, "npus": npus})
+    if section == "libraries":
+        return document(cluster={"npu": "a100-80gb", "dimensions": [{**RING[0], "library": entry}]})
     own = {**catalog.entry("npus", "a100-80gb"), "name": "own", "price": "1 $"}
     npu = {**own, PARTS[section]: entry} if section in PARTS else entry
     precision = "bf16" if npu == "tpu-v4" else "fp16"

@@ -1,0 +1,165 @@
+"""What nccl-tests and rccl-tests print: who took part, and a line a size.
+
+    # Collective test starting: all_reduce_perf
+    # nThread 1 nGpus 8 minBytes 1024 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 …
+    # Using devices
+    #  Rank  0 Group  0 Pid   4711 on   node001 device  0 [0000:07:00] NVIDIA A100-SXM4-80GB
+    …
+    #                                                              out-of-place                       in-place
+    #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+    #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+         1048576        262144     float     sum      -1    32.10   32.67   57.17      0    31.90   32.87   57.52      0
+
+The size is that of the whole buffer, of an all-gather too. Older programs do not print their own name: it may stand in
+a command line that the log holds (`./build/all_reduce_perf -b 8`), or in the name of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from simcore.document.problem import InputError, Problem
+
+PROGRAMS = {
+    "all_reduce_perf": "all_reduce",
+    "all_gather_perf": "all_gather",
+    "reduce_scatter_perf": "reduce_scatter",
+    "alltoall_perf": "all_to_all",
+}
+"""Program of nccl-tests -> kind of collective. Its other programs measure what training does not use."""
+MOST_BYTES = 16 << 20
+
+_PROGRAM = re.compile(r"\b([a-z_]+_perf)\b")
+_RANK = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+(\S+)\s+device\b")
+_SETTINGS = re.compile(r"#\s*nThreads?:?\s+(\d+)\s+nGpus:?\s+(\d+)")
+_LINE = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s+\w+\s")
+"""The beginning of a measurement: size, count, type, redop."""
+_TIME, _WRONG = 5, 8
+"""Columns of the time out of place [us], and of how many of its results were wrong."""
+_COLUMNS = 9
+"""Columns up to there; the measurements in place follow."""
+
+
+class MeasuredCollective(NamedTuple):
+    """One line of a log."""
+
+    kind: str
+    npus: int
+    nodes: int
+    size: int
+    """The whole buffer [B]."""
+    seconds: float
+    """Out of place."""
+    log: str
+
+
+def read_logs(paths: Sequence[Path], npus_per_node: int | None = None) -> list[MeasuredCollective]:
+    """All measurements of some logs, sizes of 0 left out.
+
+    Without `npus_per_node` the hosts that the ranks ran on are the nodes.
+
+    Raises `InputError` with every problem of every log: file, line, and what was expected there.
+    """
+    rows: list[MeasuredCollective] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            rows += _read_log(path, npus_per_node)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems, "logs")
+    return rows
+
+
+def _read_log(path: Path, npus_per_node: int | None) -> list[MeasuredCollective]:
+    lines = _read_lines(path)
+    found: list[MeasuredCollective] = []
+    problems: list[Problem] = []
+    kind, who = _kind(path, lines, problems), _participants(path, lines, npus_per_node, problems)
+    for number, line in enumerate(lines, 1):
+        if not _LINE.match(line):
+            continue
+        cells = line.split()
+        problem = _line_problem(cells)
+        if problem is not None:
+            problems.append(Problem((path.name,), *problem, line=number))
+        elif kind is not None and who is not None and int(cells[0]):
+            found.append(MeasuredCollective(kind, *who, int(cells[0]), float(cells[_TIME]) / 1e6, path.name))
+    if not found and not problems:
+        expected = "lines with size, count, type, redop, root, time, algbw, busbw and #wrong"
+        problems.append(Problem((path.name,), expected, "none", "give what the program printed, whole"))
+    if problems:
+        raise InputError(problems, str(path))
+    return found
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            problem = Problem((path.name,), f"a log of at most {MOST_BYTES >> 20} MiB", f"{path.stat().st_size} bytes")
+            raise InputError([problem], str(path))
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        problem = Problem((str(path),), "a readable file", error.strerror or str(error), "check the path")
+        raise InputError([problem], str(path)) from None
+
+
+def _kind(path: Path, lines: Sequence[str], problems: list[Problem]) -> str | None:
+    """What was measured: by the program's own words, a command line, or the file's name."""
+    named = dict.fromkeys(name for line in lines if not _LINE.match(line) for name in _PROGRAM.findall(line))
+    if not named:
+        named = dict.fromkeys(name for name in PROGRAMS if name.removesuffix("_perf") in path.name)
+    known = [name for name in named if name in PROGRAMS]
+    if len(named) == 1 and known:
+        return PROGRAMS[known[0]]
+    expected = f"the name of one program ({', '.join(PROGRAMS)}) in the log or in the file's name"
+    fix = (
+        "one log a program"
+        if len(named) > 1
+        else f"name the file after its program, such as {next(iter(PROGRAMS))}.log"
+    )
+    problems.append(Problem((path.name,), expected, ", ".join(named) or "none", fix))
+    return None
+
+
+def _participants(
+    path: Path, lines: Sequence[str], npus_per_node: int | None, problems: list[Problem]
+) -> tuple[int, int] | None:
+    """GPUs and nodes."""
+    hosts = [match[1] for line in lines if (match := _RANK.match(line))]
+    npus, nodes = len(hosts), len(set(hosts))
+    if not hosts:
+        settings = next(filter(None, map(_SETTINGS.match, lines)), None)
+        if settings is None:
+            expected = "the lines '# nThread … nGpus …' or '#  Rank 0 … on HOST device …'"
+            problems.append(Problem((path.name,), expected, "neither", "give what the program printed, whole"))
+            return None
+        npus, nodes = int(settings[1]) * int(settings[2]), 1
+    if npus_per_node is not None:
+        nodes = -(-npus // npus_per_node)
+    if npus < 2 or npus % nodes:
+        expected = "two or more GPUs, the same number on every node"
+        fix = "say how many with --gpus-per-node" if npus > 1 else "run the program on more GPUs"
+        problems.append(Problem((path.name,), expected, f"{npus} on {nodes}", fix))
+        return None
+    return npus, nodes
+
+
+def _line_problem(cells: Sequence[str]) -> tuple[str, str, str] | None:
+    """What was expected of a line, what was found, and what to do; None where all is well."""
+    if len(cells) < _COLUMNS:
+        expected = f"at least {_COLUMNS} columns: size, count, type, redop, root, time, algbw, busbw, #wrong"
+        return expected, f"{len(cells)}", "the line may be cut off"
+    try:
+        time = float(cells[_TIME])
+    except ValueError:
+        time = 0.0
+    if not 0 < time < 1e12:
+        return "a time in us above 0 in column 6", f"'{cells[_TIME]}'", "leave the line out"
+    if cells[_WRONG] not in ("0", "N/A", "0e+00"):
+        return "no wrong results in column 9 (#wrong)", f"'{cells[_WRONG]}'", "find out why before trusting its times"
+    return None
