@@ -44,6 +44,7 @@ REDUCES = 1.5
 
 _RING = ("all_reduce", "reduce_scatter", "all_gather")
 _KINDS = (*_RING, "all_to_all")
+_BETWEEN = ("launch", "piece", "efficiency")
 _WHOLE = "whole_memory:all_reduce"
 _RANGES = {
     "latency": (1e-8, 1e-6, 1e-3),
@@ -87,6 +88,11 @@ def fit_fabric(rows: Rows, dimensions: Sequence[Dimension]) -> list[DimensionFit
     if between:
         fits.append(_fit(between, _between_way(between, inside, dimensions[1])))
     return fits
+
+
+def count_numbers(rows: Rows) -> int:
+    """How many numbers are fitted to rows inside a node, or to rows between nodes."""
+    return len(_BETWEEN if rows[0].nodes > 1 else _node_names(rows))
 
 
 def times_in_node(dimension: Dimension, rows: Rows) -> Floats:
@@ -179,21 +185,21 @@ def _make_node(values: Values, given: Dimension) -> Dimension:
 
 
 def _between_way(rows: Rows, inside: Dimension, given: Dimension) -> _Way:
-    names = ("launch", "piece", "efficiency")
     kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
 
     def make(values: Values) -> Dimension:
         kernel = LibraryKernel().model_copy(update={"launch": values["launch"], "piece": values["piece"]})
-        library = Library().model_copy(update=dict.fromkeys(kinds, kernel))
+        known = (given.library or Library()).model_copy(update={"name": "", "source": ""})
+        library = known.model_copy(update=dict.fromkeys(kinds, kernel))
         return given.model_copy(update={"library": library, "efficiency": values["efficiency"]})
 
     def times(dimension: Dimension, rows: Rows) -> Floats:
         return times_between((inside, dimension), rows)
 
     def solve(rows: Rows) -> Dimension:
-        return make(_rounded(_solve(rows, names, lambda values: times(make(values), rows))))
+        return make(_rounded(_solve(rows, _BETWEEN, lambda values: times(make(values), rows))))
 
-    return _Way(names, solve, times)
+    return _Way(_BETWEEN, solve, times)
 
 
 def _fit(rows: list[MeasuredCollective], way: _Way) -> DimensionFit:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, Problem, Refusal
 
 PROGRAMS = {
     "all_reduce_perf": "all_reduce",
@@ -32,15 +33,17 @@ PROGRAMS = {
 """Program of nccl-tests -> kind of collective. Its other programs measure what training does not use."""
 MOST_BYTES = 16 << 20
 
-_PROGRAM = re.compile(r"\b([a-z_]+_perf)\b")
-_RANK = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+(\S+)\s+device\b")
-_SETTINGS = re.compile(r"#\s*nThreads?:?\s+(\d+)\s+nGpus:?\s+(\d+)")
-_LINE = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s+\w+\s")
-"""The beginning of a measurement: size, count, type, redop."""
-_TIME, _WRONG = 5, 8
-"""Columns of the time out of place [us], and of how many of its results were wrong."""
-_COLUMNS = 9
-"""Columns up to there; the measurements in place follow."""
+_STARTING = re.compile(r"Collective test starting:\s*([a-z_]+_perf)(?:_mpi)?\b")
+_PROGRAM = re.compile(r"\b([a-z_]+_perf)(?:_mpi)?\b")
+_RANK = re.compile(r".*#\s+Rank\s+(\d+)\b.*?\bon\s+(\S+)\s+device\b")
+_SETTINGS = re.compile(r".*#\s*nThread\s+(\d+)\s+nGpus\s+(\d+)")
+_HEADER = re.compile(r".*#\s+size\s+count\s+type\s+redop\b")
+_LINE = re.compile(r"(?:\[\d+,\d+\]<stdout>:)?\s*(\d+\s+\d+\s+[a-z]\w*\s.*)")
+"""A measurement: size, count, type; `mpirun --tag-output` says before it whose it is."""
+_USUAL = ["size", "count", "type", "redop", "root", *["time", "algbw", "busbw", "#wrong"] * 2]
+_ROUNDED = 0.03
+"""How far algbw may be above size / time: both are printed with two digits after the point. It may be half as much:
+before 2020 that of an all-gather among n was (n - 1) / n of it."""
 
 
 class MeasuredCollective(NamedTuple):
@@ -80,15 +83,21 @@ def _read_log(path: Path, npus_per_node: int | None) -> list[MeasuredCollective]
     found: list[MeasuredCollective] = []
     problems: list[Problem] = []
     kind, who = _kind(path, lines, problems), _participants(path, lines, npus_per_node, problems)
+    columns = _USUAL
     for number, line in enumerate(lines, 1):
-        if not _LINE.match(line):
+        if _HEADER.match(line):
+            columns = line.partition("#")[2].split()
+        match = _LINE.fullmatch(line)
+        if match is None:
             continue
-        cells = line.split()
-        problem = _line_problem(cells)
-        if problem is not None:
-            problems.append(Problem((path.name,), *problem, line=number))
-        elif kind is not None and who is not None and int(cells[0]):
-            found.append(MeasuredCollective(kind, *who, int(cells[0]), float(cells[_TIME]) / 1e6, path.name))
+        cells = match[1].split()
+        try:
+            size, seconds = _read_line(cells, columns)
+        except Refusal as refusal:
+            problems.append(replace(refusal.at((path.name,)), line=number))
+            continue
+        if kind is not None and who is not None and size:
+            found.append(MeasuredCollective(kind, *who, size, seconds, path.name))
     if not found and not problems:
         expected = "lines with size, count, type, redop, root, time, algbw, busbw and #wrong"
         problems.append(Problem((path.name,), expected, "none", "give what the program printed, whole"))
@@ -110,18 +119,13 @@ def _read_lines(path: Path) -> list[str]:
 
 def _kind(path: Path, lines: Sequence[str], problems: list[Problem]) -> str | None:
     """What was measured: by the program's own words, a command line, or the file's name."""
-    named = dict.fromkeys(name for line in lines if not _LINE.match(line) for name in _PROGRAM.findall(line))
-    if not named:
-        named = dict.fromkeys(name for name in PROGRAMS if name.removesuffix("_perf") in path.name)
-    known = [name for name in named if name in PROGRAMS]
-    if len(named) == 1 and known:
-        return PROGRAMS[known[0]]
+    named = dict.fromkeys(match[1] for line in lines if (match := _STARTING.search(line)))
+    named = named or dict.fromkeys(name for line in lines for name in _PROGRAM.findall(line))
+    named = named or dict.fromkeys(name for name in PROGRAMS if name.removesuffix("_perf") in path.name)
+    if len(named) == 1 and (name := next(iter(named))) in PROGRAMS:
+        return PROGRAMS[name]
     expected = f"the name of one program ({', '.join(PROGRAMS)}) in the log or in the file's name"
-    fix = (
-        "one log a program"
-        if len(named) > 1
-        else f"name the file after its program, such as {next(iter(PROGRAMS))}.log"
-    )
+    fix = "one log a program" if named else f"name the file after its program, such as {next(iter(PROGRAMS))}.log"
     problems.append(Problem((path.name,), expected, ", ".join(named) or "none", fix))
     return None
 
@@ -130,8 +134,8 @@ def _participants(
     path: Path, lines: Sequence[str], npus_per_node: int | None, problems: list[Problem]
 ) -> tuple[int, int] | None:
     """GPUs and nodes."""
-    hosts = [match[1] for line in lines if (match := _RANK.match(line))]
-    npus, nodes = len(hosts), len(set(hosts))
+    hosts = {match[1]: match[2] for line in lines if (match := _RANK.match(line))}
+    npus, nodes = len(hosts), len(set(hosts.values()))
     if not hosts:
         settings = next(filter(None, map(_SETTINGS.match, lines)), None)
         if settings is None:
@@ -149,17 +153,22 @@ def _participants(
     return npus, nodes
 
 
-def _line_problem(cells: Sequence[str]) -> tuple[str, str, str] | None:
-    """What was expected of a line, what was found, and what to do; None where all is well."""
-    if len(cells) < _COLUMNS:
-        expected = f"at least {_COLUMNS} columns: size, count, type, redop, root, time, algbw, busbw, #wrong"
-        return expected, f"{len(cells)}", "the line may be cut off"
+def _read_line(cells: Sequence[str], columns: Sequence[str]) -> tuple[int, float]:
+    """Size [B] and time [s]. Columns count from the right: a program without a redop leaves it blank.
+
+    Raises `Refusal` for a line that is cut off, or whose results were wrong.
+    """
+    back = len(columns) - columns.index("time")
+    if len(cells) < back + 3:
+        raise Refusal(f"the columns {' '.join(columns)}", f"{len(cells)} of them", "the line may be cut off")
     try:
-        time = float(cells[_TIME])
+        size, time, rate = int(cells[0]), float(cells[-back]), float(cells[1 - back])
     except ValueError:
-        time = 0.0
-    if not 0 < time < 1e12:
-        return "a time in us above 0 in column 6", f"'{cells[_TIME]}'", "leave the line out"
-    if cells[_WRONG] not in ("0", "N/A", "0e+00"):
-        return "no wrong results in column 9 (#wrong)", f"'{cells[_WRONG]}'", "find out why before trusting its times"
-    return None
+        found = f"'{cells[-back]}' and '{cells[1 - back]}'"
+        raise Refusal("numbers as time and algbw", found, "leave the line out") from None
+    expected = size / time / 1e3 if time > 0 else 0.0
+    if size and not (time > 0 and 0.45 * expected - 0.01 <= rate <= (1 + _ROUNDED) * expected + 0.01):
+        raise Refusal("a time [us] above 0, and size / time as algbw", f"{time:g} and {rate:g}", "leave the line out")
+    if "#wrong" in columns and cells[3 - back] not in ("0", "N/A"):
+        raise Refusal("no wrong results (#wrong)", f"'{cells[3 - back]}'", "find out why before its times are used")
+    return size, time / 1e6
