@@ -59,7 +59,7 @@ this page.
 - [ASTRA-sim's own input files](#astra-sims-own-input-files): the same nanoseconds
 - [Themis](#themis): bandwidth utilisation against the paper
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
-- [All-reduces of NCCL](#all-reduces-of-nccl): against measured times, by size
+- [Collectives of NCCL](#collectives-of-nccl): against measured times, by device, kind and size
 - [Measured training iterations](#measured-training-iterations): `dse validate` on published tables
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
 - [Calibration](#calibration): the fitted numbers, errors on rows left out, H100, what falls short
