@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": "simulate the front again on the reference engine",
     "validate": "compare predictions with measured iterations",
     "calibrate": "fit a device's efficiency curve to measured iterations",
+    "calibrate-fabric": "fit a machine's network to what nccl-tests or rccl-tests printed",
     "astra": "run ASTRA-sim's own input files",
 }
 DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."
@@ -56,7 +57,7 @@ def make_parser() -> Parser:
     top.add_argument("--version", action="version", version=f"dse {_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser, required=True)
     for name, summary in COMMANDS.items():
-        module = import_module(f"dse.cli.{name}")
+        module = import_module(f"dse.cli.{name.replace('-', '_')}")
         command = commands.add_parser(
             name,
             help=summary,

@@ -193,7 +193,11 @@ def _strip_dimensions(dimensions: Any) -> Any:
     if isinstance(dimensions, list):
         return [_strip_dimensions(dimension) for dimension in dimensions]
     if isinstance(dimensions, dict):
-        kept = {key: value for key, value in dimensions.items() if key not in ("collective", "latency", "efficiency")}
+        kept = {
+            key: value
+            for key, value in dimensions.items()
+            if key not in ("collective", "latency", "efficiency", "library")
+        }
         if "bandwidth" in kept:
             kept["bandwidth"] = _least_bandwidth(kept["bandwidth"])
         return kept | {"latency": "0 s"}

@@ -80,7 +80,14 @@ def neutral_network(design: Design) -> Networks:
     """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
     (first, *_) = design.cluster.dimensions
     switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
-    plain = {"oversubscription": 1.0, "in_network": False, "tier": "node", "nics": None, "nic_bandwidth": None}
+    plain = {
+        "oversubscription": 1.0,
+        "in_network": False,
+        "tier": "node",
+        "nics": None,
+        "nic_bandwidth": None,
+        "library": None,
+    }
     dimension = first.model_copy(update=switch | plain)
     cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
     cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}

@@ -28,7 +28,21 @@ def resolved(space: Space) -> dict[str, Any]:
     for holder in (out, *(workloads if isinstance(workloads, list) else [])):
         for path, section in _PRESETS.items():
             _spell(holder, path, section)
+        _spell_libraries(holder.get("cluster") if isinstance(holder, dict) else None)
     return out
+
+
+def _spell_libraries(value: Any) -> None:
+    """Spell out the libraries of collectives of dimensions, wherever they stand: as alternatives, in a fabric's own."""
+    if isinstance(value, list):
+        for entry in value:
+            _spell_libraries(entry)
+    elif isinstance(value, dict):
+        if "topology" in value and "library" in value:
+            value["library"] = _spelled(value["library"], "libraries")
+        else:
+            for entry in value.values():
+                _spell_libraries(entry)
 
 
 def _spell(holder: Any, path: tuple[str, ...], section: str) -> None:

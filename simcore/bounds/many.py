@@ -64,16 +64,19 @@ def is_linear(design: Design) -> bool:
     """Whether times follow from loads and hops alone.
 
     Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
-    reach depends on their size: loads at the best share bound the time there, but a bound of one network is tighter.
+    reach depends on their size, or a library adds to the time of the links: loads at the best share bound the time
+    there, but a bound of one network is tighter.
     """
     dimensions = design.cluster.dimensions
-    plain = all(d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) for d in dimensions)
+    plain = all(
+        d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) and not d.library for d in dimensions
+    )
     return plain and FLAT_RING not in design.algorithms
 
 
 def _make_probe(design: Design) -> Design:
     def set_unit_speed(dimension: Any) -> Any:
-        same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
+        same = {"efficiency": 1.0, "library": None, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
         return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(set_unit_speed, design.cluster.dimensions))})

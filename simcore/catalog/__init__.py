@@ -15,7 +15,7 @@ from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.text import read_document
 from simcore.family import Family
 
-SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software")
+SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software", "libraries")
 
 _PARTS = {"curve": "curves"}
 """Keys of an NPU that name entries of other sections."""
@@ -29,6 +29,7 @@ _ONE = {
     "prices": "a price list",
     "curves": "a curve",
     "software": "a software stack",
+    "libraries": "a library of collectives",
 }
 """What an entry is called."""
 
@@ -41,8 +42,17 @@ def section(name: str) -> dict[str, dict[str, Any]]:
     if name == "npus":
         for npu in entries.values():
             npu |= {key: entry(part, npu[key]) for key, part in _PARTS.items() if key in npu}
+    if name == "fabrics":
+        for fabric in entries.values():
+            fabric["dimensions"] = [_with_library(dimension) for dimension in fabric["dimensions"]]
     installed = Family[dict[str, Any]](f"simcore.{name}", dict, {})
     return entries | {key: {"name": key, **installed[key]} for key in installed if key not in entries}
+
+
+def _with_library(dimension: dict[str, Any]) -> dict[str, Any]:
+    """A dimension of a fabric with the library of collectives that it names spelled out."""
+    named = dimension.get("library")
+    return {**dimension, "library": entry("libraries", named)} if isinstance(named, str) else dimension
 
 
 def entry(section_name: str, name: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "fabric": ("fabrics",),
     "cost": ("prices",),
     "software": ("software",),
+    "library": ("libraries",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
 _PARTS = ("workload", "workloads", "cluster", "cost", "software")

@@ -20,6 +20,7 @@ from pydantic import ConfigDict, Field, model_validator
 from simcore.catalog.preset import preset
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
+from simcore.design.dimension import Dimension
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.software import NamedSoftware, usual_software
@@ -31,6 +32,12 @@ from simcore.network import TOPOLOGIES
 
 _USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
+
+
+def _usual_algorithm(dimension: Dimension) -> AlgorithmName:
+    """The algorithm of a dimension that names none: its library's, else the topology's usual one."""
+    own = dimension.library and dimension.library.algorithm
+    return own or TOPOLOGIES[dimension.topology].default_algorithm(dimension.size)
 
 
 class Design(Frozen):
@@ -88,7 +95,7 @@ class Design(Frozen):
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
         return tuple(
-            dimension.collective or given or TOPOLOGIES[dimension.topology].default_algorithm(dimension.size)
+            dimension.collective or given or _usual_algorithm(dimension)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 

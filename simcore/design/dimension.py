@@ -8,6 +8,7 @@ from pydantic import Field
 
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
+from simcore.design.library import NamedLibrary
 from simcore.document.field import Count, Factor, Flag, Frozen, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
@@ -37,6 +38,8 @@ class Dimension(Frozen):
     """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0
     """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
+    library: NamedLibrary | None = None
+    """What the library of collectives adds to the links' time (or its name in the catalogue); nothing unless given."""
     collective: AlgorithmName | None = None
     """All-reduce algorithm of this dimension, instead of its entry in `system.collective`."""
     nics: Count | None = None

@@ -1,10 +1,10 @@
-"""Files that a document names: a table of layers, a table of measured operator times, a device.
+"""Files that a document names: a table of layers, a table of measured operator times, a device, a fabric.
 
 A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
 the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
-link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU. A document that is no file
-(sent over a wire, say) reads none. What is read takes the place of the name when the document is read: what a study
-stores is complete.
+link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU or a fabric. A document
+that is no file (sent over a wire, say) reads none. What is read takes the place of the name when the document is read:
+what a study stores is complete.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from simcore.design.compute import MeasuredProduct
+from simcore.design.dimension import Dimension
 from simcore.design.npu import parse_npu
 from simcore.design.workload import KINDS
 from simcore.document.form import describe_error
@@ -65,13 +66,9 @@ def _include_value(value: Any, path: Path, source: str | None, problems: list[Pr
     if isinstance(value, list):
         return [_include_value(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
     if not isinstance(value, dict):
-        if (
-            path[0] == "cluster"
-            and _is_path_of(path, "npu")
-            and isinstance(value, str)
-            and value.endswith(SUFFIXES[1:])
-        ):
-            return _read_npu(value, path, source, problems)
+        part = _part_of(path)
+        if part is not None and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
+            return _read_part(value, part, path, source, problems)
         row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
         if row is None:
             return value
@@ -89,14 +86,20 @@ def _key(path: Path) -> str:
     return str(path[-3] if path[-2] == "choice" else path[-1])
 
 
-def _read_npu(name: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
-    """The NPU of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
-    found = _find_file(name, path, source, "an NPU of the catalogue, or a file with one beside the design", problems)
+def _part_of(path: Path) -> str | None:
+    """The part of a cluster that may be a file of its own, if `path` is that of one."""
+    return next((part for part in _PARTS_READ if path[0] == "cluster" and _is_path_of(path, part)), None)
+
+
+def _read_part(name: str, part: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
+    """The NPU or fabric of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
+    called, check = _PARTS_READ[part]
+    found = _find_file(name, path, source, f"{called} of the catalogue, or a file with one beside the design", problems)
     if found is None:
         return name
     try:
         described = read_document(found).data
-        wrong = npu_problems(described)
+        wrong = check(described)
     except InputError as error:
         wrong = error.problems
     problems += [Problem(path, f"{p.expected} in '{name}' ({format_path(p.path)})", p.found, p.fix) for p in wrong]
@@ -110,6 +113,38 @@ def npu_problems(described: Any) -> list[Problem]:
     except ValidationError as error:
         return [Problem(tuple(wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
     return []
+
+
+def fabric_problems(described: Any) -> list[Problem]:
+    """What is wrong with a fabric that a file describes."""
+    dimensions = described.get("dimensions") if isinstance(described, dict) else None
+    if not isinstance(dimensions, list) or not dimensions:
+        return [Problem(("dimensions",), "a list of dimensions, innermost first", "none")]
+    fix = f"known keys: {', '.join(_FABRIC)}"
+    problems = [Problem((key,), "a key of a fabric", f"'{key}'", fix) for key in described if key not in _FABRIC]
+    for index, dimension in enumerate(dimensions):
+        try:
+            Dimension.model_validate({"size": 1, **_with_bandwidth(dimension)})
+        except ValidationError as error:
+            problems += [
+                Problem(("dimensions", index, *wrong["loc"]), *describe_error(wrong))
+                for wrong in error.errors(include_url=False)
+            ]
+    return problems
+
+
+def _with_bandwidth(dimension: Any) -> dict[str, Any]:
+    """A dimension as far as it is a mapping, with that of its NICs where it has but them."""
+    given = dimension if isinstance(dimension, dict) else {}
+    return {"bandwidth": given["nic_bandwidth"], **given} if "nic_bandwidth" in given else given
+
+
+_PARTS_READ: dict[str, tuple[str, Callable[[Any], list[Problem]]]] = {
+    "npu": ("an NPU", npu_problems),
+    "fabric": ("a fabric", fabric_problems),
+}
+"""Parts of a cluster that may be files of their own: what each is called, and what is wrong with one."""
+_FABRIC = ("name", "sizes", "dimensions", "source")
 
 
 def _read_rows(name: str, path: Path, source: str | None, row: type[BaseModel], problems: list[Problem]) -> Any:

@@ -5,7 +5,9 @@ reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather 
 outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension, of routed tokens with the copies
 that cross it (`simcore.collective.routed`); broadcast outermost first; send_recv from the first member to the last one,
 innermost first; shift from every member to the next. A phase occupies its dimension for the sum of bytes / bandwidth of
-its steps; its chunk is ready for the next after the steps' latencies.
+its steps; its chunk is ready for the next after the steps' latencies. Where the dimension's library of collectives is
+known, the phase takes what the library adds as well: what grows with the bytes as part of its service, the kernel's
+launch as part of its latency.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best_share, slowdown
+from simcore.design.library import Kernel
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
@@ -120,6 +123,12 @@ def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
 
 
+def _kernel_of(dimension: Dimension, kind: str, where: GroupSlice) -> Kernel | None:
+    """What the dimension's library adds to a collective of a group; None where no library is given or knows it."""
+    library = dimension.library
+    return None if library is None else library.kernel(kind, where.part.members == dimension.size)
+
+
 @lru_cache(maxsize=256)
 def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ...]:
     """See `Chunker.steps_on`, for a group with `sizes` members in its dimensions."""
@@ -128,6 +137,19 @@ def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ..
     for column, size in enumerate(sizes):
         left, places[:, column] = np.divmod(left, size)
     return tuple(tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist())
+
+
+class Pace(NamedTuple):
+    """What a library adds to a phase that is played message by message."""
+
+    slowed: float
+    """How many times as long as on the links alone its bytes are served."""
+    launch: int
+    """Time before its first message leaves [ps]."""
+
+
+LINKS_ALONE = Pace(1.0, 0)
+"""Where no library is known."""
 
 
 class _Way(NamedTuple):
@@ -139,6 +161,8 @@ class _Way(NamedTuple):
     """See `Chunker.rate_reached`."""
     latency: int
     """Of a phase [ps]."""
+    kernel: Kernel | None
+    """What the dimension's library adds."""
 
 
 @dataclass(frozen=True)
@@ -161,14 +185,38 @@ class Chunker:
         dimension = self.design.cluster.dimensions[where.dimension]
         return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
 
-    def seconds(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float) -> float:
+    def seconds(
+        self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
+    ) -> float:
         """The time for which a phase of `size` bytes occupies its dimension [s]; nothing else computes it."""
-        return _load(cost, size, dimension) * size / rate
+        links = _load(cost, size, dimension) * size / rate
+        return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
+
+    def pace(self, kind: str, where: GroupSlice, size: float) -> Pace:
+        """What the library adds to a phase of `size` bytes that is played message by message."""
+        if kind == "send_recv":  # from the first member to the last one
+            return self.message_pace(where, where.part.members - 1, size)
+        cost, dimension, rate, _, kernel = self._way(kind, where)
+        return self._pace(cost, size, dimension, rate, kernel)
+
+    def message_pace(self, where: GroupSlice, distance: int, size: float) -> Pace:
+        """What the library adds to a message of `size` bytes between members that are `distance` apart."""
+        dimension = self.design.cluster.dimensions[where.dimension]
+        kernel = _kernel_of(dimension, "send_recv", where)
+        return self._pace(
+            send_cost(block_of(dimension), where.part, distance), size, dimension, self.rate(dimension), kernel
+        )
+
+    def _pace(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None) -> Pace:
+        if kernel is None:
+            return LINKS_ALONE
+        links = self.seconds(cost, size, dimension, rate)
+        return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
-        cost, dimension, rate, latency = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate))
+        cost, dimension, rate, latency, kernel = self._way(kind, where)
+        serialization = picoseconds(self.seconds(cost, size, dimension, rate, kernel))
         return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind)
 
     def _way(self, kind: str, where: GroupSlice) -> _Way:
@@ -178,8 +226,9 @@ class Chunker:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
-            latency = picoseconds(cost.hops * dimension.latency, least=0)
-            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency)
+            kernel = _kernel_of(dimension, kind, where)
+            latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
+            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -253,9 +302,14 @@ class Chunker:
         turns = 2 if kind == "all_reduce" else 1
         sent = turns * (members - 1) / members * whole
         latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
+        seconds = sent * seconds_a_byte[slowest]
+        kernels = [_kernel_of(self.design.cluster.dimensions[where.dimension], kind, where) for where in group]
+        if kernel := next(filter(None, kernels), None):  # one kernel for all of it: that of the innermost dimension
+            seconds = kernel.seconds(seconds, whole, self.design.system.chunks)
+            latency += kernel.launch
         return Phase(
             group[slowest].dimension,
-            picoseconds(sent * seconds_a_byte[slowest]),
+            picoseconds(seconds),
             picoseconds(latency, least=0),
             size,
             sent,
@@ -272,8 +326,10 @@ class Chunker:
 
     def _group_rate(self, where: GroupSlice, size: float) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _ = self._way("reduce_scatter", where)
-        return rate * cost.sent / _load(cost, size, dimension)
+        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where)
+        if kernel is None:
+            return rate * cost.sent / _load(cost, size, dimension)
+        return cost.sent * size / self.seconds(cost, size, dimension, rate, kernel)
 
     def _phases_in_order(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
@@ -317,6 +373,7 @@ class Chunker:
     def _hop_phase(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]
         cost = send_cost(block_of(dimension), where.part, distance)
-        serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension)))
-        latency = picoseconds(cost.hops * dimension.latency, least=0)
+        kernel = _kernel_of(dimension, "send_recv", where)
+        serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension), kernel))
+        latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
         return Phase(where.dimension, serialization, latency, size, size, "send_recv")

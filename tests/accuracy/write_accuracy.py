@@ -60,7 +60,7 @@ this page.
 - [ASTRA-sim's own input files](#astra-sims-own-input-files): the same nanoseconds
 - [Themis](#themis): bandwidth utilisation against the paper
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
-- [All-reduces of NCCL](#all-reduces-of-nccl): against measured times, by size
+- [Collectives of NCCL](#collectives-of-nccl): against measured times, by device, kind and size
 - [All-to-alls of DeepEP](#all-to-alls-of-deepep): tokens to their experts and back
 - [Measured training iterations](#measured-training-iterations): `dse validate` on published tables
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure

@@ -19,7 +19,7 @@ from simcore.system.chunks import picoseconds
 class LinkCarrier(Protocol):
     """What carries messages: the links of a dimension, or of several."""
 
-    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then, slowed: float = 1.0) -> None:
         """See `LinkNetwork.send`."""
 
 
@@ -34,6 +34,8 @@ class PlanExchange:
     size: float
     """The buffer [B]."""
     key: int = 0
+    slowed: float = 1.0
+    """See `Transit`."""
 
     def __post_init__(self) -> None:
         messages = self.plan.messages
@@ -61,7 +63,8 @@ class PlanExchange:
     def _send(self, number: int) -> None:
         message = self.plan.messages[number]
         nodes = [self.nodes[member] for member in (message.source, *message.way, message.target)]
-        self.network.send(nodes, self.plan.share(message) * self.size, self.key, lambda: self._on_arrived(number))
+        size = self.plan.share(message) * self.size
+        self.network.send(nodes, size, self.key, lambda: self._on_arrived(number), self.slowed)
 
     def _on_arrived(self, number: int) -> None:
         message = self.plan.messages[number]
@@ -87,6 +90,8 @@ class SwitchReduction:
     nodes: Sequence[int]
     size: float
     key: int = 0
+    slowed: float = 1.0
+    """See `Transit`."""
 
     def __post_init__(self) -> None:
         self.done: dict[int, Then] = {}
@@ -97,7 +102,9 @@ class SwitchReduction:
         node, other = self.nodes[member], self.nodes[member - 1]
         up, down = self.network.routes(node, other)[0][0], self.network.routes(other, node)[0][-1]
         self.done[member] = done
-        self.network.enter(Transit(self.size, (up, down), self.key, lambda: self._on_arrived(member), gate=self._add))
+        transit = Transit(self.size, (up, down), self.key, lambda: self._on_arrived(member), slowed=self.slowed)
+        transit.gate = self._add
+        self.network.enter(transit)
 
     def _add(self, transit: Transit) -> None:
         self.heads.append(transit)

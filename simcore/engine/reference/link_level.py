@@ -10,12 +10,13 @@ takes as long as the phase level says; with many chunks in flight it differs, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import simpy
 
 from simcore.collective import Plan, plan_for
+from simcore.engine.reference.clock import NETWORK, Moment
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
 from simcore.engine.reference.links import LinkNetwork, Then
@@ -23,8 +24,13 @@ from simcore.engine.reference.processor import Processor
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.policy.intra_dimension import INTRA_DIMENSION
-from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, Phase, block_of
+from simcore.system.chunks import FLAT, LINKS_ALONE, PICOSECONDS, Chunker, Chunks, Pace, Phase, block_of
 from simcore.system.interference import slowdowns
+
+
+def _buffer(phase: Phase, members: int) -> float:
+    """The buffer of a phase [B]: of an all-gather, what it results in."""
+    return phase.size * (members if phase.kind == "all_gather" else 1)
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,17 @@ class LinkLevel(Transport):
                 done.succeed()
 
         receiver, key = self.cluster.npu_at(npu, group, target), self._key(group, size / chunks, issue)
+        paces = self._message_paces(npu, group, target, size / chunks)
         for _ in range(chunks):
-            self.send((npu, receiver), size / chunks, key, arrived)
+            self._carry((npu, receiver), size / chunks, key, arrived, paces)
         return done
+
+    def _message_paces(self, npu: int, group: str, target: int, size: float) -> dict[int, Pace]:
+        """What libraries add to a message in each dimension that it crosses."""
+        slices = self.cluster.placement[group]
+        hops = self.chunker.hops(slices, self.cluster.rank(npu, group), target)
+        crossed = [(where, hop) for where, hop in zip(slices, hops, strict=True) if hop]
+        return {where.dimension: self.chunker.message_pace(where, hop, size) for where, hop in crossed}
 
     def use_of(self, npu: int) -> Use:
         """See `Transport.use_of`: bytes over the links that leave the NPU, those it passes on included."""
@@ -161,8 +175,24 @@ class LinkLevel(Transport):
             self.exchanges[key] = (
                 self._join_flat_ring(part, phase, peers) if flat else self._exchange(part, phase, peers)
             )
-        member = peers.index(part.npu)
-        self.exchanges[key].begin(member, lambda: self._enter(part, chunk, index + 1, done))
+        exchange, member = self.exchanges[key], peers.index(part.npu)
+
+        def begin() -> None:
+            exchange.begin(member, lambda: self._enter(part, chunk, index + 1, done))
+
+        self._after(0 if flat else self._pace(part, phase, len(peers)).launch, begin)
+
+    def _after(self, delay: int, action: Then) -> None:
+        """Call `action` in `delay` [ps]."""
+        if delay:
+            Moment(self.env, delay, NETWORK, action)
+        else:
+            action()
+
+    def _pace(self, part: LinkLevelPart, phase: Phase, members: int) -> Pace:
+        """What the library adds to a phase of one dimension."""
+        where = self.cluster.slice_of(part.group, phase.dimension)
+        return self.chunker.pace(phase.kind, where, _buffer(phase, members))
 
     def _join_flat_ring(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange:
         """One ring over all members of a group: its messages take the links of whatever dimension they cross."""
@@ -171,8 +201,13 @@ class LinkLevel(Transport):
         plan = plan_for("ring", kind, len(peers), Shape("ring"))
         return PlanExchange(plan, self, peers, size, self._key(part.group, phase.size, part.issue))
 
-    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
-        """Carry a message from NPU to NPU, dimension by dimension, innermost first."""
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then, slowed: float = 1.0) -> None:
+        """Carry a message from NPU to NPU; see `LinkCarrier`. What a library adds to a flat ring is not played."""
+        del slowed
+        self._carry(nodes, size, key, arrived, {})
+
+    def _carry(self, nodes: Sequence[int], size: float, key: int, arrived: Then, paces: Mapping[int, Pace]) -> None:
+        """Carry a message dimension by dimension, innermost first, at the pace of each."""
         source, target = nodes
         if source == target:
             arrived()
@@ -183,20 +218,21 @@ class LinkLevel(Transport):
         after = source + (there - here) * self.cluster.strides[first]
 
         def onward() -> None:
-            self.send((after, target), size, key, arrived)
+            self._carry((after, target), size, key, arrived, paces)
 
-        self._network(source, first).send((here, there), size, key, onward)
+        pace, network = paces.get(first, LINKS_ALONE), self._network(source, first)
+        self._after(pace.launch, lambda: network.send((here, there), size, key, onward, pace.slowed))
 
     def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchReduction:
         where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
         network = self._network(part.npu, phase.dimension)
         nodes = [self._node(peer, phase.dimension) for peer in peers]
-        size = phase.size * (len(peers) if phase.kind == "all_gather" else 1)
+        size, slowed = _buffer(phase, len(peers)), self._pace(part, phase, len(peers)).slowed
         key = self._key(part.group, phase.size, part.issue)
         if dimension.in_network and phase.kind == "all_reduce":
-            return SwitchReduction(network, nodes, size, key)
-        return PlanExchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key)
+            return SwitchReduction(network, nodes, size, key, slowed)
+        return PlanExchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key, slowed)
 
     def _plan(self, kind: str, dimension: int, part: Slice) -> Plan:
         key = kind, dimension, part

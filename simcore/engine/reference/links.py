@@ -38,6 +38,8 @@ class Transit:
     position: int = 0
     tail: int = 0
     """When its last byte is at the link that it waits for [ps]."""
+    slowed: float = 1.0
+    """How many times as long as its bytes its library makes it occupy each link."""
     gate: Callable[[Transit], None] | None = None
     """What decides when it may go on after its first link (a switch that adds up what it receives)."""
 
@@ -73,7 +75,7 @@ class Channel:
         if not self.waiting:
             return
         transit = heapq.heappop(self.waiting)[-1]
-        slowed = transit.size * slowdown(self.network.efficiency, transit.size)
+        slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.size)
         self.bytes += transit.size
         self.load += slowed
         serialization = picoseconds(slowed / (self.link.rate * self.network.bandwidth))
@@ -123,10 +125,10 @@ class LinkNetwork:
         self.channels = [Channel(self, link) for link in self.links]
         self._routes: dict[tuple[int, int], tuple[Route, ...]] = {}
 
-    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then) -> None:
+    def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then, slowed: float = 1.0) -> None:
         """Send `size` [B] from the first of `nodes` to the last; those in between receive it whole and pass it on.
 
-        Smaller `key` goes first where messages wait for the same link.
+        Smaller `key` goes first where messages wait for the same link. `slowed`: see `Transit`.
         """
         if len(nodes) == 1:
             arrived()
@@ -138,10 +140,10 @@ class LinkNetwork:
             nonlocal left
             left -= 1
             if not left:
-                self.send(nodes[1:], size, key, arrived)
+                self.send(nodes[1:], size, key, arrived, slowed)
 
         for route in routes:
-            self.enter(Transit(size / len(routes), route, key, part_arrived))
+            self.enter(Transit(size / len(routes), route, key, part_arrived, slowed=slowed))
 
     def tell_carrying(self, node: int, time: int) -> None:
         """A link out of a node carries a message for `time` [ps] from now."""

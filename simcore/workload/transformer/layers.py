@@ -15,23 +15,12 @@ from typing import NamedTuple
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
 from simcore.document.field import BYTES
-from simcore.program import GROUP_CATEGORY, Category, Compute, Operator, Start, Wait, Waits, blocking_collective
+from simcore.program import Category, Compute, Operator, Start, Wait, Waits, blocking_collective
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
-
-AGAIN = "input-again"
-"""Name of the gather of a product's input for the gradient of its weights."""
-COPY = "-copy"
-"""Ending of the name of what a collective does in memory."""
-COPIED = {"all_reduce": 2.5, "reduce_scatter": 1.25, "all_gather": 1.25, "all_to_all": 2.0}
-"""Bytes that NCCL moves in an NPU's memory per byte of a collective's whole buffer.
-
-From its all-reduce times at large sizes: on 2 and on 8 A100 they are 2 (n-1)/n S / (294 GB/s) + S / (595 GB/s), that
-is NVLink at its full rate and 2.5 S through memory; on 8 B200 the same 2.5 S. An all-to-all reads and writes once.
-"""
 
 
 @dataclass(frozen=True)
@@ -42,8 +31,7 @@ class Shapes:
     parallelism: Parallelism
     software: Software
     traced: bool = False
-    """Whether to count what only a calibrated curve can price: collectives that pass over their buffers in memory, and
-    weight gradients added up over microbatches."""
+    """Whether to count what only a calibrated curve can price: weight gradients added up over microbatches."""
 
     @cached_property
     def model(self) -> Transformer:
@@ -118,15 +106,8 @@ class Shapes:
         return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
 
     def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
-        """A collective of `size` [B] over `members` that its stage waits for."""
-        return (*self.copy(kind, group, size, members), *blocking_collective(kind, group, size))
-
-    def copy(self, kind: str, group: str, size: float, members: int) -> tuple[Compute, ...]:
-        """What a collective reads and writes in the memory of an NPU of a group of `members`."""
-        if not self.traced:
-            return ()
-        whole = size * members if kind == "all_gather" else size
-        return (Compute(kind + COPY, "memory", 0.0, COPIED[kind] * whole, GROUP_CATEGORY[group]),)
+        """A collective of `size` [B] over `members` that its stage waits for; nothing where there is but one."""
+        return () if members == 1 else blocking_collective(kind, group, size)
 
     @property
     def splits(self) -> bool:
@@ -156,10 +137,8 @@ class Shapes:
         """
         if self.shared == 1:
             return ()
-        t, share = self.shared, self.tokens * (width or self.model.hidden) * self.width / self.shared
-        starting = Start("all_gather", "tensor", share, Waits.OVERLAP)
-        copies = (operator._replace(name=AGAIN + COPY) for operator in self.copy("all_gather", "tensor", share, t))
-        return (*copies, starting)
+        share = self.tokens * (width or self.model.hidden) * self.width / self.shared
+        return (Start("all_gather", "tensor", share, Waits.OVERLAP),)
 
     def reduce(self) -> tuple[Operator, ...]:
         """After a row-parallel product: the partial sums are reduced (and scattered with sequence parallelism)."""
@@ -168,11 +147,9 @@ class Shapes:
 
     def reduce_beside(self) -> tuple[Operator, ...]:
         """The start of the same, for the gradient of a column-parallel product's input."""
-        t = self.parallelism.tensor
-        if t == 1:
+        if self.parallelism.tensor == 1:
             return ()
-        starting = Start(self._reduction, "tensor", self.hidden_bytes, Waits.OVERLAP)
-        return (*self.copy(self._reduction, "tensor", self.hidden_bytes, t), starting)
+        return (Start(self._reduction, "tensor", self.hidden_bytes, Waits.OVERLAP),)
 
     @property
     def _reduction(self) -> str:
@@ -230,7 +207,7 @@ def backwards(
     back: list[Operator] = []
     for i in range(len(operators) - 1, -1, -1):
         op = operators[i]
-        if isinstance(op, Compute) and not op.name.endswith(COPY):
+        if isinstance(op, Compute):
             own = _twice(op) if op.shape is None else _products(op, shapes)
             if again and i == products[-1]:
                 own = (*again, own[0], arrived, *own[1:])
@@ -317,7 +294,7 @@ def _of_weights(operator: Operator) -> bool:
     if not isinstance(operator, Compute):
         return False
     product = operator.name.removesuffix("-accumulate").removesuffix("-weight-gradient")
-    return operator.name == AGAIN + COPY or (product != operator.name and product not in CORE_PRODUCTS)
+    return product != operator.name and product not in CORE_PRODUCTS
 
 
 def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:

@@ -56,6 +56,8 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         npus = 20 if entry == "wafer-5x4" else 64
         workload = {**document()["workload"], "global_batch": npus}
         return document(workload=workload, cluster={"npu": "a100-80gb", "fabric": entry, "npus": npus})
+    if section == "libraries":
+        return document(cluster={"npu": "a100-80gb", "dimensions": [{**RING[0], "library": entry}]})
     own = {**catalog.entry("npus", "a100-80gb"), "name": "own", "price": "1 $"}
     npu = {**own, PARTS[section]: entry} if section in PARTS else entry
     lacks_fp16 = section == "npus" and isinstance(npu, str) and "fp16" not in catalog.entry("npus", npu)["peak"]

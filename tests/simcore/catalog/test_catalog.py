@@ -8,6 +8,7 @@ from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.fabric import fabric_dimensions
+from simcore.design.library import Library
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.simulate import simulate
@@ -24,6 +25,8 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
         numbers = set(entry) - {"name", "sources", "free_npus", "calibrated_on"}
         assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
         assert all(entry["sources"].values())
+    elif section == "libraries":
+        assert preset(Library, section, name).source
     elif section == "software":
         told = set(entry) - {"name", "sources", "execution", "memory"}
         said = set(entry["sources"])
@@ -118,14 +121,17 @@ def test_a_pod_is_a_torus_and_a_wafer_a_mesh() -> None:
         ("a100-80gb", "dgx-a100-nccl", 8, 1024, 8193.0),
         ("b200", "dgx-b200-nccl", 8, 1024, 2597.7),
         ("b200", "dgx-b200-nccl", 32, 1024, 5747.1),
+        ("a100-80gb", "dgx-a100", 8, 512, 4226.0),
+        ("h100-80gb", "dgx-h100", 8, 512, 2111.0),
+        ("b200", "dgx-b200", 8, 512, 1335.0),
     ],
 )
-def test_fabrics_with_tables_give_the_times_of_nccl(
+def test_fabrics_with_a_library_give_the_times_of_nccl(
     npu: str, fabric: str, npus: int, mebibytes: int, microseconds: float
 ) -> None:
     workload = {"collective": "all_reduce", "size": f"{mebibytes} MiB"}
     design = design_from({"workload": workload, "cluster": {"npu": npu, "fabric": fabric, "npus": npus}})
-    assert 1e6 * simulate(design).iteration_time_s == pytest.approx(microseconds, rel=0.05)
+    assert 1e6 * simulate(design).iteration_time_s == pytest.approx(microseconds, rel=0.1)
 
 
 @pytest.mark.parametrize("section", catalog.SECTIONS)

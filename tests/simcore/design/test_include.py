@@ -153,3 +153,42 @@ def test_rows_in_the_document_are_named_by_their_place(tmp_path: Path) -> None:
     text = message(path)
     assert "workload.layers[1].n: expected greater than 0, got -2" in text
     assert "workload.layers[2]: expected 'k' in a row of kind gemm, got nothing" in text
+
+
+FABRIC = "dimensions:\n- {topology: switch, size: 4, bandwidth: 300 GB/s, latency: 1 us, library: nccl-ampere}\n"
+
+
+def on_fabric(folder: Path, text: str) -> Path:
+    (folder / "fabric.yaml").write_text(text)
+    path = folder / "design.yaml"
+    path.write_text(
+        "workload: {collective: all_reduce, size: 1 MB}\ncluster: {npu: a100-80gb, fabric: fabric.yaml, npus: 4}\n"
+    )
+    return path
+
+
+def test_a_fabric_may_be_a_file(tmp_path: Path) -> None:
+    design = load_design(on_fabric(tmp_path, FABRIC))
+    (dimension,) = design.cluster.dimensions
+    assert (dimension.size, dimension.library and dimension.library.name) == (4, "nccl-ampere")
+    (tmp_path / "fabric.yaml").unlink()
+    assert design_from(design.document()).key == design.key
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sise: even\n", r"expected a list of dimensions, innermost first in 'fabric.yaml' (dimensions), got none"),
+        (FABRIC + "sise: even\n", "expected a key of a fabric in 'fabric.yaml' (sise), got 'sise'"),
+        (FABRIC.replace("GB/s", "GB"), "in 'fabric.yaml' (dimensions[0].bandwidth)"),
+        (FABRIC.replace("ampere", "ampear"), "got 'nccl-ampear'; did you mean 'nccl-ampere'?"),
+    ],
+)
+def test_a_file_that_is_no_fabric_is_refused_with_its_place(tmp_path: Path, text: str, found: str) -> None:
+    assert found in message(on_fabric(tmp_path, text))
+
+
+def test_a_fabric_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = on_fabric(tmp_path, FABRIC)
+    (tmp_path / "fabric.yaml").unlink()
+    assert "expected a fabric of the catalogue, or a file with one beside the design" in message(path)

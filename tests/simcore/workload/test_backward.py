@@ -74,11 +74,13 @@ def test_the_input_gradient_is_reduced_beside_the_weight_gradient(sequence_paral
         assert beside.name.endswith("-weight-gradient")
 
 
-def test_collectives_pass_over_memory_only_where_a_curve_prices_it() -> None:
-    copies = [op for op in layer_forward(shapes()) if isinstance(op, Compute) and op.name == "all_reduce-copy"]
-    one = shapes()
-    assert [op.bytes for op in copies] == [2.5 * one.hidden_bytes] * 2
-    assert not any(isinstance(op, Compute) and "copy" in op.name for op in layer_forward(shapes(traced=False)))
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_collective_is_no_operator_beside_itself(traced: bool) -> None:
+    forward = layer_forward(shapes(traced=traced))
+    assert [op.kind for op in forward if isinstance(op, Start)] == ["all_reduce"] * 2
+    assert {op.name for op in forward if isinstance(op, Compute)} == {
+        op.name for op in layer_forward(shapes(tensor=1, data=8)) if isinstance(op, Compute)
+    }
 
 
 def test_the_input_is_gathered_again_beside_its_gradient_and_with_a_split_beside_the_weights() -> None:

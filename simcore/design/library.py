@@ -1,0 +1,83 @@
+"""What a library of collectives (NCCL, RCCL) adds to the time that the links of a dimension take.
+
+A collective of S bytes that the links carry in X0 takes, alone,
+
+    launch + steps x latency + X + 2 sqrt(piece X),    X = X0 + S / memory
+
+- `launch`: its kernel's own time, whatever the size. A step costs the dimension's `latency`.
+- `memory`: the library passes the whole buffer S through the NPU's memory (staging, reduction, copies): this term, not
+  the links, is why two NPUs get less bandwidth than eight. It is counted here and nowhere else.
+- `piece`: a buffer goes in pieces, each of which costs so much; more pieces, more of that; fewer, longer waits for the
+  first one. The best number leaves 2 sqrt(piece X). A library's protocols (LL, LL128, Simple) come near that envelope.
+
+S is the whole buffer as nccl-tests counts it: not a message, and not one of the `chunks` in which the simulator plays a
+collective. NCCL has one kernel for it, however many chunks stand for that kernel here: so what was fitted holds for any
+number of chunks, where a table by message size holds for one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from simcore.catalog.preset import named
+from simcore.design.algorithm import AlgorithmName
+from simcore.document.field import Frozen
+from simcore.document.quantity import Bandwidth, Time
+
+_STANDS_FOR = {"send_recv": "all_to_all", "shift": "all_to_all", "broadcast": "all_gather"}
+"""Kinds that nobody measures apart -> the one whose numbers they have: an all-to-all is made of sends."""
+
+
+class Kernel(NamedTuple):
+    """What one kind of collective costs beyond its links, for a group."""
+
+    launch: float
+    """Whatever the size [s]."""
+    memory: float
+    """Rate at which the buffer passes through memory [B/s]; infinite where that costs nothing."""
+    piece: float
+    """See the module [s]."""
+
+    def seconds(self, links: float, size: float, chunks: int) -> float:
+        """The time that one of `chunks` equal chunks of `size` [B] takes whose links take `links` [s], launch aside."""
+        busy = links + size / self.memory
+        return busy + 2 * math.sqrt(self.piece * busy / chunks)
+
+
+class LibraryKernel(Frozen):
+    """One kind of collective, as a document gives it."""
+
+    launch: Annotated[Time, Field(ge=0)] = 0.0
+    memory: Annotated[Bandwidth, Field(gt=0)] | None = None
+    piece: Annotated[Time, Field(ge=0)] = 0.0
+    whole_memory: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """`memory` of a group that is all of the dimension, where that differs: NCCL then lets the NVLink switch reduce."""
+
+    def of_group(self, whole: bool) -> Kernel:
+        """What a group pays; `whole`: one that is all of its dimension."""
+        memory = (self.whole_memory if whole else None) or self.memory
+        return Kernel(self.launch, memory or math.inf, self.piece)
+
+
+class Library(Frozen):
+    """The kinds of collectives whose times were measured; the others cost what their links do."""
+
+    name: str = ""
+    algorithm: AlgorithmName | None = None
+    """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
+    all_reduce: LibraryKernel | None = None
+    reduce_scatter: LibraryKernel | None = None
+    all_gather: LibraryKernel | None = None
+    all_to_all: LibraryKernel | None = None
+    source: str = ""
+
+    def kernel(self, kind: str, whole: bool) -> Kernel | None:
+        """What a collective of a kind costs beyond its links, or None where nothing is known of it."""
+        found: LibraryKernel | None = getattr(self, _STANDS_FOR.get(kind, kind))
+        return None if found is None else found.of_group(whole)
+
+
+NamedLibrary = Annotated[Library, *named(Library, "libraries")]
