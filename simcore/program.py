@@ -154,7 +154,10 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A training iteration: `part_of[k]` is the part of virtual stage k = chunk x stages + stage."""
+    """A training iteration: `part_of[place]` is the part at each place, that is chunk x stages + stage.
+
+    Which place a microbatch visits as the k-th, as its virtual stage k, is the schedule's to say (`path`).
+    """
 
     parts: tuple[ModelPart, ...]
     part_of: tuple[int, ...]

@@ -20,6 +20,7 @@ from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
 from simcore.workload.transformer.layers import Piece, Shapes
+from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -37,6 +38,22 @@ class _Alike:
     data: int
     traced: bool
     design: Design = field(compare=False)
+
+
+class _Kind(NamedTuple):
+    """Parts are alike where these are."""
+
+    runs: Runs
+    first: bool
+    """Whether it has the embedding."""
+    last: bool
+    """Whether it has the head."""
+    received_here: bool
+    """Whether the virtual stage before it is on the same stage."""
+    passed_here: bool
+    """Whether the one after it is."""
+    ends_meet: bool
+    """Whether the first and the last virtual stage are on the same stage."""
 
 
 class _Stages(NamedTuple):
@@ -79,16 +96,28 @@ def shapes_of(design: Design) -> Shapes:
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
-    virtual = p.pipeline * p.interleave
-    kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
+    kinds = _kinds(workload.model, p)
     unique = list(dict.fromkeys(kinds))
     builder = _Builder(design, shapes_of(design))
-    parts = tuple(builder.part(*kind) for kind in unique)
+    parts = tuple(builder.part(kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = cache(lambda chunks: _held([parts[part] for part in chunks]))
     final = cache(builder.data.final)
     finals = tuple(final(held(part_of[stage :: p.pipeline])) for stage in range(p.pipeline))
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
+
+
+def _kinds(model: Transformer, p: Parallelism) -> list[_Kind]:
+    """The part at each place (chunk x stages + stage)."""
+    path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave)
+    stages = [None, *(path % p.pipeline).tolist(), None]  # before and after each virtual stage
+    kinds = {
+        place: _Kind(runs, before is None, after is None, before == stage, after == stage, stages[-2] == 0)
+        for place, runs, before, stage, after in zip(
+            path.tolist(), stage_runs(model, p), stages, stages[1:], stages[2:], strict=False
+        )
+    }
+    return [kinds[place] for place in range(len(kinds))]
 
 
 def _held(parts: list[ModelPart]) -> Amount:
@@ -185,15 +214,15 @@ class _Builder:
     def _layers(self) -> Layers:
         return layers_of(self.shapes)
 
-    def part(self, runs: Runs, first: bool, last: bool) -> ModelPart:
-        """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
-        shapes = self.shapes
-        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
+    def part(self, kind: _Kind) -> ModelPart:
+        """The part with the layers of its runs, the embedding if it is the first, the head if the last."""
+        shapes, runs, first, last = self.shapes, kind.runs, kind.first, kind.last
+        head = Amount(layers.head_parameters(shapes, shares_embedding=kind.ends_meet))
         embedding = Amount(layers.embedding_parameters(shapes))
         forward: list[Unit] = []
         backward: list[Unit] = []
-        for kind, count in runs:
-            ahead, back, parameters = self._layers[kind]
+        for layer, count in runs:
+            ahead, back, parameters = self._layers[layer]
             forward.append(Unit("layer", ahead, parameters, count))
             backward.insert(0, Unit("layer", back, parameters, count))
         if first:
@@ -203,8 +232,9 @@ class _Builder:
             forward.append(Unit("head", self._layers.head.forward, head))
             backward.insert(0, Unit("head", self._layers.head.backward, head))
         if gathering := layers.received(shapes):
-            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
-            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+            whole = [Unit("received", gathering, Amount(0.0))]
+            forward = forward if first or kind.received_here else whole + forward
+            backward = backward if last or kind.passed_here else whole + backward
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
