@@ -74,6 +74,8 @@ class Compute(NamedTuple):
     """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
     fused: tuple[tuple[float, float, float, float], ...] = ()
     """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
+    pieces: int = 1
+    """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
 
 
 class Start(NamedTuple):
