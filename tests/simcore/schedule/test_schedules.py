@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.compute import OperatorTimes, operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.fast.iteration import Timing, time_program
@@ -192,17 +192,13 @@ def test_the_pipeline_folds_in_a_v() -> None:
 def test_embedding_and_head_are_on_the_first_stage_and_nothing_is_sent_where_the_pipeline_folds(name: str) -> None:
     parallelism = {"pipeline": 4, "interleave": 2, "schedule": name}
     design = design_from(training(parallelism, [dimension(size=4)], workload={"model": model(layers=8)}))
-    program, lowering = transformer_program(design), Lowering(design, place(design)[0], _times(design))
+    program, lowering = transformer_program(design), Lowering(design, place(design)[0], times_of(design))
     kinds = [{s.name for s in program.parts[part].forward} for part in program.part_of]
     assert kinds == [{"embedding", "layer"}, *[{"layer"}] * 3, {"layer", "head"}, *[{"layer"}] * 3]
     choices = lower_schedule(lowering, program)
     sent = [[sum(lowering.issues(block).values()) for block in row] for row in choices[:, :, :2].reshape(8, 2).tolist()]
     # [forward, backward] of stage 0 chunk 0, stage 0 chunk 1, stage 1 chunk 0, ...
     assert sent == [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1], [1, 1], [0, 1], [1, 0]]
-
-
-def _times(design: Design) -> OperatorTimes:
-    return operator_times(design.cluster.npu, design.workload.precision)
 
 
 # Bubbles, timed by the engine
