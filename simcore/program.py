@@ -75,6 +75,8 @@ class Compute(NamedTuple):
     """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
     fused: tuple[tuple[float, float, float, float], ...] = ()
     """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
+    pieces: int = 1
+    """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
 
 
 class Start(NamedTuple):
@@ -155,7 +157,10 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A training iteration: `part_of[k]` is the part of virtual stage k = chunk x stages + stage."""
+    """A training iteration: `part_of[place]` is the part at each place, that is chunk x stages + stage.
+
+    Which place a microbatch visits as the k-th, as its virtual stage k, is the schedule's to say (`path`).
+    """
 
     parts: tuple[ModelPart, ...]
     part_of: tuple[int, ...]

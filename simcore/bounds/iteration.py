@@ -301,9 +301,7 @@ class IterationBound:
 
     def _last_block(self, s: int) -> int:
         """The block that the stage's very last one continues: its last backward, or the last weight gradients."""
-        if not self._split:
-            return self.programs[s][0][pipeline.LAST_BACKWARD]
-        return self.lowering.block(self.program.parts[self.program.part_of[s]].last_weights, None)
+        return self.programs[s][0][pipeline.LAST_WEIGHTS if self._split else pipeline.LAST_BACKWARD]
 
     def way_time(self, first: int, repeats: Sequence[int]) -> int:
         """One microbatch through all stages in chunks from `first` on, one block after the other (forward only).

@@ -2,7 +2,8 @@
 
 With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.matmul`), of its bytes
 at the share of the memory bandwidth that operators reach, both with the device's own time for a kernel, and of what
-the host takes to launch it. Without one, a product of F FLOPs and Q bytes takes
+the host takes to launch it (of which the pieces of a product share one). Without one, a product of F FLOPs and Q bytes
+takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
 the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
 a faster NPU is never slower.
@@ -63,7 +64,7 @@ class Roofline(OperatorTimes):
             if operator.flops:
                 limit = curve.flash if operator.kind == "flash" else curve.matmul.limit
                 longest = max(longest, operator.flops / (limit * self._peak(operator.kind)))
-        return max(longest + curve.kernel, curve.launch)
+        return max(longest + curve.kernel, curve.launch / operator.pieces)
 
     def least(self, flops: float) -> float:
         """See `OperatorTimes.least`."""

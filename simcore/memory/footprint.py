@@ -21,7 +21,7 @@ from simcore.memory.serving import serving_memory
 from simcore.program import ModelPart, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import WEIGHTS
+from simcore.schedule.base import kept_after
 from simcore.workload.data_parallel import MASTER_BYTES
 
 
@@ -89,9 +89,7 @@ def _kept_bytes(program: Program, stage: int, parts: list[ModelPart]) -> float:
     schedule, sizes = SCHEDULES[program.schedule], (program.stages, program.microbatches, program.chunks)
     each = [part.activations for part in parts]
     if len(set(each)) > 1:  # which chunks are in flight matters, not only how many: follow the blocks of the stage
-        codes = schedule.order(*sizes)[stage]
-        kept = np.array(each)[codes >> 1 & WEIGHTS - 1]
-        return float(np.where(codes & 1, -kept, kept).cumsum().max())
+        return float(kept_after(schedule.order(*sizes)[stage], np.array(each), schedule.splits).max())
     return sum(count * size for count, size in zip(schedule.in_flight(stage, *sizes), each, strict=True))
 
 
@@ -103,7 +101,9 @@ def footprint(design: Design, program: Program) -> Memory:
 
 
 def _candidate_stages(program: Program) -> list[int]:
-    """Stages that can be the fullest: of equal parts, the earliest keeps most in flight."""
+    """Stages that can be the fullest: of equal parts, the earliest keeps most in flight, unless the pipeline folds."""
+    if SCHEDULES[program.schedule].folds:
+        return list(range(program.stages))
     seen: dict[tuple[int, ...], int] = {}
     for stage in range(program.stages):
         kind = tuple(program.part_of[chunk * program.stages + stage] for chunk in range(program.chunks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,15 @@ nothing."""
 
 
 @compiled
-def _fill_sequence(order: NDArray[np.int64], microbatches: int, chunks: int, sequence: NDArray[np.int32]) -> int:
+def _fill_sequence(
+    order: NDArray[np.int64], microbatches: int, path: NDArray[np.int64], sequence: NDArray[np.int32]
+) -> int:
     """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
     stages, length = order.shape
-    virtual = stages * chunks
+    virtual = path.shape[0]
+    along = np.empty(virtual, np.int64)
+    for k in range(virtual):
+        along[path[k]] = k + 1
     ready = np.zeros((2, microbatches, virtual + 2), np.bool_)
     ready[0, :, 0] = True
     ready[1, :, virtual + 1] = True
@@ -40,7 +45,7 @@ def _fill_sequence(order: NDArray[np.int64], microbatches: int, chunks: int, seq
         while position[s] < length:
             code = order[s, position[s]]
             direction = code & 1
-            stage = ((code >> 1) & (WEIGHTS - 1)) * stages + s + 1
+            stage = along[((code >> 1) & (WEIGHTS - 1)) * stages + s]
             microbatch = code >> (CHUNK_SHIFT + 1)
             if (code >> 1) & WEIGHTS == 0:
                 if not ready[direction, microbatch, stage - 1 + 2 * direction]:
@@ -49,8 +54,9 @@ def _fill_sequence(order: NDArray[np.int64], microbatches: int, chunks: int, seq
             position[s] += 1
             sequence[ran] = s
             ran += 1
-            other = (s + 1 - 2 * direction) % stages
-            if not queued[other] and other != s:
+            follows = stage - 2 * direction  # counted from 0
+            other = path[follows] % stages if 0 <= follows < virtual else s
+            if other != s and not queued[other]:
                 queued[other] = True
                 waiting[depth] = other
                 depth += 1
@@ -61,11 +67,40 @@ def _fill_sequence(order: NDArray[np.int64], microbatches: int, chunks: int, seq
 def _sequence(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
     order = schedule.order(stages, microbatches, chunks)
     sequence = np.empty(order.size, np.int32)
-    ran = _fill_sequence(order, microbatches, chunks, sequence)
+    ran = _fill_sequence(order, microbatches, schedule.path(stages, chunks), sequence)
     if ran < order.size:
         raise ValueError(f"pipeline schedule {schedule} waits for itself: {order.size - ran} blocks never run")
     sequence.flags.writeable = False
     return sequence
+
+
+@lru_cache(maxsize=64)
+def _path(folds: bool, stages: int, chunks: int) -> NDArray[np.int64]:
+    path = np.arange(stages * chunks, dtype=np.int64)
+    if folds:
+        path.reshape(chunks, stages)[1::2] = path.reshape(chunks, stages)[1::2, ::-1].copy()
+    path.flags.writeable = False
+    return path
+
+
+@lru_cache(maxsize=64)
+def _in_flight(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> list[tuple[int, ...]]:
+    order = schedule.order(stages, microbatches, chunks)
+    kept = kept_after(order, np.ones(chunks, np.int64), schedule.splits)
+    apart = [kept_after(order, one, schedule.splits) for one in np.eye(chunks, dtype=np.int64)]
+    peaks = enumerate(kept.argmax(axis=1).tolist())
+    return [tuple(int(one[stage, most]) for one in apart) for stage, most in peaks]
+
+
+def kept_after(codes: NDArray[np.int64], each: NDArray[Any], splits: bool) -> NDArray[Any]:
+    """What is kept for backward passes after each of these blocks, where one of chunk c keeps `each[c]`.
+
+    Until its backward block, or where the schedule `splits` these, until its weight gradients.
+    """
+    kept = each[codes >> 1 & WEIGHTS - 1]
+    weights = (codes >> 1 & WEIGHTS) > 0
+    freed = weights if splits else codes & 1
+    return np.where(freed, -kept, np.where(codes & 1, 0, kept)).cumsum(axis=-1)
 
 
 class Steady(NamedTuple):
@@ -89,6 +124,23 @@ class PipelineSchedule(ABC):
     """Whether backward blocks compute input gradients alone, and weight gradients come in blocks of their own."""
     interleaves = False
     """Whether a stage may have several model chunks."""
+    folds = False
+    """Whether every other chunk passes the stages from the last one to the first: the stage on which a chunk ends has
+    the beginning of the next one, to which it sends nothing. Two chunks form a V."""
+    chunks: int | None = None
+    """The number of model chunks that a stage must have; None where it is free."""
+
+    def path(self, stages: int, chunks: int) -> NDArray[np.int64]:
+        """Which way a microbatch goes: the places (chunk x stages + stage) of the virtual stages, in their order."""
+        return _path(self.folds, stages, chunks)
+
+    def round(self, stages: int, chunks: int) -> int:
+        """What the number of microbatches must be a multiple of."""
+        return 1
+
+    def least(self, stages: int) -> int:
+        """The fewest microbatches that it can order."""
+        return 1
 
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
@@ -105,9 +157,12 @@ class PipelineSchedule(ABC):
         """
         return _sequence(self, stages, microbatches, chunks)
 
-    @abstractmethod
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
-        """Most forward blocks of each chunk whose backward is still to come, on `stage`, all at the same time."""
+        """Most forward blocks of each chunk whose backward is still to come, on `stage`, all at the same time.
+
+        Counted along the order; where the schedule `splits` the backward pass, until their weight gradients.
+        """
+        return _in_flight(self, stages, microbatches, chunks)[stage]
 
     @abstractmethod
     def steady(self, stages: int, chunks: int) -> Steady | None:

@@ -63,6 +63,10 @@ class OneForwardOneBackward(PipelineSchedule):
 
     interleaves = True
 
+    def round(self, stages: int, chunks: int) -> int:
+        """See `PipelineSchedule.round`."""
+        return 1 if chunks == 1 else stages
+
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
         """See `PipelineSchedule.order`."""
         return _order(stages, microbatches, chunks)

@@ -19,6 +19,7 @@ from simcore.design.design import Design
 from simcore.design.workload import KINDS, Workload, WorkloadForm, workload_tag
 from simcore.document.problem import Problem, Refusal
 from simcore.program import Operator, Program
+from simcore.schedule import SCHEDULES
 
 
 class Totals(NamedTuple):
@@ -111,7 +112,7 @@ class WorkloadKind(WorkloadForm, ABC):
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """What repeats in a design, by name, `NPUS` aside."""
         p, each = design.parallelism, design.data * design.microbatch
-        unit = p.pipeline if p.interleave > 1 else 1
+        unit = SCHEDULES[p.schedule].round(p.pipeline, p.interleave)
         path = ("workload", "global_batch")
         return {
             "microbatches": Repeated(design.microbatches, path, unit, lambda number: number * each),

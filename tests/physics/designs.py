@@ -19,6 +19,7 @@ from simcore.design.design import Design
 from simcore.metrics import METRICS
 from simcore.network import TOPOLOGIES
 from simcore.system.interference import slowdowns
+from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
 
@@ -203,6 +204,13 @@ def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] 
     )
 
 
+SCHEDULES_OF = {
+    1: ["1f1b", "gpipe", "zero_bubble"],
+    2: ["1f1b", "1f1b", "zbv", "v-half", "v-min", "dualpipe-v"],
+}
+"""By the chunks of a stage."""
+
+
 def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int) -> Document:
     """ZeRO's stage with what it leaves to choose."""
     found: Document = {"zero": 1 if zero == 2 and pipeline > 1 else zero}
@@ -226,10 +234,11 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     context = draw(st.sampled_from([d for d in (1, 1, 2, 4) if npus // (tensor * pipeline) % d == 0]))
     data = npus // (tensor * pipeline * context)
     interleave = draw(st.sampled_from([1, 2])) if 1 < pipeline <= 4 else 1
-    schedule = draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])) if interleave == 1 else "1f1b"
+    schedule = draw(st.sampled_from(SCHEDULES_OF[interleave]))
     microbatch = draw(st.sampled_from([1, 2]))
     rounds = draw(st.integers(1, 3))
     microbatches = rounds * pipeline if interleave > 1 else draw(st.integers(1, 8))
+    microbatches = max(microbatches, SCHEDULES[schedule].least(pipeline))
     layers = draw(st.sampled_from([8, 16]))
     ends = {}
     if interleave > 1 and draw(st.booleans()):  # the embedding and the loss count as layers

@@ -180,6 +180,7 @@ def play(design: Design) -> Played:
         stage.wait(Waits.NOW, Category.PIPELINE)
 
     order = SCHEDULES[program.schedule].order(p, m, v).tolist()
+    path = SCHEDULES[program.schedule].path(p, v).tolist()
     ready = {(0, 0, mb): 0 for mb in range(m)} | {(1, p * v - 1, mb): 0 for mb in range(m)}
     position = [0] * p
     while any(position[s] < len(order[s]) for s in range(p)):
@@ -189,24 +190,24 @@ def play(design: Design) -> Played:
                 code = order[s][position[s]]
                 direction, chunk, mb = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1), code >> (CHUNK_SHIFT + 1)
                 if chunk >= WEIGHTS:
-                    part = program.parts[program.part_of[s]]
+                    part = program.parts[program.part_of[(chunk - WEIGHTS) * p + s]]
                     run(stage, part.last_weights if mb == m - 1 else part.weights)
                     position[s] += 1
                     if position[s] == len(order[s]):
                         run(stage, program.final[s])
                     continue
-                k = chunk * p + s
+                k = path.index(chunk * p + s)
                 if (direction, k, mb) not in ready:
                     break
                 stage.bubble += max(0, ready[direction, k, mb] - stage.now)
                 stage.advance(ready[direction, k, mb])
-                part = program.parts[program.part_of[k]]
+                part = program.parts[program.part_of[path[k]]]
                 backward = part.last_backward if mb == m - 1 else part.backward
                 run(stage, backward if direction else part.forward if mb else part.first_pass)
                 following = k - 1 if direction else k + 1
                 if 0 <= following < p * v:
-                    if p > 1:
-                        send(stage, s, following % p)
+                    if path[following] % p != s:
+                        send(stage, s, path[following] % p)
                     ready[direction, following, mb] = stage.now
                 position[s] += 1
                 if position[s] == len(order[s]):

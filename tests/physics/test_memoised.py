@@ -14,6 +14,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Timing, time_program
+from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
@@ -98,7 +99,7 @@ def test_a_trace_lies_within_the_iteration_and_never_overlaps_itself_on_one_stag
     found, log = time_program(design, transformer_program(design), place(design)[0], True)
     blocks = log.rows[log.rows[:, 0] == pipeline.BLOCK_LEVEL]
     p = design.parallelism
-    kinds = 3 if p.schedule == "zero_bubble" else 2
+    kinds = 3 if SCHEDULES[p.schedule].splits else 2
     assert len(blocks) == kinds * design.microbatches * p.pipeline * p.interleave
     assert blocks[:, 4].max() == found.total
     for stage in range(p.pipeline):

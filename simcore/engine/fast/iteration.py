@@ -138,10 +138,11 @@ def _play(net: Ints, states: Ints, packed: Ints, program: Program, microbatches:
     stages, chunks = program.stages, program.chunks
     schedule = ORDERS[program.schedule]
     order, sequence = schedule.order(stages, microbatches, chunks), schedule.sequence(stages, microbatches, chunks)
+    path = schedule.path(stages, chunks)
     done = np.zeros((2, microbatches, stages * chunks + 2), np.int64)
     npus = np.zeros((stages, NPU_SPENT + len(Category)), np.int64)
     log = np.zeros((log_rows, LOG_SIZE), np.int64)
-    learnt = pipeline.run(net, states, packed, order, sequence, done, npus, log)
+    learnt = pipeline.run(net, states, packed, order, sequence, path, done, npus, log)
     return _Run(npus, done, learnt, log)
 
 
@@ -191,18 +192,19 @@ def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) ->
     """
     ends = 2 if ORDERS[program.schedule].splits else 1
     _, issued, buckets = map(int, (ends * sums.max(axis=0)).tolist())
-    blocks = 1 if program.chunks == 1 else 2 * program.stages * program.chunks
-    return (issued + 4) * min(blocks, 2 * microbatches * program.chunks), buckets * program.chunks + 4
+    blocks = 1 if program.chunks == 1 else 2 * ends * program.stages * program.chunks
+    return (issued + 4) * min(blocks, (1 + ends) * microbatches * program.chunks), buckets * program.chunks + 4
 
 
 def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
     """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration."""
     counts: list[tuple[int, int]] = []
-    for chunk, (forward, backward, last, final, weights, first) in enumerate(programs):
+    for chunk, (forward, backward, last, final, weights, first, last_weights) in enumerate(programs):
         counts += [(first, 1), *((block, microbatches - 1) for block in (forward, backward, weights))]
         if split:
             counts.append((last, 1))
-        counts.append((final if chunk == 0 else last, 1))
+        ends = last_weights if split else last
+        counts.append((final if chunk == 0 else ends, 1))
     return counts
 
 

@@ -14,6 +14,7 @@ from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import GROUP_CATEGORY, Category, Compute, ModelPart, Operator, Program, Segment, Start, Waits
+from simcore.schedule import ORDERS
 from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.interference import slowdowns
 from simcore.system.placement import Placement
@@ -168,17 +169,28 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
     sizes = program.sends or [program.send_bytes] * (p * v)
-    programs: list[tuple[int, ...]] = []
+    path = ORDERS[program.schedule].path(p, v)
+    programs = np.empty((v, p, pipeline.KINDS), np.int64)
     known: dict[Hashable, tuple[int, ...]] = {}
-    for k in range(p * v):
-        s = k % p
-        ahead = (sizes[k], onward[s]) if p > 1 and k < p * v - 1 else None
-        back = (sizes[k - 1], onward[s - 1]) if p > 1 and k > 0 and program.trained else None
-        key = (program.part_of[k], ahead, back, id(program.final[s]))
+    message: Message | None = None
+    for k, place in enumerate(path.tolist()):
+        s, back = place % p, message if program.trained else None
+        message = _message(sizes[k], onward, s, path[k + 1] % p) if k < p * v - 1 else None
+        key = (program.part_of[place], message, back, id(program.final[s]))
         if key not in known:
-            known[key] = _blocks(lowering, program.parts[key[0]], ahead, back, program.final[s])
-        programs.append(known[key])
-    return np.array(programs, np.int64).reshape(v, p, pipeline.KINDS).transpose(1, 0, 2).copy()
+            known[key] = _blocks(lowering, program.parts[key[0]], message, back, program.final[s])
+        programs[place // p, s] = known[key]
+    return programs.transpose(1, 0, 2).copy()
+
+
+def _message(size: float, onward: Sequence[tuple[int, ...]], stage: int, following: int) -> Message | None:
+    """What a stage sends to the following one, as far as back; nothing where they are one and the same.
+
+    `onward[s]` is how far it is from stage s to the next one (from the last to the first).
+    """
+    if stage == following:
+        return None
+    return size, onward[stage if following == (stage + 1) % len(onward) else following]
 
 
 def _blocks(
@@ -195,4 +207,5 @@ def _blocks(
         lowering.block(ends, sent, final),
         lowering.block(part.weights, None),
         lowering.block(part.first_pass, onward),
+        lowering.block(part.last_weights, None),
     )

@@ -53,6 +53,7 @@ from simcore.engine.fast.tables import (
     KINDS,
     KNOWN,
     LAST_BACKWARD,
+    LAST_WEIGHTS,
     NPU_SPENT,
     OPERATOR_LEVEL,
     PLAYED,
@@ -79,6 +80,7 @@ __all__ = [
     "FORWARD",
     "KINDS",
     "LAST_BACKWARD",
+    "LAST_WEIGHTS",
     "OPERATOR_LEVEL",
     "SENT",
     "START",
@@ -96,33 +98,35 @@ def _choose_block(program: Ints, s: int, code: int, microbatches: int, very_last
     if direction == 0 and microbatch == 0:
         kind = FIRST_FORWARD
     if (code >> 1) & WEIGHTS > 0:
-        kind = FINAL if very_last else WEIGHT_GRADIENTS
+        kind = WEIGHT_GRADIENTS
+        if microbatch == microbatches - 1:
+            kind = FINAL if very_last else LAST_WEIGHTS
     return int(program[locate_choice(program, s, (code >> 1) & (WEIGHTS - 1)) + kind])
 
 
 @inlined
-def _count_virtual_stage(npus: Ints, s: int, code: int) -> int:
-    """The virtual stage of a block of stage `s`, counted from 1."""
-    return int(((code >> 1) & (WEIGHTS - 1)) * npus.shape[0] + s + 1)
+def _count_virtual_stage(npus: Ints, along: Ints, s: int, code: int) -> int:
+    """The virtual stage of a block of stage `s`, counted from 1; `along` has that of every place."""
+    return int(along[((code >> 1) & (WEIGHTS - 1)) * npus.shape[0] + s])
 
 
 @inlined
-def _receive(npus: Ints, done: Ints, s: int, code: int) -> int:
+def _receive(npus: Ints, done: Ints, along: Ints, s: int, code: int) -> int:
     """Wait for the input of a block, which weight gradients do not need; the time at which the block begins."""
     begin = npus[s, CLOCK]
     if (code >> 1) & WEIGHTS == 0:
         direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
-        source = _count_virtual_stage(npus, s, code) - 1 + 2 * direction
+        source = _count_virtual_stage(npus, along, s, code) - 1 + 2 * direction
         begin = max(begin, done[direction, microbatch, source])
         npus[s, BUBBLE] += begin - npus[s, CLOCK]
     return int(begin)
 
 
 @inlined
-def _send(npus: Ints, done: Ints, s: int, code: int, sent: int) -> None:
+def _send(npus: Ints, done: Ints, along: Ints, s: int, code: int, sent: int) -> None:
     """Give the next virtual stage its input at the time `sent`; weight gradients go nowhere."""
     if (code >> 1) & WEIGHTS == 0:
-        done[code & 1, code >> (CHUNK_SHIFT + 1), _count_virtual_stage(npus, s, code)] = sent
+        done[code & 1, code >> (CHUNK_SHIFT + 1), _count_virtual_stage(npus, along, s, code)] = sent
 
 
 @compiled
@@ -169,14 +173,23 @@ def _spend_added(npus: Ints, added: Ints, known: Ints) -> None:
 
 @compiled
 def run(
-    net: Ints, states: Ints, program: Ints, order: Ints, sequence: NDArray[np.int32], done: Ints, npus: Ints, log: Ints
+    net: Ints,
+    states: Ints,
+    program: Ints,
+    order: Ints,
+    sequence: NDArray[np.int32],
+    path: Ints,
+    done: Ints,
+    npus: Ints,
+    log: Ints,
 ) -> Ints:
     """Play an iteration; what was learnt on the way (see `tables`).
 
     `order` `[stages, blocks]` lists each stage's blocks, `sequence` the stages in an order in which their next block
-    always has its input (see `simcore.schedule`). Fills `done` `[2, microbatches, virtual stages + 2]`, the time at
-    which each block has sent (the first and last column stay 0: what comes from outside the pipeline is there), and
-    `npus` (see `tables`): when each stage is done, its bubble, and its time by category [ps].
+    always has its input, `path` the places that a microbatch visits (see `simcore.schedule`). Fills `done`
+    `[2, microbatches, virtual stages + 2]`, the time at which each block has sent (the first and last column stay 0:
+    what comes from outside the pipeline is there), and `npus` (see `tables`): when each stage is done, its bubble, and
+    its time by category [ps].
     """
     idle = states[0, : states[0, ISSUES_AT]].copy()
     rehearse(net, states[0])
@@ -184,12 +197,15 @@ def run(
     learnt = np.zeros((program[SEGMENTS] + program[BLOCKS], SPENT + categories), np.int64)
     added = np.zeros((npus.shape[0], program[BLOCKS]), np.int64)  # how often a stage added a block that is constant
     tree, nodes = plant(categories), 1
+    along = np.empty(path.shape[0], np.int64)
+    for k in range(path.shape[0]):
+        along[path[k]] = k + 1
     for s in sequence:
         code = order[s, npus[s, PLAYED]]
         npus[s, PLAYED] += 1
         block = _choose_block(program, s, code, done.shape[1], npus[s, PLAYED] == order.shape[1])
         before = npus[s, CLOCK]
-        begin = _receive(npus, done, s, code)
+        begin = _receive(npus, done, along, s, code)
         history, known = npus[s, HISTORY], program[SEGMENTS] + block
         if history == ROOT and learnt[known, KNOWN] == CONSTANT:
             sent = begin + learnt[known, UNTIL_SENT]
@@ -210,6 +226,6 @@ def run(
             sent = begin + tree[node, SENT_AFTER]
             _follow(npus, s, tree, node, begin)
         note(log, BLOCK_LEVEL, s, code, begin, npus[s, CLOCK])
-        _send(npus, done, s, code, sent)
+        _send(npus, done, along, s, code, sent)
     _spend_added(npus, added, learnt[program[SEGMENTS] :])
     return learnt

@@ -23,9 +23,9 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 FIRST_OPERATOR, END_OPERATOR, REPEATS, SEGMENT_SIZE = range(4)
 FIRST_SEGMENT, END_SEGMENT, BLOCK_SIZE = range(3)
 # Choices: the blocks of each stage and chunk, by kind. FINAL is that of the very last block, in chunk 0;
-# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass; FIRST_FORWARD is of the first
-# microbatch.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, KINDS = range(7)
+# WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass, and so is LAST_WEIGHTS, that of the
+# last microbatch; FIRST_FORWARD is of the first microbatch.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, LAST_WEIGHTS, KINDS = range(8)
 
 # Learnt, `[segments + blocks, SPENT + categories]`: is it known; duration from idle to idle; time until it has sent;
 # time by category [ps].

@@ -17,6 +17,7 @@ from simcore.engine.reference.clock import now
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
+from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import picoseconds
 
@@ -34,6 +35,11 @@ class PipelineRun:
     transport: Transport
     inputs: dict[tuple[int, int, int, int], simpy.Event] = field(default_factory=dict)
     durations: dict[Compute, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.path: list[int] = ORDERS[self.program.schedule].path(self.program.stages, self.program.chunks).tolist()
+        self.along = {place: k for k, place in enumerate(self.path)}
+        """The virtual stage at each place (chunk x stages + stage)."""
 
     def input_event(self, npu: int, direction: int, stage: int, microbatch: int) -> simpy.Event:
         """The event at which a virtual stage of `npu` has its input."""
@@ -86,25 +92,33 @@ class NpuProcess:
 
     def _receive(self, direction: int, chunk: int, microbatch: int) -> Process:
         """Wait for the input; the two ends of the pipeline have theirs."""
-        stage = chunk * self.job.program.stages + self.stage
-        source = 0 if direction == 0 else len(self.job.program.part_of) - 1
+        stage = self._virtual_stage(chunk)
+        source = 0 if direction == 0 else len(self.job.path) - 1
         if stage != source and self.job.program.stages > 1:
             begin = now(self.env)
             yield self.job.input_event(self.number, direction, stage, microbatch)
             self.bubble += now(self.env) - begin
 
     def _send(self, direction: int, chunk: int, microbatch: int) -> Process:
-        """Send to the next virtual stage and wait until it has it: a blocking collective of the sender."""
-        stages = self.job.program.stages
-        after = chunk * stages + self.stage + (1 if direction == 0 else -1)
-        if not 0 <= after < len(self.job.program.part_of) or stages == 1:
+        """Send to the next virtual stage and wait until it has it: a blocking collective of the sender.
+
+        Nothing is sent where the next virtual stage is on the same NPU.
+        """
+        stages, stage, onward = self.job.program.stages, self._virtual_stage(chunk), 1 if direction == 0 else -1
+        after = stage + onward
+        if not 0 <= after < len(self.job.path) or stages == 1:
             return
         begin = now(self.env)
-        size = self.job.program.sent_bytes(chunk * stages + self.stage, after - chunk * stages - self.stage)
-        yield self.job.transport.send_message(self.number, "pipeline", after % stages, size)
+        target = self.job.path[after] % stages
+        if target != self.stage:
+            size = self.job.program.sent_bytes(stage, onward)
+            yield self.job.transport.send_message(self.number, "pipeline", target, size)
         self.spent[Category.PIPELINE] += now(self.env) - begin
-        receiver = self.job.cluster.npu_at(self.number, "pipeline", after % stages)
+        receiver = self.job.cluster.npu_at(self.number, "pipeline", target)
         self.job.input_event(receiver, direction, after, microbatch).succeed()
+
+    def _virtual_stage(self, chunk: int) -> int:
+        return self.job.along[chunk * self.job.program.stages + self.stage]
 
     def _run_segments(self, segments: Sequence[Segment]) -> Process:
         for segment in segments:

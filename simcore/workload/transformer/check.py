@@ -92,20 +92,20 @@ def _positions(design: Design) -> Iterator[Problem]:
 def _schedule(design: Design) -> Iterator[Problem]:
     p = design.parallelism
     path: Path = ("parallelism", "interleave")
-    if p.interleave == 1:
-        return
+    schedule, found = SCHEDULES[p.schedule], str(p.interleave)
     if p.interleave >= WEIGHTS:
-        yield Problem(path, f"less than {WEIGHTS}", str(p.interleave), rule="interleaving")
-        return
-    if p.pipeline == 1:
-        yield Problem(
-            path, "1 without pipeline parallelism", str(p.interleave), "use pipeline >= 2", rule="interleaving"
-        )
-    elif not SCHEDULES[p.schedule].interleaves:
-        yield Problem(
-            path, f"1 with schedule {p.schedule}", str(p.interleave), "use schedule 1f1b", rule="interleaving"
-        )
-    elif design.data and design.microbatches % p.pipeline:
+        yield Problem(path, f"less than {WEIGHTS}", found, rule="interleaving")
+    elif p.pipeline == 1 and schedule.chunks not in (None, 1):
+        expected = f"a pipeline of at least 2 stages for schedule {p.schedule}"
+        yield Problem(("parallelism", "pipeline"), expected, "1", "use schedule 1f1b", rule="interleaving")
+    elif schedule.chunks not in (None, p.interleave):
+        expected = f"{schedule.chunks} with schedule {p.schedule}"
+        yield Problem(path, expected, found, f"use interleave {schedule.chunks}", rule="interleaving")
+    elif p.pipeline == 1 and p.interleave > 1:
+        yield Problem(path, "1 without pipeline parallelism", found, "use pipeline >= 2", rule="interleaving")
+    elif p.interleave > 1 and not schedule.interleaves:
+        yield Problem(path, f"1 with schedule {p.schedule}", found, "use schedule 1f1b", rule="interleaving")
+    elif design.data and design.microbatches % schedule.round(p.pipeline, p.interleave):
         yield Problem(
             path,
             f"microbatches ({design.microbatches}) in whole rounds of the {p.pipeline} stages",
@@ -113,6 +113,13 @@ def _schedule(design: Design) -> Iterator[Problem]:
             "use interleave 1, or a batch that gives a multiple",
             rule="interleaving",
         )
+    elif design.data and 0 < design.microbatches < schedule.least(p.pipeline):
+        least = schedule.least(p.pipeline)
+        expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
+        fix = "use a larger batch, fewer stages, or schedule zbv"
+        where: Path = ("parallelism", "schedule")
+        short = least / design.microbatches - 1
+        yield Problem(where, expected, str(design.microbatches), fix, rule="fewest microbatches", violation=short)
 
 
 def _shape(design: Design, model: Transformer) -> Iterator[Problem]:
@@ -232,7 +239,7 @@ def _stages(design: Design) -> Iterator[Problem]:
             yield Problem(
                 path, "nothing without pipeline parallelism", str(layers), "leave it out", rule="stage layers"
             )
-        if min(end_layers(layers, p.interleave)) < 0:
+        if min(end_layers(layers, p)) < 0:
             each = -(-layers // p.interleave)
             expected = f"{p.interleave} chunks of {each}, or up to {each} fewer at the model's end"
             fix = f"choose {each * (p.interleave - 1)} to {each * p.interleave} layers"

@@ -235,6 +235,13 @@ def _flash_backward(scores: Product, weighted: Product) -> tuple[Product, ...]:
     return (scores, *of_weighted, (batch, m, k, n), (batch, n, k, m))
 
 
+def input_gradient(op: Compute) -> Compute:
+    """The product that gives the gradient of the input of product `op`."""
+    assert op.shape is not None
+    batch, m, n, k = op.shape
+    return Compute(op.name + "-input-gradient", op.kind, op.flops, op.bytes, op.category, (batch, m, k, n))
+
+
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     """The two products of a backward pass, and the sum of weight gradients.
 
@@ -244,7 +251,7 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     assert op.shape is not None
     batch, m, n, k = op.shape
     weights = batch * k * n
-    inputs = Compute(op.name + "-input-gradient", op.kind, op.flops, op.bytes, op.category, (batch, m, k, n))
+    inputs = input_gradient(op)
     own = Compute(op.name + "-weight-gradient", op.kind, op.flops, op.bytes, op.category, (batch, k, n, m))
     if shapes is None or not shapes.traced:
         return inputs, own

@@ -2,24 +2,34 @@
 
 A column-parallel product gathers the tokens before it (with sequence parallelism). Backward, as in Megatron-LM, it
 gathers them again beside the product of its input's gradient, and reduces that beside the product of its weights'
-gradient; a row-parallel product does it the other way round. With `tensor_overlap` what is not beside another product
-already is cut into as many pieces as the group has members, each beside one exchange of a ring (see
-`simcore.workload.transformer.overlap`).
+gradient; a row-parallel product does it the other way round.
+
+With `tensor_overlap` what is not beside another product already is cut, as Transformer Engine's user buffers do by
+default (`initialize_ub`: "ring_exchange" for qkv_fprop, fc1_fprop, proj_dgrad and fc2_dgrad, "pipeline" for proj_fprop
+and fc2_fprop, "bulk" for the rest). Where tokens are gathered for it, a product is as many pieces as the group has
+members, each beside one exchange of a ring; where it is reduced, `SCATTERED` pieces, each reduced beside the next (see
+`simcore.workload.transformer.overlap`). Products of weight gradients are never cut: that of a row-parallel product runs
+on the gradient that the pieces have gathered.
 """
 
 from __future__ import annotations
 
+from math import gcd
+
 from simcore.program import Compute
-from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed
-from simcore.workload.transformer.overlap import gathering, scattering
+from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, input_gradient
+from simcore.workload.transformer.overlap import gathering, pipelined
+
+SCATTERED = 4
+"""Pieces of a product whose sums are reduced piece by piece (`num_splits` of a pipelined overlap)."""
 
 
 def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Piece:
     """[tokens, k] x [k, n], n an NPU's part, then `after`."""
     whole = (shapes.gemm(name, shapes.tokens, n, k), *after)
     if shapes.splits:
-        part = (shapes.gemm(name, shapes.tokens // shapes.parallelism.tensor, n, k),)
-        forward = (*gathering("tensor", shapes.exchanged, [part] * shapes.parallelism.tensor), *after)
+        t = shapes.parallelism.tensor
+        forward = (*gathering("tensor", shapes.exchanged, [(_piece(shapes, name, n, k, t),)] * t), *after)
     else:
         forward = (*shapes.gather(), *whole)
     return Piece(forward, backwards(whole, shapes, shapes.reduce_beside(), shapes.gather_beside()))
@@ -27,13 +37,20 @@ def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Pi
 
 def row(shapes: Shapes, name: str, k: float, n: float) -> Piece:
     """[tokens, k] x [k, n], k an NPU's part, summed over the tensor group."""
-    if shapes.splits:
-        part = (shapes.gemm(name, shapes.tokens // shapes.parallelism.tensor, n, k),)
-        forward = scattering("tensor", shapes.exchanged, [part] * shapes.parallelism.tensor)
-        backward = gathering("tensor", shapes.exchanged, [backwards(part, shapes)] * shapes.parallelism.tensor)
-        return Piece(forward, backward)
     whole = (shapes.gemm(name, shapes.tokens, n, k),)
-    return Piece((*whole, *shapes.reduce()), (*shapes.gather(), *backwards(whole, shapes)))
+    if not shapes.splits:
+        return Piece((*whole, *shapes.reduce()), (*shapes.gather(), *backwards(whole, shapes)))
+    t, count = shapes.parallelism.tensor, gcd(SCATTERED, shapes.tokens)
+    part = (_piece(shapes, name, n, k, count),)
+    forward = pipelined("reduce_scatter", "tensor", shapes.hidden_bytes / count, [part] * count)
+    inputs = input_gradient(_piece(shapes, name, n, k, t))._replace(pieces=t)
+    _, *own = backwards(whole, shapes)
+    return Piece(forward, (*gathering("tensor", shapes.exchanged, [(inputs,)] * t), *own))
+
+
+def _piece(shapes: Shapes, name: str, n: float, k: float, count: int) -> Compute:
+    """One of `count` pieces of [tokens, k] x [k, n], each with its share of the tokens."""
+    return shapes.gemm(name, shapes.tokens // count, n, k)._replace(pieces=count)
 
 
 def norm(shapes: Shapes) -> Piece:

@@ -1,9 +1,11 @@
-"""Communication beside the pieces of a split operator: ring exchanges that hide behind computation.
+"""Communication beside the pieces of a split operator, as rings of exchanges or one collective a piece.
 
-An operator over all parts of a group of n is split into n pieces, one for each member's part. While an NPU works on
-one part, it passes the next one on: n - 1 exchanges with its neighbours, each of one part. Gathers end with the last
-piece alone, reductions begin with the first piece alone. So a piece and an exchange take the longer of the two.
-(Megatron's tensor-parallel overlap, Wang et al. 2023, ASPLOS; ring attention, Liu et al. 2023, arXiv 2310.01889.)
+A ring: an operator over all parts of a group of n is split into n pieces, one for each member's part. While an NPU
+works on one part, it passes the next one on: n - 1 exchanges with its neighbours, each of one part; the last piece runs
+alone. So a piece and an exchange take the longer of the two. (Megatron's tensor-parallel overlap, Wang et al. 2023,
+ASPLOS; ring attention, Liu et al. 2023, arXiv 2310.01889.)
+
+A pipeline: what a piece has computed is reduced in one collective while the next piece runs, and the last one's alone.
 """
 
 from __future__ import annotations
@@ -17,18 +19,16 @@ def gathering(
     """Each piece while the part of `size` [B] that the following one needs is on its way."""
     out: list[Operator] = []
     for piece in pieces[:-1]:
-        out += _beside(group, size, piece, overlap)
+        out += _beside("shift", group, size, piece, overlap)
     return (*out, *pieces[-1])
 
 
-def scattering(
-    group: str, size: float, pieces: list[tuple[Operator, ...]], overlap: bool = True
-) -> tuple[Operator, ...]:
-    """Each piece while the part of `size` [B] that the piece before it summed up is on its way."""
+def pipelined(kind: str, group: str, size: float, pieces: list[tuple[Operator, ...]]) -> tuple[Operator, ...]:
+    """Each piece while the collective of `size` [B] of what the piece before it computed is on its way."""
     out: list[Operator] = [*pieces[0]]
     for piece in pieces[1:]:
-        out += _beside(group, size, piece, overlap)
-    return tuple(out)
+        out += _beside(kind, group, size, piece)
+    return (*out, *blocking_collective(kind, group, size))
 
 
 def paired(operators: tuple[Operator, ...], backward: bool) -> tuple[Operator, ...]:
@@ -54,7 +54,9 @@ def paired(operators: tuple[Operator, ...], backward: bool) -> tuple[Operator, .
     return (first, *before, arrived, second, *between, arrived, *after)
 
 
-def _beside(group: str, size: float, piece: tuple[Operator, ...], overlap: bool) -> tuple[Operator, ...]:
+def _beside(
+    kind: str, group: str, size: float, piece: tuple[Operator, ...], overlap: bool = True
+) -> tuple[Operator, ...]:
     if not overlap:
-        return (*piece, *blocking_collective("shift", group, size))
-    return (Start("shift", group, size, Waits.OVERLAP), *piece, Wait(Waits.OVERLAP, GROUP_CATEGORY[group]))
+        return (*piece, *blocking_collective(kind, group, size))
+    return (Start(kind, group, size, Waits.OVERLAP), *piece, Wait(Waits.OVERLAP, GROUP_CATEGORY[group]))

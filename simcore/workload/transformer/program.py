@@ -27,6 +27,7 @@ from simcore.workload.transformer.further_tokens import (
 )
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
 from simcore.workload.transformer.layers import Piece, Shapes
+from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -45,6 +46,22 @@ class _Alike:
     software: Software
     traced: bool
     design: Design = field(compare=False)
+
+
+class _Kind(NamedTuple):
+    """Parts are alike where these are."""
+
+    runs: Runs
+    first: bool
+    """Whether it has the embedding."""
+    last: bool
+    """Whether it has the head."""
+    received_here: bool
+    """Whether the virtual stage before it is on the same stage."""
+    passed_here: bool
+    """Whether the one after it is."""
+    ends_meet: bool
+    """Whether the first and the last virtual stage are on the same stage."""
 
 
 class _Stages(NamedTuple):
@@ -92,16 +109,28 @@ def shapes_of(design: Design) -> Shapes:
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
-    virtual = p.pipeline * p.interleave
-    kinds = [(runs, k == 0, k == virtual - 1) for k, runs in enumerate(stage_runs(workload.model, p))]
+    kinds = _kinds(workload.model, p)
     unique = list(dict.fromkeys(kinds))
     builder = _Builder(design, shapes_of(design))
-    parts = tuple(builder.part(*kind) for kind in unique)
+    parts = tuple(builder.part(kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = cache(lambda chunks: _held([parts[part] for part in chunks]))
     final = cache(builder.data.final)
     finals = tuple(final(held(part_of[stage :: p.pipeline])) for stage in range(p.pipeline))
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
+
+
+def _kinds(model: Transformer, p: Parallelism) -> list[_Kind]:
+    """The part at each place (chunk x stages + stage)."""
+    path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave)
+    stages = [None, *(path % p.pipeline).tolist(), None]  # before and after each virtual stage
+    kinds = {
+        place: _Kind(runs, before is None, after is None, before == stage, after == stage, stages[-2] == 0)
+        for place, runs, before, stage, after in zip(
+            path.tolist(), stage_runs(model, p), stages, stages[1:], stages[2:], strict=False
+        )
+    }
+    return [kinds[place] for place in range(len(kinds))]
 
 
 def _held(parts: list[ModelPart]) -> Amount:
@@ -216,15 +245,16 @@ class _Builder:
     def _layers(self) -> Layers:
         return layers_of(self.shapes)
 
-    def part(self, runs: Runs, first: bool, last: bool) -> ModelPart:
-        """The part with the layers of `runs`, the embedding if `first`, the head if `last`."""
-        forward, backward = self._units(runs, first, last, beside=True)
+    def part(self, kind: _Kind) -> ModelPart:
+        """The part with the layers of its runs, the embedding if it is the first, the head if the last."""
+        runs, first, last = kind.runs, kind.first, kind.last
+        forward, backward = self._units(kind, beside=True)
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
         last_one = passes[1]
-        if any(self._layers[kind].paired for kind, _ in runs):  # no microbatch runs beside these two
-            forward_alone, backward_alone = self._units(runs, first, last, beside=False)
+        if any(self._layers[layer].paired for layer, _ in runs):  # no microbatch runs beside these two
+            forward_alone, backward_alone = self._units(kind, beside=False)
             first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
             last_one = self._backward(backward_alone)[1]
         return ModelPart(
@@ -240,15 +270,15 @@ class _Builder:
             expert_parameters=experts,
         )
 
-    def _units(self, runs: Runs, first: bool, last: bool, beside: bool) -> tuple[list[Unit], list[Unit]]:
+    def _units(self, kind: _Kind, beside: bool) -> tuple[list[Unit], list[Unit]]:
         """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
-        shapes = self.shapes
-        head = Amount(layers.head_parameters(shapes, shares_embedding=first))
+        shapes, first, last = self.shapes, kind.first, kind.last
+        head = Amount(layers.head_parameters(shapes, shares_embedding=kind.ends_meet))
         embedding = Amount(layers.embedding_parameters(shapes))
         forward: list[Unit] = []
         backward: list[Unit] = []
-        for kind, count in runs:
-            layer = self._layers[kind].beside() if beside else self._layers[kind]
+        for like, count in kind.runs:
+            layer = self._layers[like].beside() if beside else self._layers[like]
             forward.append(Unit("layer", layer.forward, layer.parameters, count))
             backward.insert(0, Unit("layer", layer.backward, layer.parameters, count))
         if first:
@@ -261,12 +291,13 @@ class _Builder:
             further = self._layers.further(further_kind(shapes))
             forward.append(Unit("further-token", further.forward, further.parameters, count))
             backward.insert(0, Unit("further-token", further.backward, further.parameters, count))
-            if not first:  # the first stage's embedding, which looks the further tokens up
+            if not kind.ends_meet:  # the first stage's embedding, which looks the further tokens up
                 forward.append(Unit("shared-embedding", (), embedding))
                 backward.append(Unit("shared-embedding", (), embedding))
         if gathering := layers.received(shapes):
-            forward = forward if first else [Unit("received", gathering, Amount(0.0)), *forward]
-            backward = backward if last else [Unit("received", gathering, Amount(0.0)), *backward]
+            whole = [Unit("received", gathering, Amount(0.0))]
+            forward = forward if first or kind.received_here else whole + forward
+            backward = backward if last or kind.passed_here else whole + backward
         return forward, backward
 
     def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:

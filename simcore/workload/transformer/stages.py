@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from simcore.design.parallelism import Parallelism
+from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.model import Transformer
 
@@ -24,28 +25,32 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     return [base + (stage < more) for stage in range(virtual_stages)]
 
 
-def end_layers(total: int, chunks: int) -> list[int]:
+def end_layers(total: int, p: Parallelism) -> list[int]:
     """Layers of each chunk of the first stage, which has `total`: as many in all but the first one, which has the rest.
 
-    The rest is below 0 where no even share of `chunks` comes near `total` (see `check`). The last stage mirrors it.
+    The rest is below 0 where no even share of the chunks comes near `total` (see `check`). The last stage mirrors it.
+    Where the pipeline folds, the first stage has both ends of the model, and the last one neither: even shares there.
     """
+    chunks = p.interleave
+    if SCHEDULES[p.schedule].folds:
+        return part_layers(total, chunks)
     each = -(-total // chunks)
     return [total - each * (chunks - 1), *[each] * (chunks - 1)]
 
 
 def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
-    """Layers of each virtual stage, `[pipeline x interleave]`, virtual stage k = chunk x pipeline + stage."""
+    """Layers of each virtual stage, in the order in which a microbatch passes them, `[pipeline x interleave]`."""
     given = {}
     if p.first_stage_layers is not None:
-        given[0] = end_layers(p.first_stage_layers, p.interleave)
+        given[0] = end_layers(p.first_stage_layers, p)
     if p.last_stage_layers is not None:
-        given[p.pipeline - 1] = end_layers(p.last_stage_layers, p.interleave)[::-1]
+        given[p.pipeline - 1] = end_layers(p.last_stage_layers, p)[::-1]
     open_stages = p.pipeline - len(given)
     left = model.layers - sum(sum(counts) for counts in given.values())
     others = iter(part_layers(left, open_stages * p.interleave) if open_stages else [])
     return [
-        given[k % p.pipeline][k // p.pipeline] if k % p.pipeline in given else next(others)
-        for k in range(p.pipeline * p.interleave)
+        given[place % p.pipeline][place // p.pipeline] if place % p.pipeline in given else next(others)
+        for place in SCHEDULES[p.schedule].path(p.pipeline, p.interleave).tolist()
     ]
 
 

@@ -172,6 +172,20 @@ def workload(**more: Any) -> dict[str, Any]:
             "use interleave 1, or a batch that gives a multiple",
         ),
         (
+            training({"pipeline": 4, "schedule": "zbv"}, [NODE]),
+            "parallelism.interleave: expected 2 with schedule zbv, got 1; use interleave 2",
+        ),
+        (
+            training({"schedule": "v-min"}, [NODE]),
+            "parallelism.pipeline: expected a pipeline of at least 2 stages for schedule v-min, got 1; "
+            "use schedule 1f1b",
+        ),
+        (
+            training({"pipeline": 4, "interleave": 2, "schedule": "dualpipe-v"}, [NODE], workload={"global_batch": 14}),
+            "parallelism.schedule: expected at least 8 microbatches for schedule dualpipe-v on 4 stages, got 7; "
+            "use a larger batch, fewer stages, or schedule zbv",
+        ),
+        (
             training({}, [NODE], workload={"precision": "bf16"}),
             "workload.precision: expected one that round computes in: fp16, got bf16",
         ),

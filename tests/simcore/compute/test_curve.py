@@ -82,6 +82,7 @@ def test_small_operators_take_what_their_launch_takes() -> None:
     assert A100.curve is not None
     assert seconds((1.0, 8.0, 8.0, 8.0)) == A100.curve.launch
     assert Roofline(A100, "fp16").seconds(Compute("norm", "memory", 0.0, 1e3)) == A100.curve.launch
+    assert Roofline(A100, "fp16").seconds(Compute("norm", "memory", 0.0, 1e3, pieces=4)) == A100.curve.launch / 4
 
 
 def test_a_curve_needs_its_multiprocessors() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.engine.reference import estimate_events
+from simcore.schedule import SCHEDULES, PipelineSchedule
 
 MOST_EVENTS = 20_000
 """Of a drawn design on the reference engine: about a tenth of a second."""
@@ -213,10 +214,11 @@ def trainings(
     p = draw(st.integers(1, pipeline))
     d = draw(st.integers(1, data))
     c = draw(st.sampled_from([degree for degree in (1, 2, 4) if degree <= context]))
-    interleave = draw(st.sampled_from([1, 1, 2, 3])) if p > 1 else 1
-    microbatches = draw(st.sampled_from([1, 2, 3, 4, 7, 16]))
-    if interleave > 1:
-        microbatches = p * draw(st.integers(1, 4))
+    interleave = draw(st.sampled_from([1, 1, 2, 2, 3])) if p > 1 else 1
+    schedule = draw(st.sampled_from([name for name, one in SCHEDULES.items() if _suits(one, interleave)]))
+    microbatches = max(draw(st.sampled_from([1, 2, 3, 4, 7, 16])), SCHEDULES[schedule].least(p))
+    if (whole := SCHEDULES[schedule].round(p, interleave)) > 1:
+        microbatches = whole * draw(st.integers(1, 4))
     layers = p * interleave * draw(st.sampled_from([1, 2, 3, 9]))
     if interleave == 1:
         layers += draw(st.integers(0, 2))
@@ -237,7 +239,7 @@ def trainings(
         "context": c,
         **spread,
         **sharding(draw, draw(st.integers(0, zero)), p, c * d),
-        "schedule": "1f1b" if interleave > 1 else draw(st.sampled_from(["1f1b", "gpipe", "zero_bubble"])),
+        "schedule": schedule,
         "interleave": interleave,
         "recompute": recompute,
         "sequence_parallel": sequence_parallel,
@@ -269,6 +271,10 @@ def trainings(
             draw(st.integers(0, 7)) == 7,
         )
     )
+
+
+def _suits(schedule: PipelineSchedule, chunks: int) -> bool:
+    return schedule.chunks in (None, chunks) and (chunks == 1 or schedule.interleaves)
 
 
 def flattened(document: Document, flat: bool) -> Document:

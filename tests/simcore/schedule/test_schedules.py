@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.fast.iteration import Timing, time_program
+from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.program import Compute, ModelPart, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
@@ -28,7 +30,9 @@ Block = tuple[int, int, int]
 CASES = [
     pytest.param(name, p, m, v, id=f"{name}-p{p}-m{m}-v{v}")
     for name, p, m, v in product(SCHEDULES, (1, 2, 3, 4, 8), (1, 2, 4, 6, 8, 24), (1, 2, 3))
-    if v == 1 or (SCHEDULES[name].interleaves and p > 1 and m % p == 0)
+    if SCHEDULES[name].chunks in (None, v)
+    if v == 1 or (SCHEDULES[name].interleaves and p > 1)
+    if m % SCHEDULES[name].round(p, v) == 0 and m >= SCHEDULES[name].least(p)
 ]
 
 
@@ -37,6 +41,10 @@ def blocks(name: str, p: int, m: int, v: int) -> list[list[Block]]:
     rows = SCHEDULES[name].order(p, m, v).tolist()
     mask = code.WEIGHTS - 1
     return [[(c >> (shift + 1), (c >> 1) & mask, 2 if (c >> 1) & code.WEIGHTS else c & 1) for c in row] for row in rows]
+
+
+def chunks_of(name: str) -> int:
+    return SCHEDULES[name].chunks or 1
 
 
 def kinds(name: str) -> tuple[int, ...]:
@@ -53,8 +61,10 @@ def test_every_stage_runs_every_block_once_and_forward_before_backward(name: str
         assert row[-1] == (m - 1, 0, kinds(name)[-1])
 
 
-def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
+def replay(name: str, order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
     """Time of the iteration with blocks of one unit, and the time at which each stage ends; fails on a deadlock."""
+    along = {place: k for k, place in enumerate(SCHEDULES[name].path(p, v).tolist())}
+    assert sorted(along) == list(range(p * v))
     done: dict[tuple[int, int, int], int] = {}
     position, now = [0] * p, [0] * p
     moved = True
@@ -63,7 +73,7 @@ def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
         for s in range(p):
             while position[s] < len(order[s]):
                 mb, chunk, direction = order[s][position[s]]
-                stage = chunk * p + s
+                stage = along[chunk * p + s]
                 before = (mb, stage - 1, 0) if direction == 0 else (mb, stage + 1, 1)
                 exists = 0 <= before[1] < p * v and direction < 2
                 if exists and before not in done:
@@ -82,7 +92,7 @@ def replay(order: list[list[Block]], p: int, v: int) -> tuple[int, list[int]]:
 
 @pytest.mark.parametrize(("name", "p", "m", "v"), CASES)
 def test_every_order_runs_to_its_end(name: str, p: int, m: int, v: int) -> None:
-    replay(blocks(name, p, m, v), p, v)
+    replay(name, blocks(name, p, m, v), p, v)
 
 
 def peaks(row: list[Block], v: int) -> tuple[int, set[tuple[int, ...]], list[int]]:
@@ -110,7 +120,7 @@ def test_in_flight_is_the_peak_found_by_replay(name: str, p: int, m: int, v: int
         top, shapes, most = peaks(row, v)
         assert sum(flying) == top
         assert flying in shapes
-        if stage == p - 1:
+        if stage == p - 1 and not SCHEDULES[name].folds:
             assert flying[-1] == most[-1]  # only there is a chunk larger than the others: it has the logits
 
 
@@ -141,7 +151,54 @@ def test_orders_of_any_size_run_and_have_the_ideal_time(p: int, rounds: int, v: 
     m = rounds * p if v > 1 else rounds
     order = blocks("1f1b", p, m, v)
     # Forward and backward of one unit each: 2 m v of work and a bubble of 2 (p - 1), whatever the number of chunks.
-    assert replay(order, p, v)[0] == 2 * m * v + 2 * (p - 1)
+    assert replay("1f1b", order, p, v)[0] == 2 * m * v + 2 * (p - 1)
+
+
+# V-shaped schedules: with forward, input gradient and weight gradients of one unit each
+
+
+@pytest.mark.parametrize("name", ["zbv", "dualpipe-v"])
+@pytest.mark.parametrize(("p", "rounds"), [(2, 2), (3, 2), (4, 3), (5, 4), (8, 3), (16, 2)])
+def test_with_equal_blocks_no_stage_waits_once_it_has_begun(name: str, p: int, rounds: int) -> None:
+    m = rounds * p
+    assert replay(name, blocks(name, p, m, 2), p, 2)[0] == 6 * m + p - 1
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 5, 6, 8, 12, 16])
+def test_bubbles_of_v_half_and_v_min_lie_between_those_of_zbv_and_1f1b(p: int) -> None:
+    m = 4 * p
+    bubbles = [replay(name, blocks(name, p, m, 2), p, 2)[0] - 6 * m for name in ("zbv", "v-half", "v-min")]
+    whole = 6 * (p - 1)  # of 1F1B: p - 1 times forward and backward of both chunks
+    assert bubbles[0] <= bubbles[1] <= bubbles[2] + 1 <= whole
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 5, 6, 8, 12, 16, 24])
+def test_v_schedules_keep_what_1f1b_keeps_half_of_it_and_a_third(p: int) -> None:
+    def most(name: str) -> int:
+        return max(sum(SCHEDULES[name].in_flight(s, p, 6 * p, 2)) for s in range(p))
+
+    assert most("zbv") == 2 * p  # chunks, two to a microbatch
+    assert most("dualpipe-v") == 2 * p + 1
+    assert p <= most("v-half") <= p + 3
+    assert 2 * p / 3 <= most("v-min") <= 2 * p / 3 + 8 / 3
+
+
+def test_the_pipeline_folds_in_a_v() -> None:
+    assert SCHEDULES["zbv"].path(3, 2).tolist() == [0, 1, 2, 5, 4, 3]
+    assert SCHEDULES["1f1b"].path(3, 2).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["zbv", "v-half", "v-min", "dualpipe-v"])
+def test_embedding_and_head_are_on_the_first_stage_and_nothing_is_sent_where_the_pipeline_folds(name: str) -> None:
+    parallelism = {"pipeline": 4, "interleave": 2, "schedule": name}
+    design = design_from(training(parallelism, [dimension(size=4)], workload={"model": model(layers=8)}))
+    program, lowering = transformer_program(design), Lowering(design, place(design)[0], times_of(design))
+    kinds = [{s.name for s in program.parts[part].forward} for part in program.part_of]
+    assert kinds == [{"embedding", "layer"}, *[{"layer"}] * 3, {"layer", "head"}, *[{"layer"}] * 3]
+    choices = lower_schedule(lowering, program)
+    sent = [[sum(lowering.issues(block).values()) for block in row] for row in choices[:, :, :2].reshape(8, 2).tolist()]
+    # [forward, backward] of stage 0 chunk 0, stage 0 chunk 1, stage 1 chunk 0, ...
+    assert sent == [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1], [1, 1], [0, 1], [1, 0]]
 
 
 # Bubbles, timed by the engine
@@ -238,7 +295,7 @@ def test_a_whole_design_without_communication_cost_has_the_same_bubble(p: int, m
 @pytest.mark.parametrize("name", list(SCHEDULES))
 @pytest.mark.parametrize("p", [2, 4])
 def test_a_run_that_skips_its_steady_phase_takes_as_long_as_one_that_plays_it(name: str, p: int) -> None:
-    parallelism = {"pipeline": p, "data": 2, "schedule": name, "bucket": "1 kB"}
+    parallelism = {"pipeline": p, "data": 2, "schedule": name, "bucket": "1 kB", "interleave": chunks_of(name)}
     workload = {"model": model(layers=8), "global_batch": 2 * 20 * p}
     design = design_from(training(parallelism, [dimension(size=2 * p)], workload=workload))
     program, placement = transformer_program(design), place(design)[0]
@@ -248,8 +305,8 @@ def test_a_run_that_skips_its_steady_phase_takes_as_long_as_one_that_plays_it(na
 
 @pytest.mark.parametrize("name", list(SCHEDULES))
 def test_an_order_is_an_array_of_stages_by_blocks(name: str) -> None:
-    order = SCHEDULES[name].order(4, 8, 1)
-    assert order.shape == (4, 8 * len(kinds(name)))
+    order = SCHEDULES[name].order(4, 8, chunks_of(name))
+    assert order.shape == (4, 8 * len(kinds(name)) * chunks_of(name))
     assert order.dtype == np.int64
 
 

@@ -53,6 +53,12 @@ def test_a_split_takes_the_weight_gradients_and_their_sums_and_nothing_else() ->
     assert len(inputs) + len(weights) == len(layer_backward(one))
 
 
+def test_with_tensor_overlap_a_split_takes_the_weight_gradients_whole() -> None:
+    whole, cut = (shapes(sequence_parallel=True, tensor_overlap=overlap) for overlap in (False, True))
+    weights = [split_backward(layer_backward(one))[1] for one in (whole, cut)]
+    assert [op for op in weights[0] if isinstance(op, Compute)] == [op for op in weights[1] if isinstance(op, Compute)]
+
+
 @pytest.mark.parametrize("sequence_parallel", [False, True])
 def test_the_input_gradient_is_reduced_beside_the_weight_gradient(sequence_parallel: bool) -> None:
     backward = layer_backward(shapes(traced=False, sequence_parallel=sequence_parallel))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.program import Compute, Segment, Start
+from simcore.program import Compute, Operator, Segment, Start
 from simcore.result import Result
 from simcore.simulate import simulate
 from simcore.workload.transformer.program import transformer_program
 
 S, H = 128, 512
+MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
+ROWS = ("projection", "mlp-out")
+"""Row-parallel ones."""
 
 
 def one(parallelism: dict[str, Any], npus: int, **workload: Any) -> Design:
@@ -109,6 +113,39 @@ def test_tensor_overlap_sends_the_same_bytes_in_rings(t: int, microbatch: int, g
         return found[0], found[1]
 
     assert bytes_of(True) == pytest.approx(bytes_of(False))
+
+
+def layer_of(segments: tuple[Segment, ...]) -> tuple[Operator, ...]:
+    return next(segment.operators for segment in segments if segment.name == "layer")
+
+
+@pytest.mark.parametrize("t", [2, 4, 8])
+def test_tensor_overlap_cuts_forward_products_and_input_gradients_of_row_parallel_ones_alone(t: int) -> None:
+    part = part_of({"tensor": t, "sequence_parallel": True, "tensor_overlap": True}, t)
+
+    def counts(segments: tuple[Segment, ...]) -> dict[str, int]:
+        return Counter(op.name for op in layer_of(segments) if isinstance(op, Compute) and op.shape)
+
+    forward, backward = counts(part.forward), counts(part.backward)
+    assert {name: forward[name] for name in MATRICES} == {"qkv": t, "mlp-in": t, "projection": 4, "mlp-out": 4}
+    for name in MATRICES:
+        assert backward[f"{name}-input-gradient"] == (t if name in ROWS else 1)
+        assert backward[f"{name}-weight-gradient"] == 1
+
+
+@pytest.mark.parametrize("t", [2, 4])
+def test_the_pieces_of_a_product_do_its_flops_and_take_one_launch(t: int) -> None:
+    def layers(overlap: bool) -> list[tuple[Operator, ...]]:
+        part = part_of({"tensor": t, "sequence_parallel": True, "tensor_overlap": overlap}, t)
+        return [layer_of(part.forward), layer_of(part.backward)]
+
+    whole, cut = layers(False), layers(True)
+    for one, other in zip(whole, cut, strict=True):
+        products = [[op for op in way if isinstance(op, Compute) and op.shape] for way in (one, other)]
+        flops = [sum(op.flops for op in way) for way in products]
+        launches = [sum(1 / op.pieces for op in way) for way in products]
+        assert flops[0] == pytest.approx(flops[1])
+        assert launches[0] == pytest.approx(launches[1])
 
 
 @pytest.mark.parametrize(
