@@ -65,6 +65,8 @@ class Npu(Frozen):
     """Dense 16-bit FLOPs of one multiprocessor in one clock."""
     curve: Annotated[Curve | None, part_named("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
+    sustained: Share = 1.0
+    """Share of the peak that the power limit lets runs of minutes sustain: kernels are measured in milliseconds."""
     software: Annotated[Stack, part_named("software")] = Field(
         default_factory=lambda: preset(Stack, "software", "megatron-core")
     )
@@ -77,6 +79,15 @@ class Npu(Frozen):
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    def rate(self, precision: str) -> float:
+        """Peak at a precision [FLOP/s]; block-scaled 8 bits have that of other 8 bits unless given."""
+        given = {str(name): rate for name, rate in self.peak.items()}
+        return given["fp8"] if precision == "fp8_block" and precision not in given else given[precision]
+
+    def computes(self, precision: str) -> bool:
+        """Whether it has a peak at a precision."""
+        return precision in self.peak or (precision == "fp8_block" and "fp8" in self.peak)
 
     @model_validator(mode="after")
     def _check_curve(self) -> Npu:
