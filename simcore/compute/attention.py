@@ -4,11 +4,12 @@ Each head's queries are cut into tiles of `ROWS`, one for each multiprocessor at
 they see (Dao 2023, arXiv 2307.08691, section 3: parallel over batch, heads and rows of queries). One score costs the
 multiply-accumulates of its products at `limit` of the peak, and `softmax` more that they do not hide: exponentials have
 units of their own, fewer than tensor cores have, so that short heads are slower (Shah et al. 2024, arXiv 2407.08608,
-section 3). A tile takes that for its keys and for `depth` more. Waves and bytes are as of matrix products
-(`simcore.compute.matmul`).
+section 3). A tile takes that for its keys and for `depth` more. Waves are as of matrix products
+(`simcore.compute.matmul`). A tile loads before it multiplies, and stores after it: bytes add to arithmetic.
 
-Queries that fill no more than one tile (decoding) may have their keys cut into parts, `LEAST_KEYS` or more each, up to
-where the device is filled (Dao et al. 2023, Flash-Decoding); a second kernel joins them.
+Few queries of many keys (decoding) fill one tensor-core instruction instead of a tile, their keys stream as any other operator's
+bytes do, and may be cut into parts, `LEAST_KEYS` or more each, up to where the device is filled (Dao et al. 2023,
+Flash-Decoding); a second kernel joins them.
 
 The backward pass does five products in place of two, at `backward` of the forward pass's rate. No time falls below
 FLOPs / (limit x sustained x peak).
@@ -28,7 +29,7 @@ from simcore.design.npu import Npu
 ROWS = 128.0
 """Queries of a tile: FlashAttention's on all generations (Dao 2023; Shah et al. 2024)."""
 INSTRUCTION = 16.0
-"""Rows of the smallest tensor-core product, which fewer queries fill (PTX ISA, mma.m16n8k16)."""
+"""Rows of the smallest tensor-core product, which so few queries fill (PTX ISA, mma.m16n8k16)."""
 LEAST_KEYS = 256.0
 """Keys of a part, at least (*assumed*: two blocks of 128)."""
 FORWARD = 2
@@ -46,18 +47,20 @@ class AttentionMachine(NamedTuple):
     backward: float
     rate: float
     """Multiply-accumulates of a multiprocessor in a second at the sustained peak [1/s]."""
+    loading: float
+    """Bytes that tiles load and store in a second [B/s]."""
     streaming: float
-    """Bytes moved in a second [B/s]."""
+    """Bytes that operators stream in a second [B/s]."""
     kernel: float
 
 
-def attention_machine(npu: Npu, curve: AttentionCurve, peak: float) -> AttentionMachine:
-    """The machine of an NPU with such a curve of attention, at a peak [FLOP/s]."""
+def attention_machine(npu: Npu, curve: AttentionCurve, memory: float, peak: float) -> AttentionMachine:
+    """The machine of an NPU with such a curve of attention, streaming at a share `memory`, at a peak [FLOP/s]."""
     assert npu.multiprocessors is not None  # checked at the door
     rate = npu.sustained * peak / (2.0 * npu.multiprocessors)
-    streaming = npu.memory.bandwidth * curve.memory
-    numbers = (curve.limit, curve.softmax, curve.depth, curve.wave, curve.backward, rate, streaming, curve.kernel)
-    return AttentionMachine(float(npu.multiprocessors), *numbers)
+    loading, streaming = npu.memory.bandwidth * curve.memory, npu.memory.bandwidth * memory
+    shares = (curve.limit, curve.softmax, curve.depth, curve.wave, curve.backward)
+    return AttentionMachine(float(npu.multiprocessors), *shares, rate, loading, streaming, curve.kernel)
 
 
 @lru_cache(maxsize=65536)
@@ -81,16 +84,16 @@ def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) ->
     and whether it is a backward pass, `shapes[kernels, 5]`; and its bytes, `moved[kernels]`.
     """
     heads, queries, keys, work, back = shapes.T
-    rows = np.minimum(ROWS, INSTRUCTION * np.ceil(queries / INSTRUCTION))
+    few = (queries <= INSTRUCTION) & (keys >= LEAST_KEYS)
+    rows = np.where(few, INSTRUCTION, ROWS)
     tiles = heads * np.ceil(queries / rows)
     filled = tiles / machine.multiprocessors
     waves = machine.wave * np.ceil(filled) + (1.0 - machine.wave) * np.maximum(filled, 1.0)
-    most = np.where(queries <= ROWS, np.floor(np.minimum(1.0 / filled, keys / LEAST_KEYS)), 1.0)
-    parts = np.where(back > 0, 1.0, np.maximum(1.0, most))
+    parts = np.where(few, np.maximum(1.0, np.floor(np.minimum(1.0 / filled, keys / LEAST_KEYS))), 1.0)
     score = (work / machine.limit + machine.softmax) * rows / machine.rate
     computing = waves * (keys / parts + machine.depth) * score / np.where(back > 0, machine.backward, 1.0)
-    moving = moved / machine.streaming
-    times: Floats = np.cbrt(computing**3 + moving**3) + machine.kernel * np.where(parts > 1.0, 2.0, 1.0)
+    moving = moved / np.where(few, machine.streaming, machine.loading)
+    times: Floats = computing + moving + machine.kernel * np.where(parts > 1.0, 2.0, 1.0)
     return times
 
 

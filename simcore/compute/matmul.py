@@ -41,8 +41,11 @@ TILES = (
 )  # fmt: skip
 """Rows and columns of a tile of one multiprocessor."""
 
-PARTS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0)
-"""Numbers of parts that k is cut into."""
+PARTS = (
+    1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 21.0, 24.0, 27.0, 31.0, 36.0, 41.0, 47.0, 54.0, 66.0,
+    74.0, 94.0, 108.0, 132.0, 148.0,
+)  # fmt: skip
+"""Numbers of parts that k is cut into: a sixth apart, and what fills the usual devices with one tile or two."""
 
 LEAST_PART = 128.0
 """Steps along k that a part of a split product takes at least: four of CUTLASS' usual k tiles of 32, the stages that

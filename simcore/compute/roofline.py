@@ -71,7 +71,8 @@ class Roofline(OperatorTimes):
     def _attention(self) -> AttentionMachine:
         """The machine of fused attention."""
         assert self.npu.curve is not None
-        return attention_machine(self.npu, self.npu.curve.attention, self.npu.rate(self._precision("flash")))
+        curve = self.npu.curve
+        return attention_machine(self.npu, curve.attention, curve.memory, self.npu.rate(self._precision("flash")))
 
     def _curve_seconds(self, operator: Compute, curve: Curve) -> float:
         if operator.fused:

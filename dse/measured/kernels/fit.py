@@ -29,6 +29,8 @@ Values = Mapping[str, float]
 
 SCALE = 0.05
 """Residual from which on a row pulls with constant force."""
+PRIOR = 0.02
+"""Weight of the prior, in residuals of a row for a factor e: it holds what the rows say nothing about."""
 ROWS_A_NUMBER = 4
 """Fewer rows than this for each fitted number of a part of the curve leave it as it was."""
 FOLDS = 5
@@ -118,11 +120,13 @@ def _least_squares(part: Part, places: Sequence[int]) -> dict[str, float]:
 
     measured = np.log([part.rows[i].seconds for i in places])
     names = list(part.start)
+    origin = np.array([_encode(name, value) for name, value in part.start.items()])
+    point = origin
 
     def residuals(point: Floats) -> Floats:
-        return np.log(part.predict(_values(names, point), places)) - measured
+        errors = np.log(part.predict(_values(names, point), places)) - measured
+        return np.concatenate([errors, PRIOR * (point - origin)])
 
-    point = np.array([_encode(name, value) for name, value in part.start.items()])
     for step in STEPS:
         found = least_squares(
             residuals, point, loss="soft_l1", f_scale=SCALE, diff_step=step, max_nfev=60, bounds=(-60.0, 25.0)
@@ -210,7 +214,7 @@ def _attention(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
     given = {"attention": start.limit, **{name: max(getattr(start, name), 1e-9) for name in names}}
 
     def predict(values: Values, places: Sequence[int]) -> Floats:
-        machine = attention_machine(npu, _with_attention(start, values), npu.rate("bf16"))
+        machine = attention_machine(npu, _with_attention(start, values), curve.memory, npu.rate("bf16"))
         return attention_times(machine, shapes[list(places)], moved[list(places)])
 
     return [Part("attention", rows, given, predict)]
@@ -268,17 +272,19 @@ def _with_backward(npu: Npu, curve: Curve, kernels: Sequence[Kernel]) -> Curve:
     share = 1.0
     for _ in range(20):
         tried = curve.attention.model_copy(update={"backward": share})
-        share = min(1.0, share * float(np.exp(_backward_lead(rows, devices, tried))))
+        lead = _backward_lead(rows, devices, curve.model_copy(update={"attention": tried}))
+        share = min(1.0, share * float(np.exp(lead)))
     return curve.model_copy(
         update={"attention": curve.attention.model_copy(update={"backward": float(f"{share:.3g}")})}
     )
 
 
-def _backward_lead(rows: Sequence[Attention], devices: Mapping[str, Npu], attention: AttentionCurve) -> float:
+def _backward_lead(rows: Sequence[Attention], devices: Mapping[str, Npu], curve: Curve) -> float:
     """Mean logarithm of predicted over measured time of backward passes, less that of forward passes."""
     means: dict[bool, list[float]] = {False: [], True: []}
     for row in rows:
-        machine = attention_machine(devices[row.device], attention, devices[row.device].rate("bf16"))
+        npu = devices[row.device]
+        machine = attention_machine(npu, curve.attention, curve.memory, npu.rate("bf16"))
         shapes, moved = _attention_shapes([row])
         means[row.backward].append(float(np.log(attention_times(machine, shapes, moved)[0] / row.seconds)))
     return float(np.mean(means[True]) - np.mean(means[False]))

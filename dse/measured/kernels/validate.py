@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -51,6 +52,10 @@ class KernelReport:
     def rows(self) -> int:
         """Rows that were predicted."""
         return sum(len(group.logs) for group in self.groups)
+
+    def reasons(self) -> dict[str, int]:
+        """Why rows were not predicted -> how many."""
+        return dict(Counter(row.why for row in self.unexpressed))
 
     def document(self) -> dict[str, Any]:
         """The JSON form; errors in percent."""
