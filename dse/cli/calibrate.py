@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
   dse calibrate a100-80gb fsdp.csv --fit launch.eager,overlap.nodes --software-out mine.yaml
+  dse calibrate h100-80gb gemm.csv.gz attention.csv.gz casts.csv.gz --out h100.yaml
   dse calibrate b200 b200.csv --fit sustained,memory,launch.eager --out b200.yaml --software-out stack.yaml
   dse validate measured.csv --device a100.yaml     # the file is a device; a design or a space beside it
   dse simulate design.yaml                         # may name it: cluster: {npu: a100.yaml, …}
 
-The tables have the columns of dse validate. What is fitted of the device is written to --out, what is fitted of
+The tables have the columns of dse validate: kernels are fitted first, then iterations, each for what it decides. What
+is fitted of the device is written to --out, what is fitted of
 the software to --software-out. Rows of other devices are not fitted. They predict the device's rows in the line
 "leave device out".
 """
@@ -34,7 +36,7 @@ SOFTWARE_FIT = ("launch.eager",)
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
     command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
-    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured iterations, one a row")
+    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row")
     command.add_argument("--out", type=Path, metavar="DEVICE.yaml", help="where the device is written")
     command.add_argument("--software-out", type=Path, metavar="STACK.yaml", help="where the software is written")
     command.add_argument("--software", metavar="STACK", help="fit the rows of this stack alone")
@@ -46,14 +48,22 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
     from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples, start_values
+    from dse.measured.kernels import is_kernel_table, read_columns
     from dse.measured.measured import read_tables
 
     names, (npu, described) = _read_arguments(options)
-    rows = read_tables(options.tables, [npu])
+    kernels = [table for table in options.tables if is_kernel_table(read_columns(table))]
+    tables = [table for table in options.tables if table not in kernels]
+    if kernels:
+        npu, described = _fit_kernels(npu, described, kernels)
+    if not tables:
+        _write(options.out, described)
+        return 0
+    rows = read_tables(tables, [npu])
     asked = [row for row in rows if options.software in (None, row.software)]
     own = [row for row in asked if row.design.cluster.npu == npu]
     others = [row for row in asked if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
-    source = ", ".join(str(table) for table in options.tables)
+    source = ", ".join(str(table) for table in tables)
     stack = _stack_of(own, names, source)
     chosen = samples(own, len(names), npu.name, source)
     start = start_values(chosen, names)
@@ -64,12 +74,33 @@ def run(options: argparse.Namespace) -> int:
     left_out.append(predict_without_device(chosen, others, found, start))
     left_out = [fold for fold in left_out if fold.held]
     _print_fit(chosen, others, found, left_out, options.baseline)
-    origin = f"calibrated on {npu.name}: {len(chosen)} rows of {', '.join(table.name for table in options.tables)}"
+    origin = f"calibrated on {npu.name}: {len(chosen)} rows of {', '.join(table.name for table in tables)}"
     if options.out is not None:
         _write_device(options.out, described, chosen, found, origin)
     if options.software_out is not None:
         _write_software(options.software_out, stack, chosen, found, origin)
     return 0
+
+
+def _fit_kernels(npu: Npu, described: dict[str, Any], tables: list[Path]) -> tuple[Npu, dict[str, Any]]:
+    """The NPU with the curve that its kernels give, and the mapping that describes it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.measured.kernels import fit_curve, read_kernels
+
+    found = fit_curve(npu, [row for path in tables for row in read_kernels(path).rows])
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("kernels", "rows", "fit", "left out", "numbers"):
+        table.add_column(name, justify="right" if name in ("rows", "fit", "left out") else "left")
+    for part in found.parts:
+        numbers = " ".join(f"{name} {value:g}" for name, value in part.values.items())
+        table.add_row(part.name, str(part.rows), f"{part.fitted:.2f} %", f"{part.left_out:.2f} %", numbers)
+    Console(width=200).print(table)
+    source = f"fitted on kernels of {npu.name}: {', '.join(path.name for path in tables)}"
+    curve = found.curve.model_dump(mode="json", exclude={"name", "sources"}, exclude_none=True)
+    curve["sources"] = {**found.curve.sources, **{part.name: source for part in found.parts}}
+    return npu.model_copy(update={"curve": found.curve}), {**described, "curve": curve}
 
 
 def _read_arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:

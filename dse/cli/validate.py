@@ -50,9 +50,13 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
     from dse.cli.validation_text import print_validation, print_wrapped
     from dse.measured.device import read_device
+    from dse.measured.kernels import is_kernel_table, read_columns
     from dse.measured.measured import collect_tables
     from dse.measured.validate import accuracy, predict
 
+    kernels = [table for table in options.tables if is_kernel_table(read_columns(table))]
+    if kernels:
+        return run_kernels(options)
     tables = collect_tables(options.tables, read_device(options.device)[0] if options.device else None)
     rows = [row for table in tables for row in table.rows]
     predictions = list(predict(rows))
@@ -64,6 +68,31 @@ def run(options: argparse.Namespace) -> int:
     print_wrapped(_describe_stacks(rows))
     if ignored := _ignored_columns(tables):
         print_wrapped(f"ignored columns: {', '.join(ignored)}")
+    return 0
+
+
+def run_kernels(options: argparse.Namespace) -> int:
+    """Run `dse validate` on a table of kernels."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.measured.device import read_device
+    from dse.measured.kernels import validate_kernels
+
+    report = validate_kernels(options.tables[0], read_device(options.device)[0] if options.device else None)
+    if options.json:
+        print(json.dumps(report.document(), indent=2, allow_nan=False))
+        return 0
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column(report.kind)
+    for name in ("rows", "mean |ln|", "bias"):
+        table.add_column(name, justify="right")
+    for group in report.groups:
+        cells = (str(len(group.logs)), f"{group.mean_abs_log:.1f} %", f"{group.bias:+.1f} %")
+        table.add_row(" ".join(group.by.values()), *cells)
+    Console().print(table)
+    for why, lines in report.reasons().items():
+        print(f"{lines} rows not expressed: {why}")
     return 0
 
 

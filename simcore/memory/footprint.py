@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.document.field import BYTES
+from simcore.document.field import BYTES, NARROW
 from simcore.memory.serving import serving_memory
 from simcore.program import ModelPart, Program
 from simcore.result import Memory
@@ -52,9 +52,9 @@ def model_states(
     )
 
 
-def weight_bytes(precision: str) -> int:
-    """Bytes of a weight: 8-bit ones are held twice, by rows and by columns, as products in 8 bits read them."""
-    return 2 if precision == "fp8" else BYTES[precision]
+def weight_bytes(precision: str) -> float:
+    """Bytes of a weight: ones of 8 bits and fewer are held twice, by rows and by columns, as their products read them."""
+    return (2 if precision in NARROW else 1) * BYTES[precision]
 
 
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:

@@ -1,4 +1,4 @@
-"""What a curve says of jobs that it was not fitted to: leave one job, one hidden size, or one device out.
+"""What a fitted NPU says of jobs that it was not fitted to: leave one job, one hidden size, or one device out.
 
 A job is left out by a robust least-squares fit of the model linearised at the fit to all rows, which one job among many
 moves little; hidden sizes and devices, which may hold most rows, by a fit of their own. Either way the rows left out

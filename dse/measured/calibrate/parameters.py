@@ -31,6 +31,13 @@ PARAMETERS = {
     "attention": Parameter(
         "device", ("curve", "attention", "limit"), 0.1, 1.0, "share of the peak that fused attention reaches"
     ),
+    "backward": Parameter(
+        "device",
+        ("curve", "attention", "backward"),
+        0.1,
+        1.0,
+        "share of the forward rate that attention's backward pass reaches",
+    ),
     "kernel": Parameter("device", ("curve", "kernel"), 1e-7, 2e-5, "time of a streaming kernel beyond its bytes [s]"),
     **{
         f"launch.{way}": Parameter("software", ("launch", way), 1e-7, 3e-4, f"least time of an operator, {way} [s]")
