@@ -36,7 +36,9 @@ SOFTWARE_FIT = ("launch.eager",)
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
     command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
-    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row")
+    command.add_argument(
+        "tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row"
+    )
     command.add_argument("--out", type=Path, metavar="DEVICE.yaml", help="where the device is written")
     command.add_argument("--software-out", type=Path, metavar="STACK.yaml", help="where the software is written")
     command.add_argument("--software", metavar="STACK", help="fit the rows of this stack alone")

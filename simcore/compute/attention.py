@@ -95,5 +95,3 @@ def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) ->
     moving = moved / np.where(few, machine.streaming, machine.loading)
     times: Floats = computing + moving + machine.kernel * np.where(parts > 1.0, 2.0, 1.0)
     return times
-
-

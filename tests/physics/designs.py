@@ -18,8 +18,8 @@ from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
 from simcore.metrics import METRICS
 from simcore.network import TOPOLOGIES
-from simcore.system.interference import slowdowns
 from simcore.schedule import SCHEDULES
+from simcore.system.interference import slowdowns
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
 
