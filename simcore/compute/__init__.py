@@ -7,6 +7,7 @@ from simcore.compute.measured import MeasuredTimes, OutsideTableError, ProductTa
 from simcore.compute.remembered import RememberedTimes
 from simcore.compute.roofline import Roofline
 from simcore.compute.systolic import SystolicTimes
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 
 
@@ -23,11 +24,12 @@ class _This:
         return isinstance(other, _This) and self.npu is other.npu
 
 
-LAUNCH = 56.4e-6
-"""Least time from one operator to the next where no software says it [s]: eager Megatron-LM on A100, calibrated."""
+def times_of(design: Design) -> OperatorTimes:
+    """The model of operator times of a design: of its NPU, at its precision, launched by its software."""
+    return operator_times(design.cluster.npu, design.workload.precision, design.software.launch_seconds)
 
 
-def operator_times(npu: Npu, precision: str, launch: float = LAUNCH) -> OperatorTimes:
+def operator_times(npu: Npu, precision: str, launch: float) -> OperatorTimes:
     """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use.
 
     `launch` is the least time from one operator to the next, which the software takes to launch it [s].
@@ -49,4 +51,12 @@ def _times(this: _This, precision: str, launch: float) -> OperatorTimes:
     )
 
 
-__all__ = ["LAUNCH", "OperatorTimes", "OutsideTableError", "ProductTable", "Roofline", "SystolicTimes", "operator_times"]
+__all__ = [
+    "OperatorTimes",
+    "OutsideTableError",
+    "ProductTable",
+    "Roofline",
+    "SystolicTimes",
+    "operator_times",
+    "times_of",
+]

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from simcore.catalog.preset import named, part_named, preset
+from simcore.catalog.preset import named, part_named
 from simcore.design.compute import ComputeModel
 from simcore.design.curve import Curve
-from simcore.design.software import Stack
 from simcore.document.field import Count, Frozen, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
@@ -67,10 +66,6 @@ class Npu(Frozen):
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     sustained: Share = 1.0
     """Share of the peak that the power limit lets runs of minutes sustain: kernels are measured in milliseconds."""
-    software: Annotated[Stack, part_named("software")] = Field(
-        default_factory=lambda: preset(Stack, "software", "megatron-core")
-    )
-    """The software that its jobs are assumed to run (or its name in the catalogue)."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""
