@@ -29,7 +29,7 @@ def times_of(design: Design) -> OperatorTimes:
     return operator_times(design.cluster.npu, design.workload.precision, design.software.launch_seconds)
 
 
-def operator_times(npu: Npu, precision: str, launch: float = 0.0) -> OperatorTimes:
+def operator_times(npu: Npu, precision: str, launch: float) -> OperatorTimes:
     """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use.
 
     `launch` is the least time from one operator to the next, which the software takes to launch it [s].

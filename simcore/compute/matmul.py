@@ -122,7 +122,8 @@ def product_seconds(machine: MatmulMachine, shape: tuple[float, float, float, fl
 def product_times(machine: MatmulMachine, shapes: Floats, moved: Floats) -> Floats:
     """Times of many products, `[products]` [s], of shapes `[products, 4]` and bytes `[products]`."""
     numbers, tiles = _arrays(machine)
-    return _each(shapes, moved, numbers, tiles, _PARTS)
+    times: Floats = _each(shapes, moved, numbers, tiles, _PARTS)
+    return times
 
 
 _PARTS = np.array(PARTS)

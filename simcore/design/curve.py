@@ -125,7 +125,7 @@ class Curve(Frozen):
         """The curve of products at a precision."""
         while precision not in self.products:
             precision = SIMILAR[precision]
-        return self.products[precision]  # type: ignore[index]  # a key of it
+        return self.products[precision]
 
     def cast(self, precision: str) -> CastCurve:
         """The curve of casts to a precision; of one without its own, that of a streaming operator."""

@@ -38,8 +38,8 @@ def model_states(
     parameters: float,
     data: int,
     zero: int,
-    weight_bytes: int,
-    gradient_bytes: int,
+    weight_bytes: float,
+    gradient_bytes: float,
     local_gradients: bool = False,
     stays_gathered: bool = False,
 ) -> States:

@@ -135,7 +135,7 @@ def _least_squares(part: Part, places: Sequence[int]) -> dict[str, float]:
 
     for step in STEPS:
         found = least_squares(
-            residuals, point, loss="soft_l1", f_scale=SCALE, diff_step=step, max_nfev=60, bounds=(-60.0, 25.0)
+            residuals, point, loss="soft_l1", f_scale=SCALE, diff_step=[step], max_nfev=60, bounds=(-60.0, 25.0)
         )
         point = found.x
     return {name: float(f"{value:.3g}") for name, value in _values(names, point).items()}
