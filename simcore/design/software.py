@@ -82,6 +82,8 @@ class Software(Frozen):
     fp8: EightBit = EightBit()
     overlap: Overlap = Overlap()
     memory: StackMemory
+    measured_on: tuple[str, ...] = ()
+    """Names of the NPUs whose measured iterations its numbers were fitted to."""
     sources: dict[str, str] = {}
 
     def __hash__(self) -> int:
