@@ -1,4 +1,4 @@
-"""Fit the efficiency curve of a device to measured iterations, and print its errors on rows left out of the fit."""
+"""Fit a device to measured kernels and iterations, and print its errors on rows left out of the fit."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   dse calibrate a100-80gb multi_node.csv single_node.csv --out a100.yaml
-  dse calibrate b200 b200.csv --fit limit,memory,launch,flash --out b200.yaml
+  dse calibrate b200 b200.csv --fit sustained,memory,backward --out b200.yaml
+  dse calibrate h100-80gb gemm.csv.gz attention.csv.gz casts.csv.gz --out h100.yaml
   dse validate measured.csv --device a100.yaml     # the file is a device; a design or a space beside it
   dse simulate design.yaml                         # may name it: cluster: {npu: a100.yaml, …}
 
-The tables have the columns of dse validate. Rows of other devices are not fitted. They predict the device's rows in
-the line "leave device out".
+The tables have the columns of dse validate: kernels are fitted first, then iterations, each for what it decides. Rows
+of other devices are not fitted. They predict the device's rows in the line "leave device out".
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
     command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
-    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured iterations, one a row")
+    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row")
     command.add_argument("--out", type=Path, required=True, metavar="DEVICE.yaml", help="where the device is written")
     command.add_argument(
-        "--fit", default="limit,memory,launch", metavar="NAMES", help="parameters to fit [limit,memory,launch]"
+        "--fit", default="sustained,memory", metavar="NAMES", help="what iterations decide [sustained,memory]"
     )
     command.add_argument("--baseline", action="store_true", help="print the errors of a regressor without physics too")
 
@@ -41,25 +42,52 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
     from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples
+    from dse.measured.kernels import is_kernel_table, read_columns
     from dse.measured.measured import read_tables
 
     names, (npu, described) = _read_arguments(options)
-    rows = read_tables(options.tables, [npu])
+    kernels = [table for table in options.tables if is_kernel_table(read_columns(table))]
+    tables = [table for table in options.tables if table not in kernels]
+    if kernels:
+        npu, described = _fit_kernels(npu, described, kernels)
+    if not tables:
+        _write(options.out, described)
+        return 0
+    rows = read_tables(tables, [npu])
     own = [row for row in rows if row.design.cluster.npu == npu]
     others = [row for row in rows if row.design.cluster.npu != npu and row.design.cluster.npu.curve is not None]
-    source = ", ".join(str(table) for table in options.tables)
+    source = ", ".join(str(table) for table in tables)
     chosen = samples(own, len(names), npu.name, source)
-    start = npu.curve
-    assert start is not None
-    found = fit(chosen, start, names, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
+    found = fit(chosen, npu, names, lambda count: print(f"\rpass {count}", end="", file=sys.stderr))
     aside = f"; {len(rows) - len(own)} rows of other devices not fitted" if len(rows) > len(own) else ""
     print(f"\r{len(own)} rows of {npu.name}, {len(names)} parameters{aside}", file=sys.stderr)
-    left_out = [predict_held_out(chosen, found, start, kind) for kind in ("job", "hidden size")]
-    left_out.append(predict_without_device(chosen, others, found, start))
+    left_out = [predict_held_out(chosen, found, npu, kind) for kind in ("job", "hidden size")]
+    left_out.append(predict_without_device(chosen, others, found, npu))
     left_out = [fold for fold in left_out if fold.held]
     _print_fit(chosen, others, found, left_out, options.baseline)
-    _write_device(options.out, described, npu.name, chosen, found, left_out, [table.name for table in options.tables])
+    _write_device(options.out, described, npu.name, chosen, found, left_out, [table.name for table in tables])
     return 0
+
+
+def _fit_kernels(npu: Npu, described: dict[str, Any], tables: list[Path]) -> tuple[Npu, dict[str, Any]]:
+    """The NPU with the curve that its kernels give, and the mapping that describes it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.measured.kernels import fit_curve, read_kernels
+
+    found = fit_curve(npu, [row for path in tables for row in read_kernels(path).rows])
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("kernels", "rows", "fit", "left out", "numbers"):
+        table.add_column(name, justify="right" if name in ("rows", "fit", "left out") else "left")
+    for part in found.parts:
+        numbers = " ".join(f"{name} {value:g}" for name, value in part.values.items())
+        table.add_row(part.name, str(part.rows), f"{part.fitted:.2f} %", f"{part.left_out:.2f} %", numbers)
+    Console(width=200).print(table)
+    source = f"fitted on kernels of {npu.name}: {', '.join(path.name for path in tables)}"
+    curve = found.curve.model_dump(mode="json", exclude={"name", "sources"}, exclude_none=True)
+    curve["sources"] = {**found.curve.sources, **{part.name: source for part in found.parts}}
+    return npu.model_copy(update={"curve": found.curve}), {**described, "curve": curve}
 
 
 def _read_arguments(options: argparse.Namespace) -> tuple[list[str], tuple[Npu, dict[str, Any]]]:
@@ -159,12 +187,12 @@ def _write_device(
 ) -> None:
     """Write the device with the curve: values, intervals, and the source of each."""
     from dse.measured.calibrate.quantiles import intervals
-    from simcore.document.text import dump_document
     from simcore.prediction_interval import UNCALIBRATED
 
     source = f"calibrated on {device}: {len(chosen)} rows of {', '.join(tables)}"
-    curve = found.curve.model_dump(mode="json", exclude={"name", "interval", "sources"})
-    curve["sources"] = {**found.curve.sources, **dict.fromkeys(found.names, source)}
+    assert found.npu.curve is not None
+    curve = found.npu.curve.model_dump(mode="json", exclude={"name", "interval", "sources"}, exclude_none=True)
+    curve["sources"] = {**found.npu.curve.sources, **dict.fromkeys(found.names, source)}
     curve["calibrated_on"] = device
     if left_out:
         curve["interval"] = intervals(chosen, left_out[0].predicted)
@@ -172,5 +200,11 @@ def _write_device(
     else:
         curve["interval"] = {scope: list(UNCALIBRATED) for scope in ("node", "nodes")}
         curve["sources"]["interval"] = "one job: as of a device that was not calibrated"
-    path.write_text(dump_document({**described, "curve": curve}), encoding="utf-8")
+    _write(path, {**described, "curve": curve, "sustained": found.npu.sustained})
+
+
+def _write(path: Path, described: dict[str, Any]) -> None:
+    from simcore.document.text import dump_document
+
+    path.write_text(dump_document(described), encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)

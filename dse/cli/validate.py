@@ -40,9 +40,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
     from dse.measured.device import read_device
+    from dse.measured.kernels import is_kernel_table, read_columns
     from dse.measured.measured import read_table
     from dse.measured.validate import accuracy, predict
 
+    if is_kernel_table(read_columns(options.table)):
+        return run_kernels(options)
     table = read_table(options.table, read_device(options.device)[0] if options.device else None)
     predictions = list(predict(table.rows))
     figures = accuracy(predictions)
@@ -53,6 +56,31 @@ def run(options: argparse.Namespace) -> int:
         print(_describe_stacks(table.rows))
         if table.ignored:
             print(f"ignored columns: {', '.join(table.ignored)}")
+    return 0
+
+
+def run_kernels(options: argparse.Namespace) -> int:
+    """Run `dse validate` on a table of kernels."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.measured.device import read_device
+    from dse.measured.kernels import validate_kernels
+
+    report = validate_kernels(options.table, read_device(options.device)[0] if options.device else None)
+    if options.json:
+        print(json.dumps(report.document(), indent=2, allow_nan=False))
+        return 0
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column(report.kind)
+    for name in ("rows", "mean |ln|", "bias"):
+        table.add_column(name, justify="right")
+    for group in report.groups:
+        cells = (str(len(group.logs)), f"{group.mean_abs_log:.1f} %", f"{group.bias:+.1f} %")
+        table.add_row(" ".join(group.by.values()), *cells)
+    Console().print(table)
+    for why, lines in report.reasons().items():
+        print(f"{lines} rows not expressed: {why}")
     return 0
 
 

@@ -97,7 +97,7 @@ def bound_over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) ->
 
 def _has_precision(design: Design) -> bool:
     """Whether the NPU supports the workload's precision; otherwise no design is valid."""
-    return not design.workload.computes or design.workload.precision in design.cluster.npu.peak
+    return not design.workload.computes or design.cluster.npu.computes(design.workload.precision)
 
 
 @dataclass

@@ -28,7 +28,7 @@ def compute_problems(design: Design) -> list[Problem]:
 def _check_array(design: Design) -> Iterator[Problem]:
     npu, workload = design.cluster.npu, design.workload
     assert npu.compute is not None
-    array, peak = npu.compute.systolic, npu.peak[workload.precision]
+    array, peak = npu.compute.systolic, npu.rate(workload.precision)
     if array is not None and array.peak > peak * (1 + 1e-9):
         expected = f"at least the {array.peak / 1e12:.6g} TFLOP/s of its arrays (2 x units x clock)"
         yield Problem(("cluster", "npu", "peak", workload.precision), expected, f"{peak / 1e12:.6g} TFLOP/s")

@@ -25,26 +25,29 @@ class _This:
 
 
 def times_of(design: Design) -> OperatorTimes:
-    """The model of operator times of a design: of its NPU, at its precision."""
-    return operator_times(design.cluster.npu, design.workload.precision)
+    """The model of operator times of a design: of its NPU, at its precision, launched by its software."""
+    return operator_times(design.cluster.npu, design.workload.precision, design.software.launch_seconds)
 
 
-def operator_times(npu: Npu, precision: str) -> OperatorTimes:
-    """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use."""
-    return _times(_This(npu), precision)
+def operator_times(npu: Npu, precision: str, launch: float) -> OperatorTimes:
+    """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use.
+
+    `launch` is the least time from one operator to the next, which the software takes to launch it [s].
+    """
+    return _times(_This(npu), precision, launch)
 
 
 @lru_cache(maxsize=16)
-def _times(this: _This, precision: str) -> OperatorTimes:
+def _times(this: _This, precision: str, launch: float) -> OperatorTimes:
     npu = this.npu
     model = npu.compute
     if model is None:
-        return RememberedTimes(Roofline(npu, precision))
+        return RememberedTimes(Roofline(npu, precision, launch))
     if model.systolic is not None:
         return RememberedTimes(SystolicTimes(npu, model.systolic))
     assert model.table is not None
     return RememberedTimes(
-        MeasuredTimes(Roofline(npu, precision), ProductTable(model.table), model.beyond == "roofline")
+        MeasuredTimes(Roofline(npu, precision, launch), ProductTable(model.table), model.beyond == "roofline")
     )
 
 

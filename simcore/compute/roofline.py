@@ -1,11 +1,11 @@
 """The roofline: how long an operator takes on an NPU (Williams et al. 2009), by one of two descriptions of the NPU.
 
-With a calibrated curve an operator takes the longest of its arithmetic (`simcore.compute.matmul`), of its bytes
-at the share of the memory bandwidth that operators reach, both with the device's own time for a kernel, and of what
-the host takes to launch it. Without one, a product of F FLOPs and Q bytes takes
-max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
-the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
-a faster NPU is never slower.
+With the curve of its generation a matrix product takes what `simcore.compute.matmul` says, fused attention what
+`simcore.compute.attention` says, and any other operator its bytes at the share of the memory bandwidth that streaming
+kernels reach and the device's own time for a kernel; and none less than what the software takes from one launch to the
+next. Without a curve, a product of F FLOPs and Q bytes takes max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead,
+with e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its
+bytes. All terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from simcore.compute.attention import AttentionMachine, attention_machine, attention_seconds
 from simcore.compute.base import OperatorTimes
 from simcore.compute.matmul import MatmulMachine, machine_of, product_seconds
 from simcore.design.curve import Curve
 from simcore.design.npu import Npu
+from simcore.document.field import BYTES, NARROW
 from simcore.program import Compute
 
 
@@ -26,47 +28,73 @@ class Roofline(OperatorTimes):
 
     npu: Npu
     precision: str
+    launch: float = 0.0
+    """Least time from one operator to the next, which the software takes to launch it [s]; of NPUs with a curve."""
 
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
         npu = self.npu
         if npu.curve is not None:
-            return self._curve_seconds(operator, npu.curve)
-        moving = operator.bytes / self._memory_rate
+            return max(self._curve_seconds(operator, npu.curve), self.launch)
+        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._peak(operator.kind))
+        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._sustained(operator.kind))
         return max(computing, moving) + npu.overhead
 
-    @cached_property
-    def _machines(self) -> dict[float, MatmulMachine]:
-        """The machine at each peak of the NPU."""
-        return {peak: machine_of(self.npu, peak) for peak in self.npu.peak.values()}
+    def cast_seconds(self, numbers: float, precision: str) -> float:
+        """Time of the kernel that casts so many 16-bit numbers to a precision of an NPU with a curve [s]."""
+        assert self.npu.curve is not None
+        curve = self.npu.curve.cast(precision)
+        moved = numbers * (BYTES["bf16"] + BYTES[precision])
+        return max(moved / (self.npu.memory.bandwidth * curve.memory) + curve.kernel, self.launch)
+
+    def _precision(self, kind: str) -> str:
+        """Attention stays in bf16 where linear layers compute in fewer bits."""
+        return "bf16" if self.precision in NARROW and kind in ("flash", "core") else self.precision
 
     @cached_property
-    def _memory_rate(self) -> float:
-        """Memory bandwidth that operators reach [B/s]."""
-        npu = self.npu
-        return npu.memory.bandwidth * (npu.memory.efficiency if npu.curve is None else npu.curve.memory)
+    def _narrow(self) -> MatmulMachine:
+        """The machine of products."""
+        return self._matmul(self.precision)
 
-    def _peak(self, kind: str) -> float:
-        """Attention stays in bf16 where linear layers compute in 8 bits."""
-        precision = "bf16" if self.precision == "fp8" and kind in ("flash", "core") else self.precision
-        peak: float = self.npu.peak[precision]  # type: ignore[index]  # checked at the door
-        return peak
+    @cached_property
+    def _wide(self) -> MatmulMachine:
+        """The machine of products that stay in 16 bits."""
+        return self._matmul(self._precision("core"))
+
+    def _matmul(self, precision: str) -> MatmulMachine:
+        assert self.npu.curve is not None
+        return machine_of(self.npu, self.npu.curve.product(precision), self.npu.rate(precision))
+
+    @cached_property
+    def _attention(self) -> AttentionMachine:
+        """The machine of fused attention."""
+        assert self.npu.curve is not None
+        curve = self.npu.curve
+        return attention_machine(self.npu, curve.attention, curve.memory, self.npu.rate(self._precision("flash")))
 
     def _curve_seconds(self, operator: Compute, curve: Curve) -> float:
+        if operator.fused:
+            return attention_seconds(self._attention, operator.fused, operator.bytes)
         if operator.flops and operator.shape is not None:
-            longest = product_seconds(self._machines[self._peak(operator.kind)], operator.shape, operator.bytes)
-        else:
-            longest = operator.bytes / self._memory_rate
-            if operator.flops:
-                limit = curve.flash if operator.kind == "flash" else curve.matmul.limit
-                longest = max(longest, operator.flops / (limit * self._peak(operator.kind)))
-        return max(longest + curve.kernel, curve.launch)
+            machine = self._wide if operator.kind == "core" else self._narrow
+            return product_seconds(machine, operator.shape, operator.bytes)
+        longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
+        if operator.flops:
+            limit = curve.product(self._precision(operator.kind)).limit
+            longest = max(longest, operator.flops / (limit * self._sustained(operator.kind)))
+        return longest + curve.kernel
+
+    def _sustained(self, kind: str) -> float:
+        """Peak that runs sustain [FLOP/s]."""
+        return self.npu.sustained * self.npu.rate(self._precision(kind))
 
     def least(self, flops: float) -> float:
         """See `OperatorTimes.least`."""
         npu = self.npu
-        limit = npu.gemm.limit if npu.curve is None else max(npu.curve.matmul.limit, npu.curve.flash)
-        return flops / (limit * self._peak("gemm"))
+        if npu.curve is None:
+            return flops / (npu.gemm.limit * self._sustained("gemm"))
+        narrow, wide = npu.curve.product(self.precision).limit, npu.curve.product(self._precision("core")).limit
+        attention = max(npu.curve.attention.limit, wide)
+        return flops / max(narrow * self._sustained("gemm"), attention * self._sustained("flash"))

@@ -1,45 +1,137 @@
-"""How near a family of accelerators comes to its data sheet: one calibrated curve for all of them."""
+"""How near a generation of accelerators comes to its data sheet: one curve, fitted on measured kernels, for all of it.
+
+Every number is a share of the data sheet, a time, or a count of steps, so that another device of the generation has its
+own times by its own data sheet. What an operator takes by these numbers: `simcore.compute`.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from simcore.document.field import Frozen, Share
+from simcore.document.field import Count, Frozen, Precision, Share
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Time
 
+Steps = Annotated[float, Field(ge=0)]
+Part = Annotated[float, Field(ge=0, le=1)]
+Delay = Annotated[Time, Field(ge=0)]
 
-class MatmulCurve(Frozen):
-    """How near tensor cores come to their peak in a matrix product; see `simcore.compute.matmul`."""
+
+class Throttle(Frozen):
+    """Clocks that fall while a product lasts, as the power limit takes hold.
+
+    Arithmetic of c seconds takes 1 + `most` c / (c + `after`) times as long.
+    """
+
+    most: Annotated[float, Field(ge=0)] = 0.0
+    after: Annotated[Time, Field(gt=0)] = 1e-3
+
+
+class TileRule(Frozen):
+    """The one tile that a library without a choice takes for products of at most `up_to` rows (of any, without it)."""
+
+    up_to: Count | None = None
+    rows: Count
+    columns: Count
+
+
+class ProductCurve(Frozen):
+    """How near tensor cores come to their peak in a matrix product at one precision; see `simcore.compute.matmul`."""
 
     limit: Share
-    """Share of the peak that an endless product reaches."""
-    depth: Annotated[float, Field(ge=0)]
+    """Share of the peak that an endless product reaches before clocks fall."""
+    depth: Steps
     """Steps along k that filling and draining the pipeline of a tile costs."""
-    load: Annotated[float, Field(ge=0)]
-    """Share of the time to load a tile's operands from shared memory that its arithmetic does not hide."""
-    wave: Annotated[float, Field(ge=0, le=1)]
+    load: Annotated[float, Field(gt=0)]
+    """Bytes of operands that a multiprocessor loads in one clock, as numbers of 16 bits."""
+    wave: Part
     """How much of a last, partly filled wave of tiles costs as if it were full."""
+    memory: Share
+    """Share of the memory bandwidth that operands and results reach."""
+    kernel: Delay
+    """Time of the kernel on the device beyond arithmetic and bytes [s]."""
+    split: Delay | None = None
+    """Time of the second kernel, which adds what k was cut into [s]; none: k is never cut."""
+    throttle: Throttle = Throttle()
+    tiles: tuple[TileRule, ...] = ()
+    """Tiles by rows, ascending, the last without `up_to`; none: the fastest of all usual tiles."""
+
+    @model_validator(mode="after")
+    def _check_tiles(self) -> ProductCurve:
+        ends = [rule.up_to for rule in self.tiles]
+        known = [end for end in ends[:-1] if end is not None]
+        if ends and (ends[-1] is not None or len(known) < len(ends) - 1 or known != sorted(set(known))):
+            raise Refusal("'up_to' ascending, and none in the last of 'tiles'", f"{ends}")
+        return self
+
+
+class AttentionCurve(Frozen):
+    """How near fused attention comes to the peak; see `simcore.compute.attention`."""
+
+    limit: Share
+    """Share of the peak that its products reach."""
+    softmax: Steps
+    """What the softmax of one score costs, in multiply-accumulates at the peak that products do not hide."""
+    depth: Steps
+    """Keys that starting and ending a tile of queries costs."""
+    wave: Part
+    """As of products."""
+    backward: Share
+    """Share of the forward pass's rate that the backward pass reaches."""
+    memory: Share
+    """Share of the memory bandwidth that queries, keys, values and outputs reach."""
+    kernel: Delay
+    """Time of the kernel on the device beyond arithmetic and bytes [s]."""
+
+
+class CastCurve(Frozen):
+    """A kernel that turns 16-bit numbers into a product's narrower ones, with their scales."""
+
+    memory: Share
+    """Share of the memory bandwidth that it reaches, each number read and written once."""
+    kernel: Delay
+    """Time of the kernel on the device beyond its bytes [s]."""
 
 
 class Curve(Frozen):
-    """How a family of accelerators comes near its data sheet, as shares of it: one curve for all of them."""
+    """How a generation of accelerators comes near its data sheet: one curve for all of its devices."""
 
     name: str = ""
-    matmul: MatmulCurve
-    flash: Share
-    """Share of the peak that fused attention reaches."""
+    products: dict[Precision, ProductCurve]
+    """Matrix products by precision; one that is not here takes that of `SIMILAR`."""
+    attention: AttentionCurve
     memory: Share
     """Share of the memory bandwidth that streaming operators reach."""
-    kernel: Annotated[Time, Field(ge=0)]
-    """Time a kernel takes on the device beyond its roofline [s]."""
-    launch: Annotated[Time, Field(ge=0)]
-    """Least time from one operator to the next: what the host's software takes to launch it [s]."""
+    kernel: Delay
+    """Time that a streaming operator takes on the device beyond its bytes [s]."""
+    casts: dict[Precision, CastCurve] = {}
+    """Casts from 16 bits, by the precision that they make."""
     interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
     """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
     that the fit had not seen."""
     calibrated_on: str = ""
-    """Name of the NPU whose rows the curve was fitted to; the interval is of that one alone
-    (`simcore.prediction_interval`)."""
+    """Name of the NPU whose iterations the interval is of, of that one alone (`simcore.prediction_interval`)."""
     sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _check_products(self) -> Curve:
+        if "bf16" not in self.products:
+            raise Refusal("'bf16' among 'products', whose numbers other precisions take", ", ".join(self.products))
+        return self
+
+    def product(self, precision: str) -> ProductCurve:
+        """The curve of products at a precision."""
+        while precision not in self.products:
+            precision = SIMILAR[precision]
+        return self.products[precision]
+
+    def cast(self, precision: str) -> CastCurve:
+        """The curve of casts to a precision; of one without its own, that of a streaming operator."""
+        own = self.casts.get(precision)  # type: ignore[call-overload]
+        return own or CastCurve.model_construct(memory=self.memory, kernel=self.kernel)
+
+
+SIMILAR = {"fp16": "bf16", "fp32": "bf16", "fp8": "bf16", "fp8_block": "fp8", "nvfp4": "fp8_block", "int8": "fp8"}
+"""Precision -> the one whose curve stands for it where it has none (*assumed*)."""

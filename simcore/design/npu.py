@@ -65,7 +65,7 @@ class Npu(Frozen):
     curve: Annotated[Curve | None, part_named("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     sustained: Share = 1.0
-    """Share of the peak that its power limit lets a long run of products sustain."""
+    """Share of the peak that the power limit lets runs of minutes sustain: kernels are measured in milliseconds."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""
@@ -74,6 +74,15 @@ class Npu(Frozen):
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    def rate(self, precision: str) -> float:
+        """Peak at a precision [FLOP/s]; block-scaled 8 bits have that of other 8 bits unless given."""
+        given = {str(name): rate for name, rate in self.peak.items()}
+        return given["fp8"] if precision == "fp8_block" and precision not in given else given[precision]
+
+    def computes(self, precision: str) -> bool:
+        """Whether it has a peak at a precision."""
+        return precision in self.peak or (precision == "fp8_block" and "fp8" in self.peak)
 
     @model_validator(mode="after")
     def _check_curve(self) -> Npu:

@@ -21,10 +21,12 @@ Factor = Annotated[float, Field(strict=True, ge=1)]
 Flag = Annotated[bool, Field(strict=True)]
 OF_SOFTWARE: Any = None
 """Default of a key that the design's software decides, which it does when the design is read."""
-Precision = Literal["fp32", "fp16", "bf16", "fp8"]
+Precision = Literal["fp32", "fp16", "bf16", "fp8", "fp8_block", "nvfp4", "int8"]
 
-BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
-"""Bytes of one number, by precision."""
+BYTES: dict[str, float] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "fp8_block": 1, "nvfp4": 0.5, "int8": 1}
+"""Bytes of one number, by precision; the scales of blocks (1 of 32 to 1 of 512 bits) are not counted."""
+NARROW = frozenset({"fp8", "fp8_block", "nvfp4", "int8"})
+"""Precisions of linear layers' products alone: what is kept beside them, and attention, stays in 16 bits."""
 
 
 class Frozen(BaseModel):

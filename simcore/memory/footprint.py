@@ -4,9 +4,9 @@ Model states of P parameters per NPU of the tensor-pipeline shard, sharded over 
 fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
 Gradients that accumulate locally are whole in every stage, and so are parameters that stay gathered, beside their shard
 (`simcore.workload.data_parallel`). Parameters of all but routed experts are sharded over data x context, those of
-experts over the NPUs that have the same ones, or over the part of either that is a shard group.
+experts over data x context / expert, or over the part of either that is a shard group.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
-different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight.
+different amounts, the most at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.document.field import BYTES
+from simcore.document.field import BYTES, NARROW
 from simcore.memory.serving import serving_memory
 from simcore.program import ModelPart, Program
 from simcore.result import Memory
@@ -38,8 +38,8 @@ def model_states(
     parameters: float,
     data: int,
     zero: int,
-    weight_bytes: int,
-    gradient_bytes: int,
+    weight_bytes: float,
+    gradient_bytes: float,
     local_gradients: bool = False,
     stays_gathered: bool = False,
 ) -> States:
@@ -52,9 +52,9 @@ def model_states(
     )
 
 
-def weight_bytes(precision: str) -> int:
-    """Bytes of a weight: 8-bit ones are held twice, by rows and by columns, as products in 8 bits read them."""
-    return 2 if precision == "fp8" else BYTES[precision]
+def weight_bytes(precision: str) -> float:
+    """Bytes of a weight: ones of 8 bits and fewer are held twice, by rows and by columns, as their products read them."""
+    return (2 if precision in NARROW else 1) * BYTES[precision]
 
 
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
@@ -68,10 +68,8 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     over, local, stays = design.sharding_npus, not p.reduces_each, p.gathers in ("microbatch", "once")
     dense = model_states(own, over, p.zero, weight, gradient, local, stays)
-    routed = model_states(experts, design.expert_sharding_npus, p.zero, weight, gradient, local, stays)
+    routed = model_states(experts, over // p.expert, p.zero, weight, gradient, local, stays)
     activations = _kept_bytes(program, stage, parts)
-    if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
-        activations += max(part.activations for part in parts)
     working = max(part.working for part in parts)
     weights = dense.weights + routed.weights + sum(part.resident for part in parts)
     gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer

@@ -69,7 +69,7 @@ class Figures:
         """Model FLOPs utilization: the model's FLOPs over what all NPUs could do in the time."""
         if self.flops is None or self.seconds is None:
             return None
-        return self.flops / (self.seconds * self.npus * self.npu.peak[self.workload.precision])
+        return self.flops / (self.seconds * self.npus * self.npu.rate(self.workload.precision))
 
     @property
     def electricity(self) -> Number:

@@ -98,7 +98,7 @@ class DataParallel:
         return [(group, parameters) for group, parameters in zip(self._groups, amount, strict=True) if parameters]
 
     @cached_property
-    def _precisions(self) -> tuple[int, int]:
+    def _precisions(self) -> tuple[float, float]:
         """Bytes of a parameter and of its gradient."""
         workload: Any = self.design.workload
         return BYTES[workload.precision], BYTES[workload.gradient_precision]

@@ -26,7 +26,7 @@ def batch_problems(design: Design) -> Iterator[Problem]:
 def precision_problems(design: Design) -> Iterator[Problem]:
     """The NPU computes in the workload's precision."""
     npu, asked = design.cluster.npu, design.workload.precision
-    if asked not in npu.peak:
+    if not npu.computes(asked):
         expected = f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}"
         yield Problem(("workload", "precision"), expected, asked)
 

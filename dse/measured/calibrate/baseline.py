@@ -46,7 +46,7 @@ def _features(sample: Sample) -> list[float]:
     sizes = (
         model.hidden, model.layers, model.heads, model.ffn, workload.sequence, workload.global_batch,
         design.cluster.npus, p.tensor, p.pipeline, design.data, p.context, p.expert, p.microbatch, p.interleave,
-        npu.peak[workload.precision], npu.memory.bandwidth,
+        npu.rate(workload.precision), npu.memory.bandwidth,
     )  # fmt: skip
     kinds = (("none", "selective", "full").index(p.recompute), p.sequence_parallel)
     return [*np.log(np.array(sizes, float)), *(float(kind) for kind in kinds)]

@@ -1,4 +1,6 @@
-"""The few parameters of a curve that measured iterations decide, by robust least squares; the simulator is the model.
+"""The few numbers of an NPU that measured iterations decide, by robust least squares; the simulator is the model.
+
+What kernels decide is fitted on kernels (`dse.measured.kernels`); iterations say what power limits let last.
 
 Residuals are logarithms of predicted over measured times. The rows of one hidden size often differ only in how one job
 was spread, so each hidden size has one vote, not each row; and a residual beyond `SCALE` pulls with constant force
@@ -17,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.measured.measured import MeasuredIteration
-from simcore.design.curve import Curve
 from simcore.design.design import Design
+from simcore.design.npu import Npu
 from simcore.document.problem import InputError, Problem
 from simcore.simulate import simulate
 
@@ -35,7 +37,7 @@ STEP = 2e-3
 
 
 class Parameter(NamedTuple):
-    """A number of a curve: its path, the range it may take, and what it means."""
+    """A number of an NPU with a curve: its path, the range it may take, and what it means."""
 
     path: tuple[str, ...]
     least: float
@@ -44,12 +46,12 @@ class Parameter(NamedTuple):
 
 
 PARAMETERS = {
-    "limit": Parameter(("matmul", "limit"), 0.3, 1.0, "share of the peak that an endless product reaches"),
-    "memory": Parameter(("memory",), 0.1, 1.0, "share of the memory bandwidth that streaming operators reach"),
-    "launch": Parameter(("launch",), 1e-6, 3e-4, "least time from one operator to the next [s]"),
-    "flash": Parameter(("flash",), 0.1, 1.0, "share of the peak that fused attention reaches"),
-    "load": Parameter(("matmul", "load"), 0.01, 2.0, "share of loading operands that arithmetic does not hide"),
-    "kernel": Parameter(("kernel",), 1e-7, 2e-5, "time of a kernel on the device beyond its roofline [s]"),
+    "sustained": Parameter(("sustained",), 0.3, 1.0, "share of the peak that the power limit lets runs sustain"),
+    "memory": Parameter(("curve", "memory"), 0.1, 1.0, "share of the memory bandwidth that streaming operators reach"),
+    "kernel": Parameter(("curve", "kernel"), 1e-7, 2e-5, "time of a streaming operator beyond its bytes [s]"),
+    "backward": Parameter(
+        ("curve", "attention", "backward"), 0.1, 1.0, "share of the forward rate that attention's backward pass reaches"
+    ),
 }
 
 
@@ -70,10 +72,11 @@ class Sample:
         """The model's hidden size."""
         return self.row.workload.model.hidden
 
-    def seconds(self, curve: Curve) -> float:
-        """Predicted iteration time with `curve` in place of the NPU's own [s]."""
+    def seconds(self, npu: Npu) -> float:
+        """Predicted iteration time with the curve and the sustained share of `npu` in place of the NPU's own [s]."""
         cluster = self.design.cluster
-        other = cluster.model_copy(update={"npu": cluster.npu.model_copy(update={"curve": curve})})
+        own = cluster.npu.model_copy(update={"curve": npu.curve, "sustained": npu.sustained})
+        other = cluster.model_copy(update={"npu": own})
         return simulate(self.design.model_copy(update={"cluster": other})).iteration_time_s
 
 
@@ -108,9 +111,9 @@ def weight_rows(rows: Sequence[MeasuredIteration]) -> list[Sample]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted curve, and the derivatives of its predictions with respect to the fitted parameters."""
+    """A fitted NPU, and the derivatives of its predictions with respect to the fitted parameters."""
 
-    curve: Curve
+    npu: Npu
     names: tuple[str, ...]
     predicted: Floats
     """Predicted times of the samples, `[rows]` [s]."""
@@ -119,32 +122,33 @@ class Fit:
 
     def values(self) -> dict[str, float]:
         """The fitted parameters by name."""
-        return {name: read_parameter(self.curve, name) for name in self.names}
+        return {name: read_parameter(self.npu, name) for name in self.names}
 
 
-def read_parameter(curve: Curve, name: str) -> float:
-    """A parameter of a curve."""
-    value: Any = curve
+def read_parameter(npu: Npu, name: str) -> float:
+    """A parameter of an NPU."""
+    value: Any = npu
     for key in PARAMETERS[name].path:
         value = getattr(value, key)
     return float(value)
 
 
-def with_values(curve: Curve, values: dict[str, float]) -> Curve:
-    """The curve with some parameters changed."""
+def with_values(npu: Npu, values: dict[str, float]) -> Npu:
+    """The NPU with some parameters changed."""
     for name, value in values.items():
-        path = PARAMETERS[name].path
-        update: Any = {path[-1]: value}
-        if len(path) == 2:
-            inner = getattr(curve, path[0])
-            update = {path[0]: inner.model_copy(update=update)}
-        curve = curve.model_copy(update=update)
-    return curve
+        npu = _replaced(npu, PARAMETERS[name].path, value)
+    return npu
+
+
+def _replaced(part: Any, path: tuple[str, ...], value: float) -> Any:
+    """A part of a document with the number at a path in it changed."""
+    inner = value if len(path) == 1 else _replaced(getattr(part, path[0]), path[1:], value)
+    return part.model_copy(update={path[0]: inner})
 
 
 def fit(
     chosen: Sequence[Sample],
-    start: Curve,
+    start: Npu,
     names: Sequence[str],
     progress: Callable[[int], object] = lambda count: None,
 ) -> Fit:
@@ -182,6 +186,6 @@ def values_at(names: Iterable[str], point: Floats) -> dict[str, float]:
     return {name: float(np.exp(x)) for name, x in zip(names, point, strict=True)}
 
 
-def predict(chosen: Iterable[Sample], curve: Curve) -> Floats:
-    """Predicted times with `curve` [s]."""
-    return np.array([sample.seconds(curve) for sample in chosen])
+def predict(chosen: Iterable[Sample], npu: Npu) -> Floats:
+    """Predicted times with the numbers of `npu` [s]."""
+    return np.array([sample.seconds(npu) for sample in chosen])

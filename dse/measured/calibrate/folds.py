@@ -1,4 +1,4 @@
-"""What a curve says of jobs that it was not fitted to: leave one job, one hidden size, or one device out.
+"""What a fitted NPU says of jobs that it was not fitted to: leave one job, one hidden size, or one device out.
 
 A job is left out by a robust least-squares fit of the model linearised at the fit to all rows, which one job among many
 moves little; hidden sizes and devices, which may hold most rows, by a fit of their own. Either way the rows left out
@@ -27,7 +27,7 @@ from dse.measured.calibrate.fit import (
     with_values,
 )
 from dse.measured.measured import MeasuredIteration
-from simcore.design.curve import Curve
+from simcore.design.npu import Npu
 
 KINDS: dict[str, Callable[[Sample], Hashable]] = {
     "job": lambda sample: sample.row.job,
@@ -65,37 +65,37 @@ def folds(chosen: Sequence[Sample], kind: str) -> tuple[HeldOutRows, ...]:
     return tuple(HeldOutRows(name, tuple(rows)) for name, rows in zip(names, groups.values(), strict=True))
 
 
-def predict_held_out(chosen: Sequence[Sample], whole: Fit, start: Curve, kind: str) -> Fold:
+def predict_held_out(chosen: Sequence[Sample], whole: Fit, start: Npu, kind: str) -> Fold:
     """Predict every row by a fit without its job, hidden size or device."""
     predicted = np.full(len(chosen), np.nan)
     groups = folds(chosen, kind)
     for group in groups:
         kept = [i for i in range(len(chosen)) if i not in set(group.rows)]
-        curve = _step(chosen, whole, start, kept) if kind == "job" else _refit(chosen, whole, start, kept)
-        predicted[list(group.rows)] = predict([chosen[i] for i in group.rows], curve)
+        npu = _step(chosen, whole, start, kept) if kind == "job" else _refit(chosen, whole, start, kept)
+        predicted[list(group.rows)] = predict([chosen[i] for i in group.rows], npu)
     return Fold(kind, groups, predicted)
 
 
 def predict_without_device(
-    chosen: Sequence[Sample], others: Sequence[MeasuredIteration], whole: Fit, start: Curve
+    chosen: Sequence[Sample], others: Sequence[MeasuredIteration], whole: Fit, start: Npu
 ) -> Fold:
     """Predict every row by a fit to rows of other devices alone; nothing is held where these are too few for one."""
     if len(others) < ROWS_A_PARAMETER * len(whole.names):
         return Fold("device", (), np.full(len(chosen), np.nan))
     held = HeldOutRows(chosen[0].design.cluster.npu.name, tuple(range(len(chosen))))
-    return Fold("device", (held,), predict(chosen, fit(weight_rows(others), start, whole.names).curve))
+    return Fold("device", (held,), predict(chosen, fit(weight_rows(others), start, whole.names).npu))
 
 
-def _refit(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:
-    return fit([chosen[i] for i in kept], start, whole.names).curve
+def _refit(chosen: Sequence[Sample], whole: Fit, start: Npu, kept: Sequence[int]) -> Npu:
+    return fit([chosen[i] for i in kept], start, whole.names).npu
 
 
-def _step(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int]) -> Curve:
+def _step(chosen: Sequence[Sample], whole: Fit, start: Npu, kept: Sequence[int]) -> Npu:
     """The parameters that fit the rows `kept`, by iteratively reweighted least squares on the linearised model."""
     weights = np.array([chosen[i].weight for i in kept]) / SCALE
     errors = np.log(whole.predicted[list(kept)]) - np.log([chosen[i].row.seconds for i in kept])
     slopes = whole.slopes[list(kept)]
-    here = np.log([read_parameter(whole.curve, name) for name in whole.names])
+    here = np.log([read_parameter(whole.npu, name) for name in whole.names])
     origin = np.log([read_parameter(start, name) for name in whole.names])
     move = np.zeros(len(whole.names))
     prior = PRIOR * np.eye(len(whole.names))
@@ -105,4 +105,4 @@ def _step(chosen: Sequence[Sample], whole: Fit, start: Curve, kept: Sequence[int
         left = np.vstack([slopes * (weights * robust)[:, None], prior])
         right = np.concatenate([-errors * weights * robust, PRIOR * (origin - here)])
         move = np.linalg.lstsq(left, right, rcond=None)[0]
-    return with_values(whole.curve, values_at(whole.names, here + move))
+    return with_values(whole.npu, values_at(whole.names, here + move))

@@ -140,7 +140,7 @@ class _Builder:
     tensor: int
     batch: int
     """Samples of a microbatch."""
-    width: int
+    width: float
     """Bytes of one number."""
 
     def unit(self, row: Row, first: bool) -> Unit:

@@ -27,7 +27,7 @@ class _Builder:
     npus: int
     batch: int
     """Samples of a microbatch on one NPU."""
-    width: int
+    width: float
     """Bytes of one number."""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
@@ -44,10 +45,10 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     yield from unused_problems(design, _UNUSED)
     yield from precision_problems(design)
     yield from expert_problems(design, model)
-    if workload.precision == "fp8" and "bf16" not in design.cluster.npu.peak:
+    if workload.precision in NARROW and "bf16" not in design.cluster.npu.peak:
         known = ", ".join(design.cluster.npu.peak)
-        expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside fp8"
-        yield Problem(("workload", "precision"), expected, "fp8")
+        expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside {workload.precision}"
+        yield Problem(("workload", "precision"), expected, workload.precision)
     path: Path = ("parallelism", "tensor")
     kv = model.key_heads
     for whole, what in ((model.heads, "attention heads"), (model.ffn, "feed-forward width")):

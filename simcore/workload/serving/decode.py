@@ -56,7 +56,7 @@ def decoded_width(model: Transformer) -> int:
     return model.heads * (heads.key + heads.value)
 
 
-def decode_attention(shapes: Shapes, context: int, cache_width: int) -> Replacement:
+def decode_attention(shapes: Shapes, context: int, cache_width: float) -> Replacement:
     """Attention of one token of each request to `context` tokens, whose numbers take `cache_width` bytes."""
     cached = cache_heads(shapes.model, shapes.parallelism.tensor)
     products = shapes.tokens * cached.heads

@@ -65,7 +65,7 @@ class _Builder:
         return {}
 
     @cached_property
-    def cache_width(self) -> int:
+    def cache_width(self) -> float:
         """Bytes of one number of the cache."""
         return BYTES[self.workload.cache_precision or self.workload.precision]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
@@ -307,6 +308,6 @@ def _switches(design: Design) -> Iterator[Problem]:
         expected = "false without sequence_parallel, whose gathers and reduce-scatters it overlaps"
         yield Problem(path, expected, "true", "use sequence_parallel: true", rule="tensor overlap")
     npu = design.cluster.npu
-    if workload.precision == "fp8" and "bf16" not in npu.peak:
-        expected = f"one that {npu.name or 'the NPU'} computes in; attention stays in bf16 beside fp8"
-        yield Problem(("workload", "precision"), expected, "fp8", f"known: {', '.join(npu.peak)}")
+    if workload.precision in NARROW and "bf16" not in npu.peak:
+        expected = f"one that {npu.name or 'the NPU'} computes in; attention stays in bf16 beside {workload.precision}"
+        yield Problem(("workload", "precision"), expected, workload.precision, f"known: {', '.join(npu.peak)}")

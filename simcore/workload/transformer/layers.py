@@ -53,10 +53,10 @@ class Shapes:
     @cached_property
     def width(self) -> int:
         """Bytes of one activation."""
-        return max(2, self.operand)
+        return 4 if self.operand == BYTES["fp32"] else 2
 
     @cached_property
-    def operand(self) -> int:
+    def operand(self) -> float:
         """Bytes of one number that enters the product of a linear layer."""
         return BYTES[self.workload.precision]
 

@@ -19,7 +19,6 @@ from dse.measured.device import read_device
 from dse.measured.measured import MeasuredIteration, read_measured
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
-from simcore.design.curve import Curve
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
 from simcore.document.text import dump_document
@@ -34,32 +33,31 @@ def rows() -> Sequence[MeasuredIteration]:
     return [*read_measured(DATA / "a100_single_node_part.csv"), *read_measured(DATA / "megatron_recompute.csv")]
 
 
-def curve() -> Curve:
-    found = preset(Npu, "npus", "a100-80gb").curve
-    assert isinstance(found, Curve)
+def a100() -> Npu:
+    found: Npu = preset(Npu, "npus", "a100-80gb")
     return found
 
 
-def test_a_known_curve_is_found_again(rows: Sequence[MeasuredIteration]) -> None:
-    known = with_values(curve(), {"limit": 0.8, "memory": 0.5, "launch": 40e-6})
+def test_known_numbers_are_found_again(rows: Sequence[MeasuredIteration]) -> None:
+    known = with_values(a100(), {"sustained": 0.8, "memory": 0.5, "backward": 0.6})
     made = [replace(row, seconds=samples(rows, 3)[i].seconds(known)) for i, row in enumerate(rows)]
-    found = fit(samples(made, 3), curve(), ["limit", "memory", "launch"])
+    found = fit(samples(made, 3), a100(), ["sustained", "memory", "backward"])
     for name, value in found.values().items():
         assert value == pytest.approx(read_parameter(known, name), rel=0.03), name
 
 
 def test_rows_left_out_are_predicted_without_them(rows: Sequence[MeasuredIteration]) -> None:
     """One job is measured three times slower than it is: left out, it does not pull its own prediction."""
-    truth = [sample.seconds(curve()) for sample in samples(rows, 1)]
+    truth = [sample.seconds(a100()) for sample in samples(rows, 1)]
     slow = rows[0].job
     made = [replace(row, seconds=time * (3 if row.job == slow else 1)) for row, time in zip(rows, truth, strict=True)]
     chosen = samples(made, 1)
-    whole = fit(chosen, curve(), ["launch"])
-    fold = predict_held_out(chosen, whole, curve(), "job")
+    whole = fit(chosen, a100(), ["memory"])
+    fold = predict_held_out(chosen, whole, a100(), "job")
     own = [i for i, row in enumerate(rows) if row.job == slow]
     assert np.allclose(fold.predicted[own], np.array(truth)[own], rtol=0.01)
     assert not np.isnan(fold.predicted).any()
-    assert predict_held_out(chosen, whole, curve(), "device").held == ()
+    assert predict_held_out(chosen, whole, a100(), "device").held == ()
     assert predict_by_regression(chosen, "job").shape == (len(rows),)
 
 
@@ -81,14 +79,14 @@ def test_the_command_writes_a_curve_that_a_design_can_use(
 ) -> None:
     out = tmp_path / "mine.yaml"
     table = str(DATA / "a100_single_node_part.csv")
-    assert main(["calibrate", "a100-80gb", table, "--fit", "launch", "--out", str(out)]) == 0
+    assert main(["calibrate", "a100-80gb", table, "--fit", "memory", "--out", str(out)]) == 0
     assert "leave job out" in capsys.readouterr().out
 
     document = rows[0].design.document()
     document["cluster"]["npu"] = "mine.yaml"
     (tmp_path / "design.yaml").write_text(dump_document(document))
     design = load_design(tmp_path / "design.yaml")
-    assert design.cluster.npu.curve != curve()
+    assert design.cluster.npu.curve != a100().curve
     assert design.cluster.npu.name == "a100-80gb"  # the price list knows it by this name
     result = simulate(design)
     low, high = result.iteration_time_interval_s or (0.0, 0.0)
@@ -104,8 +102,8 @@ def test_the_command_writes_a_curve_that_a_design_can_use(
     row = read_measured(table, design.cluster.npu)[0]
     assert first == simulate(row.design).iteration_time_s
     again = tmp_path / "again.yaml"  # a device file can be calibrated on
-    assert main(["calibrate", str(out), table, "--fit", "memory", "--out", str(again)]) == 0
-    assert read_device(str(again))[0].curve.launch == design.cluster.npu.curve.launch  # type: ignore[union-attr]
+    assert main(["calibrate", str(out), table, "--fit", "sustained", "--out", str(again)]) == 0
+    assert read_device(str(again))[0].curve.memory == design.cluster.npu.curve.memory  # type: ignore[union-attr]
 
 
 def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
@@ -113,13 +111,13 @@ def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
 ) -> None:
     tables = [str(DATA / "a100_single_node_part.csv"), str(B200)]
     alone, both = tmp_path / "alone.yaml", tmp_path / "both.yaml"
-    assert main(["calibrate", "b200-simumax", tables[1], "--fit", "launch", "--out", str(alone)]) == 0
+    assert main(["calibrate", "b200-simumax", tables[1], "--fit", "memory", "--out", str(alone)]) == 0
     assert "leave device out" not in capsys.readouterr().out
-    assert main(["calibrate", "b200-simumax", *tables, "--fit", "launch", "--out", str(both), "--baseline"]) == 0
+    assert main(["calibrate", "b200-simumax", *tables, "--fit", "memory", "--out", str(both), "--baseline"]) == 0
     said = capsys.readouterr()
     assert "leave device out" in said.out
     assert "rows of other devices not fitted" in said.err
-    assert read_device(str(alone))[0].curve.launch == read_device(str(both))[0].curve.launch  # type: ignore[union-attr]
+    assert read_device(str(alone))[0].curve.memory == read_device(str(both))[0].curve.memory  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
         (["a100-80gb", "table.csv", "--out", "nowhere/x.yaml"], "--out: expected a file in a folder that exists"),
         (
             ["b200", "table.csv", "--out", "x.yaml"],
-            "table.csv: 1 problem\n  document: expected at least 12 rows of b200",
+            "table.csv: 1 problem\n  document: expected at least 8 rows of b200",
         ),
         (["v100-32gb", "v.csv", "--out", "x.yaml"], "a curve to start from, got 'v100-32gb'"),
     ],

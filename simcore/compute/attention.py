@@ -1,0 +1,99 @@
+"""Fused attention on tensor cores, tile by tile of queries, forward and backward.
+
+Each head's queries are cut into tiles of `ROWS`, one for each multiprocessor at a time, which pass over the keys that
+they see (Dao 2023, arXiv 2307.08691, section 3: parallel over batch, heads and rows of queries). One score costs the
+multiply-accumulates of its products at `limit` of the peak, and `softmax` more that they do not hide: exponentials have
+units of their own, fewer than tensor cores have, so that short heads are slower (Shah et al. 2024, arXiv 2407.08608,
+section 3). A tile takes that for its keys and for `depth` more. Waves are as of matrix products
+(`simcore.compute.matmul`). A tile loads before it multiplies, and stores after it: bytes add to arithmetic.
+
+Few queries of many keys (decoding) fill one tensor-core instruction instead of a tile, their keys stream as any other operator's
+bytes do, and may be cut into parts, `LEAST_KEYS` or more each, up to where the device is filled (Dao et al. 2023,
+Flash-Decoding); a second kernel joins them.
+
+The backward pass does five products in place of two, at `backward` of the forward pass's rate. No time falls below
+FLOPs / (limit x sustained x peak).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from simcore.compute.matmul import Floats
+from simcore.design.curve import AttentionCurve
+from simcore.design.npu import Npu
+
+ROWS = 128.0
+"""Queries of a tile: FlashAttention's on all generations (Dao 2023; Shah et al. 2024)."""
+INSTRUCTION = 16.0
+"""Rows of the smallest tensor-core product, which so few queries fill (PTX ISA, mma.m16n8k16)."""
+LEAST_KEYS = 256.0
+"""Keys of a part, at least (*assumed*: two blocks of 128)."""
+FORWARD = 2
+"""Products of a forward pass."""
+
+
+class AttentionMachine(NamedTuple):
+    """What the time of fused attention depends on beside its shape and its bytes."""
+
+    multiprocessors: float
+    limit: float
+    softmax: float
+    depth: float
+    wave: float
+    backward: float
+    rate: float
+    """Multiply-accumulates of a multiprocessor in a second at the sustained peak [1/s]."""
+    loading: float
+    """Bytes that tiles load and store in a second [B/s]."""
+    streaming: float
+    """Bytes that operators stream in a second [B/s]."""
+    kernel: float
+
+
+def attention_machine(npu: Npu, curve: AttentionCurve, memory: float, peak: float) -> AttentionMachine:
+    """The machine of an NPU with such a curve of attention, streaming at a share `memory`, at a peak [FLOP/s]."""
+    assert npu.multiprocessors is not None  # checked at the door
+    rate = npu.sustained * peak / (2.0 * npu.multiprocessors)
+    loading, streaming = npu.memory.bandwidth * curve.memory, npu.memory.bandwidth * memory
+    shares = (curve.limit, curve.softmax, curve.depth, curve.wave, curve.backward)
+    return AttentionMachine(float(npu.multiprocessors), *shares, rate, loading, streaming, curve.kernel)
+
+
+@lru_cache(maxsize=65536)
+def attention_seconds(
+    machine: AttentionMachine, fused: tuple[tuple[float, float, float, float], ...], moved: float
+) -> float:
+    """Time of the products (batch, m, n, k) of one kernel, the scores' first, that move so many bytes [s].
+
+    Two products are a forward pass, five a backward pass.
+    """
+    heads, queries, keys, _ = fused[0]
+    work = sum(batch * m * n * k for batch, m, n, k in fused) / (heads * queries * keys)
+    shape = np.array([[heads, queries, keys, work, float(len(fused) > FORWARD)]])
+    return float(attention_times(machine, shape, np.array([moved]))[0])
+
+
+def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) -> Floats:
+    """Times of many kernels, `[kernels]` [s].
+
+    Of each the heads of all sequences, queries of one, keys that one sees on average, multiply-accumulates of a score,
+    and whether it is a backward pass, `shapes[kernels, 5]`; and its bytes, `moved[kernels]`.
+    """
+    heads, queries, keys, work, back = shapes.T
+    few = (queries <= INSTRUCTION) & (keys >= LEAST_KEYS)
+    rows = np.where(few, INSTRUCTION, ROWS)
+    tiles = heads * np.ceil(queries / rows)
+    filled = tiles / machine.multiprocessors
+    waves = machine.wave * np.ceil(filled) + (1.0 - machine.wave) * np.maximum(filled, 1.0)
+    parts = np.where(few, np.maximum(1.0, np.floor(np.minimum(1.0 / filled, keys / LEAST_KEYS))), 1.0)
+    score = (work / machine.limit + machine.softmax) * rows / machine.rate
+    computing = waves * (keys / parts + machine.depth) * score / np.where(back > 0, machine.backward, 1.0)
+    moving = moved / np.where(few, machine.streaming, machine.loading)
+    times: Floats = computing + moving + machine.kernel * np.where(parts > 1.0, 2.0, 1.0)
+    return times
+
+
