@@ -111,9 +111,9 @@ def test_rows_of_other_devices_are_predicted_from_and_not_fitted(
 ) -> None:
     tables = [str(DATA / "a100_single_node_part.csv"), str(B200)]
     alone, both = tmp_path / "alone.yaml", tmp_path / "both.yaml"
-    assert main(["calibrate", "b200-simumax", tables[1], "--fit", "launch", "--out", str(alone)]) == 0
+    assert main(["calibrate", "b200-simumax", tables[1], "--fit", "memory", "--out", str(alone)]) == 0
     assert "leave device out" not in capsys.readouterr().out
-    assert main(["calibrate", "b200-simumax", *tables, "--fit", "launch", "--out", str(both), "--baseline"]) == 0
+    assert main(["calibrate", "b200-simumax", *tables, "--fit", "memory", "--out", str(both), "--baseline"]) == 0
     said = capsys.readouterr()
     assert "leave device out" in said.out
     assert "rows of other devices not fitted" in said.err
