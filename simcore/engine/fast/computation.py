@@ -24,16 +24,19 @@ def compute(net: Ints, state: Ints, work: int) -> None:
             state[NOW] += work
             return
         time = pick_all(net, state)
-        level, until = look_at_solos(net, state, find_level(net, state), time)
-        slowdown, carry = net[net[SLOWDOWNS_AT] + level], state[CARRY_AT] + level
-        needed = _time_needed(work, state[carry], slowdown)
-        if state[NOW] + needed < until:
-            state[NOW] += needed
-            return
-        passed = until - state[NOW]
-        work -= _work_done(passed, state[carry], slowdown)
-        state[carry] = _time_left_over(passed, state[carry], slowdown)
+        serving, until = find_level(net, state), state[NOW]
+        while until < time and work > 0:
+            level, until = look_at_solos(net, state, serving, time)
+            slowdown, carry = net[net[SLOWDOWNS_AT] + level], state[CARRY_AT] + level
+            passed, before = until - state[NOW], state[carry]
+            done = _work_done(passed, before, slowdown)
+            if done >= work:
+                needed = _time_needed(work, before, slowdown)
+                if needed < passed:
+                    state[NOW] += needed
+                    return
+            work -= done
+            state[carry] = _time_left_over(passed, before, slowdown)
+            state[NOW] = until
         if until == time:
             happen(net, state, time)
-        else:
-            state[NOW] = until

@@ -159,8 +159,8 @@ class Lowering:
                 dimension, serialization, latency, key = paths[0][0]
                 paths, chosen = [[(dimension, len(chosen) * serialization, latency, key)]], [0]
             packed.append((paths, chosen))
-        beside = {kind for code, kind, _ in self.operators if code == pipeline.START}
         its = slowdowns(self.design)
+        beside = {kind for code, kind, _ in self.operators if code == pipeline.START} if any(its) else set()
         return pack(packed, len(its), policy.issue_weight, slots, its, beside)
 
 

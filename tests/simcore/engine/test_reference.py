@@ -23,13 +23,20 @@ SWITCH = {"topology": "switch", "bandwidth": "25 GB/s", "latency": "700 ns"}
 MODEL = {"hidden": 128, "layers": 8, "heads": 8, "vocabulary": 1000, "sequence_length": 64}
 
 
-def training(sizes: tuple[int, ...] = (2, 4), cluster: Any = None, system: Any = None, **parallelism: Any) -> Design:
+def training(
+    sizes: tuple[int, ...] = (2, 4),
+    cluster: Any = None,
+    system: Any = None,
+    software: Any = "megatron-core",
+    **parallelism: Any,
+) -> Design:
     return design_from(
         {
             "workload": {"model": MODEL, "global_batch": 16},
             "parallelism": {"tensor": 2, "pipeline": 2, "bucket": "1 KB", **parallelism},
             "cluster": {"npu": npu("1 us"), "dimensions": [{**SWITCH, "size": n} for n in sizes], **(cluster or {})},
             "system": {"chunks": 2, **(system or {})},
+            "software": software,
         }
     )
 
@@ -52,6 +59,19 @@ def total(result: Result) -> float:
 def test_a_straggler_of_slowdown_one_changes_nothing() -> None:
     usual = simulate(training(), "reference")
     assert simulate(training(cluster={"stragglers": [{"npu": 3, "slowdown": 1.0}]}), "reference") == usual
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference", "reference_links"])
+def test_gradients_slow_the_computation_beside_them_and_nothing_else(engine: str) -> None:
+    def compute(node: float, **parallelism: Any) -> float:
+        overlap = {"base": "megatron-core", "launch": {"eager": "100 ns"}, "overlap": {"node": node}}
+        design = training(system={"chunks": 1}, software=overlap, tensor=1, pipeline=1, **parallelism)
+        return simulate(design, engine).compute_s
+
+    usual = compute(0.0)
+    assert 1.005 * usual < compute(0.2) < 1.2 * usual
+    assert compute(0.2) < compute(0.4)
+    assert compute(0.2, data_overlap=False) == usual  # then nothing is computed beside them
 
 
 @pytest.mark.parametrize("slow", [0, 3, 7])
