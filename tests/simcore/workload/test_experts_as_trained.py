@@ -67,6 +67,24 @@ def test_by_node_takes_less_time_where_several_experts_of_a_token_share_a_node()
     assert seconds("node", 1) == pytest.approx(seconds("rank", 1), rel=0.1)
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+def test_both_engines_play_the_kernels_that_move_tokens(overlap: bool) -> None:
+    parallelism = {
+        "tensor": 2, "data": 4, "expert": 8, "expert_tensor": 1, "sequence_parallel": True, "dispatch": "node",
+        "expert_overlap": overlap,
+    }  # fmt: skip
+    dimensions = [dimension(size=4, bandwidth="400 GB/s"), dimension(size=2, bandwidth="40 GB/s")]
+    document = training(parallelism, dimensions, workload={"model": experts(top_k=4), "global_batch": 16})
+    document["cluster"]["npu"] = "h100-80gb"
+    document["system"] = {"chunks": 4}
+    design = design_from(document)
+    starts = [op for s in transformer_program(design).parts[0].forward for op in s.operators if isinstance(op, Start)]
+    assert Routing(16, 4).kind("dispatch", 1024) in {op.kind for op in starts}
+    fast, slow = (simulate(design, engine=engine) for engine in ("fast", "reference"))
+    assert fast.iteration_time_s == slow.iteration_time_s
+    assert fast.exposed_communication_s == slow.exposed_communication_s
+
+
 def test_traces_have_no_collective_that_sends_one_copy_to_a_node(tmp_path: Path) -> None:
     design = one({"data": 8, "expert": 8, "dispatch": "node"}, npus=8, model=experts())
     with pytest.raises(InputError, match=r"parallelism\.dispatch: expected rank"):
