@@ -1,4 +1,4 @@
-"""NCCL's collectives against the catalogue's fabrics, by device, kind and size: `python tests/accuracy/nccl_section.py`."""
+"""NCCL's collectives against the catalogue's fabrics, by device, kind and size; run it to see the section."""
 
 from __future__ import annotations
 
@@ -33,25 +33,29 @@ OTHERS = {
 }
 """All-reduces of other machines: what they are called -> device, GPUs and fabric."""
 WHY = """\
-**What is fitted.** A step's latency, a launch (of the ring's kernels, of the all-to-all's), one `piece`, and for each kind
-the rate of the library's passes over memory: 8 numbers a generation (`docs/model.md`, *Libraries of collectives*), one
-more where a whole node's largest all-reduces show that its switch reduces. Links keep the data sheet's rate. The fabrics
-for training use these times as they are: the passes over memory are in them, and no operator stands beside a collective.
+**What is fitted.** A step's latency, a launch (of the ring's kernels, of the all-to-all's), one `piece`, and for
+each kind the rate of the library's passes over memory: 8 numbers a generation (`docs/model.md`, *Libraries of
+collectives*), one more where a whole node's largest all-reduces show that its switch reduces. Links keep the data
+sheet's rate. The fabrics for training use these times as they are: the passes over memory are in them, and no
+operator stands beside a collective.
 
-**Why no table by message size.** NCCL chooses its protocol by the size of the buffer, of which a message is some share
-that depends on the algorithm and the number of chunks in the *model*: a table fitted for 64 chunks held for 64. A rate of
-passes over memory also says why 2 GPUs get less than 8, which no table by size does: what was fitted to 8 GPUs was 25 %
-off on 2. Tables (`efficiency`) stay for networks that are described so.
+**Why no table by message size.** NCCL chooses its protocol by the size of the buffer, of which a message is some
+share that depends on the algorithm and the number of chunks in the *model*: a table fitted for 64 chunks held for
+64. A rate of passes over memory also says why 2 GPUs get less than 8, which no table by size does: what was fitted
+to 8 GPUs was 25 % off on 2. Tables (`efficiency`) stay for networks that are described so.
 
-**What falls short.** All-to-alls of H100 of less than 256 KiB are measured twice over (7 or 16 us, one size to the next): half
-of their error. Between 1 and 8 MiB NCCL changes its protocol in a step (all-gathers of B200: 124 GB/s at 8 MiB, 354 at
-32 MiB); the law goes through the middle. `whole_memory` rests on one row a device. No public times between nodes have
-kinds other than all-reduce: there the training fabrics keep the shares that iterations gave.
+**What falls short.** All-to-alls of H100 below 1 MiB: one of 2 KiB took 6.5, 7.0 and 16.6 us on 2, 4 and 8 GPUs,
+one of 8 KiB on 8 took 7.5. Between 1 and 16 MiB NCCL changes its protocol in a step (all-gathers on 4 B200: 124
+GB/s at 8 MiB, 354 at 32 MiB); the law goes through the middle. `whole_memory` rests on one row a device. No public
+times between nodes have kinds other than all-reduce: there the training fabrics keep the shares that iterations
+gave. A collective pays no launch of the host, as operators do (`launch`): where the host is slower than the kernel,
+it is too short.
 
-**Effect on iterations**, curves as they were calibrated before: a100_multi_node from 6.49 to 6.49 %, a100_single_node from
-6.09 to 7.52 %, megatron_recompute from 2.66 to 2.76 %, b200 from 2.42 to 2.49 %. With the A100's three numbers fitted
-again (`limit` 0.952, `memory` 0.691, `launch` 59.7 us): 6.57, 6.25 and 2.55 %. An earlier attempt, shares by message size
-without the passes over memory, was worse in two of four tables.
+**Effect on iterations**, curves as they were calibrated before: a100_multi_node from 6.49 to 6.49 %,
+a100_single_node from 6.09 to 7.52 %, megatron_recompute from 2.66 to 2.76 %, b200 from 2.42 to 2.49 %. With the
+A100's three numbers fitted again (`limit` 0.952, `memory` 0.691, `launch` 59.7 us): 6.57, 6.25 and 2.55 %. An
+earlier attempt had shares by message size, and the passes over memory as operators beside them; three of the four
+tables were worse with it (6.17 to 6.18 %, 3.02 to 3.36, 2.12 to 2.83), so that it was not taken.
 """
 
 
@@ -87,9 +91,9 @@ def dimensions(fabric: str, nodes: int) -> list[Dimension]:
 def nccl_section() -> Iterator[str]:
     """NCCL's collectives against the catalogue's fabrics."""
     yield "## Collectives of NCCL\n"
-    yield "Mean |ln(predicted / measured)| in percent of 378 times that nccl-tests printed on 2, 4 and 8 GPUs of a node, 256 B"
-    yield "to 512 MiB: of the catalogue's fabrics, in brackets of fits that had not seen a row's size (`dse calibrate-fabric`"
-    yield "does the same).\n"
+    yield "Mean |ln(predicted / measured)| in percent of 378 times that nccl-tests printed on 2, 4 and 8 GPUs of a node,"
+    yield "256 B to 512 MiB: of the catalogue's fabrics, in brackets of fits that had not seen a row's size"
+    yield "(`dse calibrate-fabric` does the same).\n"
     yield "| device | kind | times | below 64 KiB | to 1 MiB | to 16 MiB | above | all |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|"
     for device, fabric in FABRICS.items():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
+from simcore.design.library import Library
 from simcore.metrics import METRICS
 from simcore.network import TOPOLOGIES
 from simcore.schedule import SCHEDULES
@@ -119,6 +120,19 @@ def training(
     }
 
 
+def _changed_library(library: Library | None, change: Mapping[str, float | None]) -> Library | None:
+    """A library whose rates and times follow those of its dimension."""
+    rate, time = change.get("bandwidth") or 1.0, change.get("latency")
+    scaled = {}
+    for kind in COLLECTIVES:
+        kernel = getattr(library, kind, None)
+        if kernel is not None:
+            memory = None if kernel.memory is None else kernel.memory * rate
+            times = {name: getattr(kernel, name) * (1.0 if time is None else time) for name in ("launch", "piece")}
+            scaled[kind] = kernel.model_copy(update={"memory": memory, **times})
+    return None if library is None else library.model_copy(update=scaled)
+
+
 def changed(design: Design, change: Mapping[str, float | None], *, at: int | None = None) -> Design:
     """The design with numbers multiplied: of dimensions (`bandwidth`, `latency`) and of the NPU (`peak`, `memory`).
 
@@ -132,6 +146,7 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
             update={
                 "bandwidth": d.bandwidth * (change.get("bandwidth") or 1.0),
                 "latency": d.latency * (1.0 if change.get("latency") is None else change["latency"] or 0.0),
+                "library": _changed_library(d.library, change),
             }
         )
         for index, d in enumerate(cluster.dimensions)
