@@ -115,7 +115,8 @@ def _print_reasons(console: Console, not_expressed: Sequence[NotExpressed]) -> N
     """The rows that no design can say, counted by reason, with the first case of each."""
     if not not_expressed:
         return
-    print(f"\n{len(not_expressed)} rows that no design can express:")
+    rows = "row" if len(not_expressed) == 1 else "rows"
+    print(f"\n{len(not_expressed)} {rows} that no design can express:")
     first = {row.why: row.case for row in reversed(not_expressed)}
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right")

@@ -21,6 +21,8 @@ from simcore.document.problem import Problem
 _DEGREES = ("tensor", "pipeline", "data", "context", "expert", "microbatch", "interleave", "zero", "shard_group")
 _ALTERNATE = "pytorch-fsdp"
 """Stacks whose selective recomputation is every other product."""
+_MOST_ENDS = 3
+"""What may count as a layer: embedding, loss, one layer that predicts a further token."""
 _BEYOND = re.compile(r"expert (\d+) > data x context \d+")
 """How `notes` say that the experts are spread over tensor ranks too."""
 
@@ -112,8 +114,9 @@ def _context_section(model: Mapping[str, Any], parallelism: Mapping[str, Any]) -
 def _end_layers(layers: int, parallelism: Mapping[str, Any], values: Values) -> dict[str, int]:
     """Layers of the first and the last stage: given, or what follows where layers do not divide over all stages.
 
-    They would divide if ends of the model counted as a layer each: Megatron-core's
-    `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`, both or the latter.
+    They would divide if ends of the model counted as a layer each: the loss; it and the embedding; these and a layer
+    that predicts a further token (Megatron-core's `account_for_loss_in_pipeline_split` and
+    `account_for_embedding_in_pipeline_split`, and its layouts of DeepSeek-V3).
     """
     given: dict[str, int] = {
         name: values[name] for name in ("first_stage_layers", "last_stage_layers") if name in values
@@ -123,11 +126,12 @@ def _end_layers(layers: int, parallelism: Mapping[str, Any], values: Values) -> 
         return given
     if chunks == 1 and stack_of(values)[0] == OLD:
         return {}
-    for names in (("first_stage_layers", "last_stage_layers"), ("last_stage_layers",)):
-        whole = layers + len(names)
-        if whole % (stages * chunks) == 0 and whole > stages:
-            return dict.fromkeys(names, whole // stages - 1)
-    return {}
+    ends = -layers % (stages * chunks)
+    even = (layers + ends) // stages
+    if ends > _MOST_ENDS or even < 2:
+        return {}
+    first, last = ends // 2, ends - ends // 2
+    return {"last_stage_layers": even - last} | ({"first_stage_layers": even - first} if first else {})
 
 
 def check_structure(values: Values) -> Iterator[Problem]:

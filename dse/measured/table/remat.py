@@ -4,7 +4,7 @@ A policy names the products whose outputs are kept (MaxText `remat_policy`, PaxM
 layer is computed again. Nearest is meant in products that run again:
 
 - none but attention and what is elementwise (`minimal`, `save_dot_except_logits`, where logits are no layer's):
-  `selective`;
+  `selective`; not attention either (`with_context`): none;
 - one product of several (`save_dot_except_mlpwi`, `..._ffn1`: the first of the feed-forward block, a third of the
   products of GPT-3's layers): `selective`, a tenth too fast;
 - all but the projections of attention (`save_qkv_proj`, `SAVE_QKV_OUT_PROJ`, or these offloaded to the host): attention
@@ -26,6 +26,9 @@ _BUT_PROJECTIONS = "core_attn+layernorm+mlp+moe"
 _READINGS = (
     (r"(full|nothing)\b", "full"),
     (r"(none|save_everything|everything)\b", "none"),
+    (r"minimal_with_context|save_dot_with_context$", "none"),
+    (r"save_dot_with_context_except_mlp\b", "layernorm+mlp"),
+    (r"save_dot_except_mlp\b", "core_attn+layernorm+mlp"),
     (r"minimal|save_dot_except|save_dot_with_context_except", "selective"),
     (r"save_qkv|qkv_proj_offloaded|custom:.*query_proj=(offload|device)", _BUT_PROJECTIONS),
     (r"save_(out|encoded|named)|custom:.*=(offload|device)", "full"),

@@ -224,6 +224,7 @@ def test_context_parallelism_takes_the_form_that_the_heads_allow(tmp_path: Path,
         (127, 8, 8, (None, 15)),
         (126, 16, 1, (7, 7)),
         (126, 7, 2, (None, None)),
+        (61, 8, 4, (7, 6)),
     ],
 )
 def test_layers_that_do_not_divide_count_the_embedding_and_the_loss(

@@ -17,6 +17,8 @@ BUT_PROJECTIONS = "core_attn+layernorm+mlp+moe"
         ("", "none"),
         ("full", "full"),
         ("minimal", "selective"),
+        ("minimal_with_context", "none"),
+        ("save_dot_except_mlp", "core_attn+layernorm+mlp"),
         ("save_dot_except_mlpwi", "selective"),
         ("save_dot_except_logits_ffn1", "selective"),
         ("save_qkv_proj (MaxText policy; fp8 and bf16 alike)", BUT_PROJECTIONS),
