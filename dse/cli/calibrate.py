@@ -31,7 +31,9 @@ of other devices are not fitted. They predict the device's rows in the line "lea
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse calibrate`."""
     command.add_argument("device", metavar="DEVICE", help="NPU of the catalogue, or a YAML file with one")
-    command.add_argument("tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row")
+    command.add_argument(
+        "tables", metavar="TABLE.csv", nargs="+", type=Path, help="measured kernels or iterations, one a row"
+    )
     command.add_argument("--out", type=Path, required=True, metavar="DEVICE.yaml", help="where the device is written")
     command.add_argument(
         "--fit", default="sustained,memory", metavar="NAMES", help="what iterations decide [sustained,memory]"

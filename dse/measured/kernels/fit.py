@@ -38,7 +38,13 @@ FOLDS = 5
 STEPS = (3e-2, 1e-2, 2e-3)
 """Steps of the differences that stand for derivatives, one fit after the other: times jump with the tile taken."""
 
-SHARES = {"limit": (0.5, 0.98), "attention": (0.5, 0.99), "wave": (0.0, 1.0), "memory": (0.02, 1.0), "cast": (0.02, 1.0)}
+SHARES = {
+    "limit": (0.5, 0.98),
+    "attention": (0.5, 0.99),
+    "wave": (0.0, 1.0),
+    "memory": (0.02, 1.0),
+    "cast": (0.02, 1.0),
+}
 """Numbers that lie between two others."""
 
 

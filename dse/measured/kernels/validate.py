@@ -99,5 +99,3 @@ def _make_finder(device: Npu | None) -> Callable[[str, str], Roofline | str]:
         return Roofline(npu, precision) if npu.computes(precision) else f"'{npu.name}' has no peak at {precision}"
 
     return find
-
-

@@ -16,7 +16,9 @@ A100: Npu = preset(Npu, "npus", "a100-80gb")
 assert A100.curve is not None
 MACHINE = machine_of(A100, A100.curve.product("fp16"), A100.peak["fp16"])
 NPUS: dict[str, Npu] = {name: preset(Npu, "npus", name) for name in ("a100-80gb", "h100-80gb", "b200")}
-ASKED = st.sampled_from([(name, p) for name, npu in NPUS.items() for p in ("fp16", "fp8", "fp8_block", "nvfp4") if npu.computes(p)])
+ASKED = st.sampled_from(
+    [(name, p) for name, npu in NPUS.items() for p in ("fp16", "fp8", "fp8_block", "nvfp4") if npu.computes(p)]
+)
 SIZES = st.integers(1, 20000)
 SHAPES = st.tuples(st.integers(1, 512), SIZES, SIZES, SIZES).map(lambda shape: tuple(float(size) for size in shape))
 Shape = tuple[float, float, float, float]
@@ -84,7 +86,13 @@ def test_large_products_reach_what_was_measured() -> None:
     flops = product(cube).flops
     reached = {
         (name, p): flops / Roofline(NPUS[name], p).seconds(product(cube)) / 1e12
-        for name, p in (("a100-80gb", "bf16"), ("h100-80gb", "bf16"), ("h100-80gb", "fp8"), ("b200", "bf16"), ("b200", "fp8"))
+        for name, p in (
+            ("a100-80gb", "bf16"),
+            ("h100-80gb", "bf16"),
+            ("h100-80gb", "fp8"),
+            ("b200", "bf16"),
+            ("b200", "fp8"),
+        )
     }
     assert list(reached.values()) == pytest.approx([260, 720, 1350, 1500, 2600], rel=0.1)
 
@@ -99,7 +107,9 @@ def test_8_bits_gain_less_than_their_peak_promises() -> None:
 
 def test_a_long_product_runs_at_falling_clocks() -> None:
     short, long = (1.0, 4096.0, 8192.0, 8192.0), (1.0, 32768.0, 65536.0, 65536.0)
-    rates = [product(shape).flops / Roofline(NPUS["h100-80gb"], "bf16").seconds(product(shape)) for shape in (short, long)]
+    rates = [
+        product(shape).flops / Roofline(NPUS["h100-80gb"], "bf16").seconds(product(shape)) for shape in (short, long)
+    ]
     assert rates[1] < 0.95 * rates[0]
 
 
