@@ -7,9 +7,9 @@ units of their own, fewer than tensor cores have, so that short heads are slower
 section 3). A tile takes that for its keys and for `depth` more. Waves are as of matrix products
 (`simcore.compute.matmul`). A tile loads before it multiplies, and stores after it: bytes add to arithmetic.
 
-Few queries of many keys (decoding) fill one tensor-core instruction instead of a tile, their keys stream as any other operator's
-bytes do, and may be cut into parts, `LEAST_KEYS` or more each, up to where the device is filled (Dao et al. 2023,
-Flash-Decoding); a second kernel joins them.
+Few queries of many keys (decoding) fill one tensor-core instruction instead of a tile; their keys stream as any other
+operator's bytes do, and may be cut into parts, `LEAST_KEYS` or more each, up to where the device is filled (Dao et al.
+2023, Flash-Decoding), which a second kernel joins.
 
 The backward pass does five products in place of two, at `backward` of the forward pass's rate. No time falls below
 FLOPs / (limit x sustained x peak).
@@ -18,10 +18,12 @@ FLOPs / (limit x sustained x peak).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from math import ceil, floor
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from simcore.compiled import compiled
 from simcore.compute.matmul import Floats
 from simcore.design.curve import AttentionCurve
 from simcore.design.npu import Npu
@@ -73,8 +75,9 @@ def attention_seconds(
     """
     heads, queries, keys, _ = fused[0]
     work = sum(batch * m * n * k for batch, m, n, k in fused) / (heads * queries * keys)
-    shape = np.array([[heads, queries, keys, work, float(len(fused) > FORWARD)]])
-    return float(attention_times(machine, shape, np.array([moved]))[0])
+    back = 1.0 if len(fused) > FORWARD else 0.0
+    seconds: float = _time(heads, queries, keys, work, back, moved, *machine)
+    return seconds
 
 
 def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) -> Floats:
@@ -83,15 +86,60 @@ def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) ->
     Of each the heads of all sequences, queries of one, keys that one sees on average, multiply-accumulates of a score,
     and whether it is a backward pass, `shapes[kernels, 5]`; and its bytes, `moved[kernels]`.
     """
-    heads, queries, keys, work, back = shapes.T
-    few = (queries <= INSTRUCTION) & (keys >= LEAST_KEYS)
-    rows = np.where(few, INSTRUCTION, ROWS)
-    tiles = heads * np.ceil(queries / rows)
-    filled = tiles / machine.multiprocessors
-    waves = machine.wave * np.ceil(filled) + (1.0 - machine.wave) * np.maximum(filled, 1.0)
-    parts = np.where(few, np.maximum(1.0, np.floor(np.minimum(1.0 / filled, keys / LEAST_KEYS))), 1.0)
-    score = (work / machine.limit + machine.softmax) * rows / machine.rate
-    computing = waves * (keys / parts + machine.depth) * score / np.where(back > 0, machine.backward, 1.0)
-    moving = moved / np.where(few, machine.streaming, machine.loading)
-    times: Floats = computing + moving + machine.kernel * np.where(parts > 1.0, 2.0, 1.0)
+    times: Floats = _each(shapes, moved, *machine)
+    return times
+
+
+@compiled
+def _time(
+    heads: float,
+    queries: float,
+    keys: float,
+    work: float,
+    back: float,
+    moved: float,
+    multiprocessors: float,
+    limit: float,
+    softmax: float,
+    depth: float,
+    wave: float,
+    backward: float,
+    rate: float,
+    loading: float,
+    streaming: float,
+    kernel: float,
+) -> Any:
+    few = queries <= INSTRUCTION and keys >= LEAST_KEYS
+    rows = INSTRUCTION if few else ROWS
+    filled = heads * ceil(queries / rows) / multiprocessors
+    waves = wave * ceil(filled) + (1.0 - wave) * max(filled, 1.0)
+    parts = max(1.0, floor(min(1.0 / filled, keys / LEAST_KEYS))) if few else 1.0
+    score = (work / limit + softmax) * rows / rate
+    computing = waves * (keys / parts + depth) * score / (backward if back > 0.0 else 1.0)
+    moving = moved / (streaming if few else loading)
+    return computing + moving + (2.0 if parts > 1.0 else 1.0) * kernel
+
+
+@compiled
+def _each(
+    shapes: Floats,
+    moved: Floats,
+    multiprocessors: float,
+    limit: float,
+    softmax: float,
+    depth: float,
+    wave: float,
+    backward: float,
+    rate: float,
+    loading: float,
+    streaming: float,
+    kernel: float,
+) -> Any:
+    times = np.empty(len(moved))
+    for i in range(len(moved)):
+        heads, queries, keys, work, back = shapes[i, 0], shapes[i, 1], shapes[i, 2], shapes[i, 3], shapes[i, 4]
+        times[i] = _time(
+            heads, queries, keys, work, back, moved[i],
+            multiprocessors, limit, softmax, depth, wave, backward, rate, loading, streaming, kernel,
+        )  # fmt: skip
     return times

@@ -42,8 +42,8 @@ TILES = (
 """Rows and columns of a tile of one multiprocessor."""
 
 PARTS = (
-    1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 21.0, 24.0, 27.0, 31.0, 36.0, 41.0, 47.0, 54.0, 66.0,
-    74.0, 94.0, 108.0, 132.0, 148.0,
+    1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 21.0, 24.0, 27.0, 31.0, 36.0, 41.0, 47.0, 54.0,
+    66.0, 74.0, 94.0, 108.0, 132.0, 148.0,
 )  # fmt: skip
 """Numbers of parts that k is cut into: a sixth apart, and what fills the usual devices with one tile or two."""
 

@@ -53,7 +53,7 @@ def model_states(
 
 
 def weight_bytes(precision: str) -> float:
-    """Bytes of a weight: ones of 8 bits and fewer are held twice, by rows and by columns, as their products read them."""
+    """Bytes of a weight: narrow ones are held twice, by rows and by columns, as their products read them."""
     return (2 if precision in NARROW else 1) * BYTES[precision]
 
 

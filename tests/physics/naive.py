@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from simcore.compute import Roofline
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
@@ -154,7 +154,7 @@ def play(design: Design) -> Played:
     workload = design.workload
     assert isinstance(workload, TransformerWorkload)
     program, (placement, _) = transformer_program(design), place(design)
-    chunker, roofline = Chunker(design), Roofline(design.cluster.npu, workload.precision)
+    chunker, roofline = Chunker(design), times_of(design)
     p, v, m = program.stages, program.chunks, program.microbatches
     stages = [Stage(design) for _ in range(p)]
 
