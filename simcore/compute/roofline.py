@@ -3,9 +3,10 @@
 With the curve of its generation a matrix product takes what `simcore.compute.matmul` says, fused attention what
 `simcore.compute.attention` says, and any other operator its bytes at the share of the memory bandwidth that streaming
 kernels reach and the device's own time for a kernel; and none less than what the software takes from one launch to the
-next (the pieces of a product share one). Without a curve, a product of F FLOPs and Q bytes takes max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead,
-with e(F) = limit x F / (F + half): small products do not fill the machine. An operator of kind `memory` only moves its
-bytes. All terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
+next (the pieces of a product share one). Without a curve, a product of F FLOPs and Q bytes takes
+max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
+the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so a
+faster NPU is never slower.
 """
 
 from __future__ import annotations

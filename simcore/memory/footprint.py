@@ -4,9 +4,9 @@ Model states of P parameters per NPU of the tensor-pipeline shard, sharded over 
 fp16 gradients: ZeRO-0 16 P; 1: 4 P + 12 P/d; 2: 2 P + 14 P/d; 3: 16 P/d. Megatron's fp32 gradients make it 18 P.
 Gradients that accumulate locally are whole in every stage, and so are parameters that stay gathered, beside their shard
 (`simcore.workload.data_parallel`). Parameters of all but routed experts are sharded over data x context, those of
-experts over data x context / expert, or over the part of either that is a shard group.
+experts over the NPUs that have the same ones, or over the part of either that is a shard group.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
-different amounts, the most at any time.
+different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     over, local, stays = design.sharding_npus, not p.reduces_each, p.gathers in ("microbatch", "once")
     dense = model_states(own, over, p.zero, weight, gradient, local, stays)
-    routed = model_states(experts, over // p.expert, p.zero, weight, gradient, local, stays)
+    routed = model_states(experts, design.expert_sharding_npus, p.zero, weight, gradient, local, stays)
     activations = _kept_bytes(program, stage, parts)
+    if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
+        activations += max(part.activations for part in parts)
     working = max(part.working for part in parts)
     weights = dense.weights + routed.weights + sum(part.resident for part in parts)
     gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
