@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.measured.table.cells import LACKING, Devices, Values, read_cells
-from dse.measured.table.document import check_structure, design_problems, row_document
+from dse.measured.table.document import check_structure, fitting_document
 from dse.measured.table.file import RawRow, read_rows
 from dse.measured.table.form import TableForm, check_header, form_of
 from dse.measured.table.software import stack_of
@@ -180,8 +180,7 @@ def _read_row(
 
 def _express(case: str, values: Values) -> Iterator[MeasuredIteration | Problem]:
     """The design of a row whose cells are read, checked; or what no design can say of it."""
-    document = row_document(values)
-    problems = design_problems(document)
+    document, problems = fitting_document(values)
     design = None if problems else parse_design(document)[0]
     if design is None:
         yield from (replace(problem, rule=LACKING) for problem in problems)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, get_args
 
 from dse.measured.table.cells import SEQUENCE_PARALLEL, Values
-from dse.measured.table.cluster import cluster_section
+from dse.measured.table.cluster import cluster_section, other_clusters
 from dse.measured.table.software import OLD, fp8_recipe, software_section, stack_of
 from simcore import catalog
 from simcore.catalog.preset import preset
@@ -132,6 +132,18 @@ def _end_layers(layers: int, parallelism: Mapping[str, Any], values: Values) -> 
         return {}
     first, last = ends // 2, ends - ends // 2
     return {"last_stage_layers": even - last} | ({"first_stage_layers": even - first} if first else {})
+
+
+def fitting_document(values: Values) -> tuple[dict[str, Any], list[Problem]]:
+    """The design document of a row, and what is wrong with it; the first cluster of those it may mean that it fits."""
+    document = row_document(values)
+    problems = design_problems(document)
+    if problems and all(problem.path[:1] == ("parallelism",) for problem in problems):
+        for cluster in other_clusters(document["cluster"]):
+            turned = {**document, "cluster": cluster}
+            if not design_problems(turned):
+                return turned, []
+    return document, problems
 
 
 def check_structure(values: Values) -> Iterator[Problem]:
