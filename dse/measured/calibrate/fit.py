@@ -29,8 +29,8 @@ PRIOR = 0.3
 """Weight of the prior: what moving a parameter by a factor e is worth, in residuals of `SCALE`."""
 ROWS_A_PARAMETER = 4
 """Fewer rows than this for each parameter are refused."""
-STEP = 2e-3
-"""Relative step of the differences that stand for derivatives."""
+STEP = 2e-2
+"""Relative step of the differences that stand for derivatives: what overlap costs is rounded to thousandths."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def _projections(shapes: Shapes) -> tuple[Piece, ...]:
     model, t = shapes.model, shapes.parallelism.tensor
     width = (model.query_width + 2 * model.kv_width) / t
     turned = width if model.bias else (model.query_width + model.kv_width) / t
-    bias_or_rotary = shapes.moves("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
+    bias_or_rotary = shapes.elementwise("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
     return (column(shapes, "qkv", width, model.hidden, bias_or_rotary),)
 
 
@@ -61,12 +61,12 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
     kv_up = shapes.gemm("kv-up", tokens, heads * (latent.qk_nope_head_dim + latent.v_head_dim), latent.kv_lora_rank)
     return (
         computed(*down, shapes=shapes),
-        computed(shapes.moves("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
+        computed(shapes.elementwise("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
         *tagged(
             "mla_up_proj",
             _gathered_latents(shapes, ranks + rotary),
             Piece((q_up, kv_up), backwards((q_up, kv_up), shapes, again=shapes.gather_beside(ranks))),
-            computed(shapes.moves("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
+            computed(shapes.elementwise("rotary", 4.0 * tokens * heads * model.qk_head_dim)),
         ),
     )
 

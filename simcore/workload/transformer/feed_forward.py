@@ -31,6 +31,6 @@ def dense_half(shapes: Shapes) -> tuple[Piece, ...]:
 
 def activation(shapes: Shapes, count: float) -> Compute:
     """The activation of `count` numbers, with its bias, or with the product of the two halves where gated."""
-    return shapes.moves(
+    return shapes.elementwise(
         "activation", *((3.0 * count, 5.0 * count) if shapes.model.gated else (2.0 * count, 4.0 * count))
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
-from simcore.document.field import BYTES
+from simcore.document.field import BYTES, NARROW
 from simcore.program import Category, Compute, Operator, Start, Wait, Waits, blocking_collective
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
@@ -105,6 +105,37 @@ class Shapes:
         back = None if backward is None else backward * self.width
         return Compute(name, "memory", 0.0, count * self.width, backward_bytes=back)
 
+    def elementwise(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """`moves` by kernels that the software may not have fused into one (`software.elementwise`)."""
+        passes = self.software.elementwise if self.traced else 1.0
+        back = 2.0 * count if backward is None else backward
+        return self.moves(name, passes * count, passes * back)
+
+    def cast(self, name: str, numbers: float) -> tuple[Compute, ...]:
+        """The kernel that makes narrow operands of 16-bit numbers: by rows and by columns, as both passes read them.
+
+        Where scales are those of the tensor itself, it is read once more to find them.
+        """
+        if not (self.traced and self.workload.precision in NARROW):
+            return ()
+        reads = 2 if self.software.fp8.recipe == "current" else 1
+        moved = numbers * (reads * self.width + 2 * self.operand)
+        return (Compute(name + "-cast", "memory", 0.0, moved),)
+
+    @property
+    def norm_casts(self) -> bool:
+        """Whether norms write narrow numbers themselves, which they can where scales are known before."""
+        return self.software.fp8.recipe == "delayed"
+
+    @property
+    def gathered_width(self) -> float:
+        """Bytes of a number of a linear layer's operand on its way through the tensor group.
+
+        Transformer Engine casts before it gathers, unless scales are those of blocks.
+        """
+        narrow = self.workload.precision in NARROW and self.software.fp8.recipe != "block"
+        return self.operand if narrow else self.width
+
     def blocking(self, kind: str, group: str, size: float, members: int) -> tuple[Operator, ...]:
         """A collective of `size` [B] over `members` that its stage waits for; nothing where there is but one."""
         return () if members == 1 else blocking_collective(kind, group, size)
@@ -118,16 +149,17 @@ class Shapes:
     @property
     def exchanged(self) -> float:
         """Bytes of the hidden states that an exchange of the tensor group carries: one NPU's tokens."""
-        return self.hidden_bytes / self.parallelism.tensor
+        return self.tokens * self.model.hidden * self.gathered_width / self.parallelism.tensor
 
     # Collectives at the edge between the tensor-parallel and the sequence-parallel region.
 
-    def gather(self) -> tuple[Operator, ...]:
-        """Before a column-parallel product: sequence parallelism gathers the tokens."""
+    def gather(self, width: float | None = None) -> tuple[Operator, ...]:
+        """Before a column-parallel product: sequence parallelism gathers the tokens, in `width` bytes a number."""
         if self.parallelism.tensor == 1 or not self.parallelism.sequence_parallel:
             return ()
         t = self.parallelism.tensor
-        return self.blocking("all_gather", "tensor", self.hidden_bytes / t, t)
+        share = self.tokens * self.model.hidden * (width or self.width) / t
+        return self.blocking("all_gather", "tensor", share, t)
 
     def gather_beside(self, width: float | None = None) -> tuple[Operator, ...]:
         """The start of the same, for the gradient of a column-parallel product's weights: its input is kept in shares.
@@ -137,7 +169,7 @@ class Shapes:
         """
         if self.shared == 1:
             return ()
-        share = self.tokens * (width or self.model.hidden) * self.width / self.shared
+        share = self.tokens * (width or self.model.hidden) * self.gathered_width / self.shared
         return (Start("all_gather", "tensor", share, Waits.OVERLAP),)
 
     def reduce(self) -> tuple[Operator, ...]:
@@ -194,13 +226,15 @@ def backwards(
     shapes: Shapes | None = None,
     beside: tuple[Operator, ...] = (),
     again: tuple[Operator, ...] = (),
+    cast: bool = True,
 ) -> tuple[Operator, ...]:
     """The backward pass of `operators`, in reverse.
 
     A product Y = X W has two: the gradient of its input dY W^T, [m,n]x[n,k], and that of its weights X^T dY,
     [k,m]x[m,n]. Of the column-parallel ones, `again` starts the gather of X, which runs beside the first gradient of an
     input; and `beside` starts the reduction of the last of these, beside that of its weights. With `shapes` the
-    products have weights, whose gradients are added up over microbatches. A flash kernel computes its scores once more.
+    products have weights, whose gradients are added up over microbatches, and gradients of narrow products are `cast`
+    before. A flash kernel computes its scores once more.
     """
     products = [i for i, op in enumerate(operators) if isinstance(op, Compute) and op.shape]
     arrived = Wait(Waits.OVERLAP, Category.TENSOR)
@@ -214,6 +248,8 @@ def backwards(
             if beside and i == products[0]:
                 at = own.index(arrived) if arrived in own else 0
                 own = (*own[: at + 1], *beside, *own[at + 1 :], arrived)
+            if cast and shapes is not None and op.shape is not None and op.kind == "gemm":
+                back += shapes.cast(op.name + "-gradient", op.shape[0] * op.shape[1] * op.shape[2])
             back += own
     return tuple(back)
 
@@ -324,9 +360,9 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
     kept = shapes.tokens * shapes.model.hidden / shapes.shared
     passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
     return (
-        shapes.moves("norm", 2.0 * kept, 5.0 * kept),
+        shapes.elementwise("norm", 2.0 * kept, 5.0 * kept),
         *shapes.gather(),
-        shapes.gemm("logits", shapes.tokens, share, shapes.model.hidden),
+        shapes.wide_gemm("logits", shapes.tokens, share, shapes.model.hidden),
         shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),
     )
 

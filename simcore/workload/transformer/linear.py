@@ -27,25 +27,28 @@ SCATTERED = 4
 def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Piece:
     """[tokens, k] x [k, n], n an NPU's part, then `after`."""
     whole = (shapes.gemm(name, shapes.tokens, n, k), *after)
+    cast = () if shapes.norm_casts else shapes.cast(name, shapes.tokens * k / shapes.shared)
     if shapes.splits:
         t = shapes.parallelism.tensor
-        forward = (*gathering("tensor", shapes.exchanged, [(_piece(shapes, name, n, k, t),)] * t), *after)
+        forward = (*cast, *gathering("tensor", shapes.exchanged, [(_piece(shapes, name, n, k, t),)] * t), *after)
     else:
-        forward = (*shapes.gather(), *whole)
+        forward = (*cast, *shapes.gather(shapes.gathered_width), *whole)
     return Piece(forward, backwards(whole, shapes, shapes.reduce_beside(), shapes.gather_beside()))
 
 
 def row(shapes: Shapes, name: str, k: float, n: float) -> Piece:
     """[tokens, k] x [k, n], k an NPU's part, summed over the tensor group."""
     whole = (shapes.gemm(name, shapes.tokens, n, k),)
+    cast = shapes.cast(name, shapes.tokens * k)
+    turned = shapes.cast(name + "-gradient", shapes.tokens * n / shapes.shared)
+    own = backwards(whole, shapes, cast=False)
     if not shapes.splits:
-        return Piece((*whole, *shapes.reduce()), (*shapes.gather(), *backwards(whole, shapes)))
+        return Piece((*cast, *whole, *shapes.reduce()), (*turned, *shapes.gather(shapes.gathered_width), *own))
     t, count = shapes.parallelism.tensor, gcd(SCATTERED, shapes.tokens)
     part = (_piece(shapes, name, n, k, count),)
     forward = pipelined("reduce_scatter", "tensor", shapes.hidden_bytes / count, [part] * count)
     inputs = input_gradient(_piece(shapes, name, n, k, t))._replace(pieces=t)
-    _, *own = backwards(whole, shapes)
-    return Piece(forward, (*gathering("tensor", shapes.exchanged, [(inputs,)] * t), *own))
+    return Piece((*cast, *forward), (*turned, *gathering("tensor", shapes.exchanged, [(inputs,)] * t), *own[1:]))
 
 
 def _piece(shapes: Shapes, name: str, n: float, k: float, count: int) -> Compute:
@@ -56,7 +59,7 @@ def _piece(shapes: Shapes, name: str, n: float, k: float, count: int) -> Compute
 def norm(shapes: Shapes) -> Piece:
     """A norm: reads and writes forward; backward reads twice and writes, then reads twice for its own parameters."""
     kept = shapes.tokens * shapes.model.hidden / shapes.shared
-    return computed(shapes.moves("norm", 2.0 * kept, 5.0 * kept))
+    return computed(shapes.elementwise("norm", 2.0 * kept, 5.0 * kept))
 
 
 def residual(shapes: Shapes) -> Piece:
@@ -66,6 +69,6 @@ def residual(shapes: Shapes) -> Piece:
     """
     kept = shapes.tokens * shapes.model.hidden / shapes.shared
     if not shapes.model.bias:
-        return computed(shapes.moves("residual", 3.0 * kept, 3.0 * kept))
+        return computed(shapes.elementwise("residual", 3.0 * kept, 3.0 * kept))
     mask = 1 / shapes.width  # of one byte
-    return computed(shapes.moves("dropout-residual", (3 + mask) * kept, (5 + mask) * kept))
+    return computed(shapes.elementwise("dropout-residual", (3 + mask) * kept, (5 + mask) * kept))

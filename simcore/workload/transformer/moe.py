@@ -105,8 +105,10 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
     outer = shapes.gemm("expert-out", each, model.hidden, f, experts)
     return (
         *_sorted_by_expert(shapes),
+        Piece(shapes.cast("expert-in", rows * model.hidden), ()),
         computed(inner, shapes=shapes),
         *tagged("moe_act", computed(activation(shapes, rows * f))),
+        Piece(shapes.cast("expert-out", rows * f), ()),
         computed(outer, shapes=shapes),
         *_sorted_by_expert(shapes),
     )
