@@ -1,4 +1,4 @@
-"""Compare predictions with measured iterations: errors by device, stack and kind of model, order, regret, coverage."""
+"""Compare predictions with measured iterations: errors, order, regret, coverage."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   dse validate measured.csv
-  dse validate h100.csv a100.csv.gz --rows             # groups over both; every row
+  dse validate h100.csv a100.csv.gz --rows        # groups over both; every row
   dse validate measured.csv --json | jq .groups
-  dse validate measured.csv --device mine.yaml         # as dse calibrate wrote it
+  dse validate measured.csv --device mine.yaml    # as dse calibrate wrote it
 
 columns: device fabric seq npus global_batch microbatch tensor pipeline data
          measured_s, and either model, or hidden layers heads vocab

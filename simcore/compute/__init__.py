@@ -26,29 +26,29 @@ class _This:
 
 def times_of(design: Design) -> OperatorTimes:
     """The model of operator times of a design: of its NPU, at its precision, launched by its software."""
-    return operator_times(design.cluster.npu, design.workload.precision, design.software.launch_seconds)
+    software = design.software
+    return operator_times(design.cluster.npu, design.workload.precision, software.launch_seconds, software.attention)
 
 
-def operator_times(npu: Npu, precision: str, launch: float) -> OperatorTimes:
+def operator_times(npu: Npu, precision: str, launch: float, attention: float = 1.0) -> OperatorTimes:
     """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use.
 
-    `launch` is the least time from one operator to the next, which the software takes to launch it [s].
+    `launch` is the least time from one operator to the next, which the software takes to launch it [s]; `attention` the
+    rate of its fused attention over that of the curve.
     """
-    return _times(_This(npu), precision, launch)
+    return _times(_This(npu), precision, launch, attention)
 
 
 @lru_cache(maxsize=16)
-def _times(this: _This, precision: str, launch: float) -> OperatorTimes:
+def _times(this: _This, precision: str, launch: float, attention: float) -> OperatorTimes:
     npu = this.npu
-    model = npu.compute
+    model, roofline = npu.compute, Roofline(npu, precision, launch, attention)
     if model is None:
-        return RememberedTimes(Roofline(npu, precision, launch))
+        return RememberedTimes(roofline)
     if model.systolic is not None:
         return RememberedTimes(SystolicTimes(npu, model.systolic))
     assert model.table is not None
-    return RememberedTimes(
-        MeasuredTimes(Roofline(npu, precision, launch), ProductTable(model.table), model.beyond == "roofline")
-    )
+    return RememberedTimes(MeasuredTimes(roofline, ProductTable(model.table), model.beyond == "roofline"))
 
 
 __all__ = [

@@ -31,6 +31,8 @@ class Roofline(OperatorTimes):
     precision: str
     launch: float = 0.0
     """Least time from one operator to the next, which the software takes to launch it [s]; of NPUs with a curve."""
+    attention: float = 1.0
+    """Rate of the software's fused attention over that of the curve."""
 
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
@@ -77,7 +79,7 @@ class Roofline(OperatorTimes):
 
     def _curve_seconds(self, operator: Compute, curve: Curve) -> float:
         if operator.fused:
-            return attention_seconds(self._attention, operator.fused, operator.bytes)
+            return attention_seconds(self._attention, operator.fused, operator.bytes) / self.attention
         if operator.flops and operator.shape is not None:
             machine = self._wide if operator.kind == "core" else self._narrow
             return product_seconds(machine, operator.shape, operator.bytes)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from simcore.catalog.preset import named, preset
-from simcore.document.field import Factor, Flag, Frozen
+from simcore.document.field import Factor, Flag, Frozen, Share
 from simcore.document.quantity import Size, Time
 
 Execution = Literal["eager", "compiled", "graph"]
@@ -69,6 +69,8 @@ class Software(Frozen):
     """Default of `parallelism.flash_attention`."""
     cross_entropy_fusion: Flag = True
     """Default of `parallelism.cross_entropy_fusion`."""
+    attention: Share = 1.0
+    """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to."""
     elementwise: Factor = 1.0
     """Bytes that norms, activations, residuals and rotary embeddings move, over those of one fused kernel each."""
     data_overlap: Flag = True
@@ -77,6 +79,9 @@ class Software(Frozen):
     """Default of `workload.gradient_precision`."""
     gradient_fusion: Flag = True
     """Weight gradients are added to fp32 ones inside their product; else by a kernel of their own."""
+    collectives: Literal["hierarchical", "flat"] = "hierarchical"
+    """Groups over several dimensions are served dimension by dimension, or as one flat ring, where a design says
+    nothing of its algorithms."""
     dispatch: Literal["node", "rank"] = "rank"
     """Default of `parallelism.dispatch`."""
     fp8: EightBit = EightBit()
@@ -87,7 +92,7 @@ class Software(Frozen):
     sources: dict[str, str] = {}
 
     def __hash__(self) -> int:
-        return hash((self.name, self.execution, self.launch, self.overlap))
+        return hash((self.name, self.execution, self.launch, self.overlap, self.attention, self.elementwise))
 
     @property
     def launch_seconds(self) -> float:

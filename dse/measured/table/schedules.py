@@ -19,7 +19,7 @@ SCHEDULE_COLUMNS = (*SCHEDULE_REQUIRED, "case", "expert", "seq", "fabric", "soft
 _NAMES = {
     "1f1b": "1f1b", "1f1b-interleaved": "1f1b", "gpipe": "gpipe", "zbb": "zero_bubble", "zb1p": "zero_bubble",
     "zero_bubble": "zero_bubble", "zbv": "zbv", "v-half": "v-half", "v-min": "v-min", "dualpipe": "dualpipe",
-    "dualpipe-v": "dualpipe",
+    "dualpipe-v": "dualpipe-v",
 }  # fmt: skip
 """Schedules as tables call them, and as designs do."""
 
