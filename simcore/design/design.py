@@ -94,8 +94,9 @@ class Design(Frozen):
     def algorithms(self) -> tuple[AlgorithmName, ...]:
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
+        flat = "flat_ring" if self.software.collectives == "flat" else None
         return tuple(
-            dimension.collective or given or _usual_algorithm(dimension)
+            dimension.collective or given or flat or _usual_algorithm(dimension)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
 

@@ -43,6 +43,7 @@ PARAMETERS = {
         f"launch.{way}": Parameter("software", ("launch", way), 1e-7, 3e-4, f"least time of an operator, {way} [s]")
         for way in ("eager", "compiled", "graph")
     },
+    "flash": Parameter("software", ("attention",), 0.1, 1.0, "rate of the stack's fused attention over the curve's"),
     "elementwise": Parameter(
         "software", ("elementwise",), 1.0, 10.0, "bytes of norms, activations and residuals over those of one kernel"
     ),

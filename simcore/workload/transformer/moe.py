@@ -24,6 +24,10 @@ from simcore.workload.transformer.feed_forward import activation, mlp
 from simcore.workload.transformer.layers import Piece, Shapes, computed, tagged
 from simcore.workload.transformer.linear import norm, residual
 
+ROUTER_KERNELS = 8
+"""Kernels between the scores and the dispatch: to fp32, softmax or sigmoid, selection of the top ones, their weights'
+sum and quotient, the map of tokens to experts, the count of tokens of each, and the balancing loss (Megatron-core's
+router without fusion)."""
 ROUTER_PASSES = 6.0
 """Numbers moved a score by softmax, selection of the top ones, and the balancing loss: three reads, three writes."""
 
@@ -83,7 +87,8 @@ def _router(shapes: Shapes) -> Piece:
     assert moe is not None
     own = shapes.tokens / shapes.shared
     scores = shapes.wide_gemm("router", shapes.tokens // shapes.shared, moe.experts, shapes.model.hidden)
-    return computed(scores, shapes.moves("routing", ROUTER_PASSES * own * moe.experts))
+    moved = ROUTER_PASSES * own * moe.experts / ROUTER_KERNELS
+    return computed(scores, *(shapes.moves("routing", moved) for _ in range(ROUTER_KERNELS)))
 
 
 def _sorted_for_dispatch(shapes: Shapes, name: str) -> tuple[Piece, ...]:
