@@ -91,8 +91,8 @@ def dimensions(fabric: str, nodes: int) -> list[Dimension]:
 def nccl_section() -> Iterator[str]:
     """NCCL's collectives against the catalogue's fabrics."""
     yield "## Collectives of NCCL\n"
-    yield "Mean |ln(predicted / measured)| in percent of 378 times that nccl-tests printed on 2, 4 and 8 GPUs of a node,"
-    yield "256 B to 512 MiB: of the catalogue's fabrics, in brackets of fits that had not seen a row's size"
+    yield "Mean |ln(predicted / measured)| in percent of 378 times that nccl-tests printed on 2, 4 and 8 GPUs,"
+    yield "one node, 256 B to 512 MiB: of the catalogue's fabrics, in brackets of fits that had not seen a row's size"
     yield "(`dse calibrate-fabric` does the same).\n"
     yield "| device | kind | times | below 64 KiB | to 1 MiB | to 16 MiB | above | all |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|"
