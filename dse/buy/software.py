@@ -31,7 +31,7 @@ from simcore.metrics import METRICS
 
 _IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "library": None, "nics": None, "nic_bandwidth": None}
 """A dimension that is never waited for."""
-_OF_SOFTWARE = ("workload", "parallelism", "system")
+_OF_SOFTWARE = ("workload", "parallelism", "system", "software")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth")
 """Keys of a dimension that matter neither to validity nor to memory."""
 

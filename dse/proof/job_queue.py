@@ -143,7 +143,7 @@ def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> 
     known: dict[str, float] = {}
     for number, job in enumerate(jobs):
         kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
-        text = repr(kept)
+        text = repr((kept, job.part.document.get("software")))
         if text not in known:
             known[text] = _program_value(join_designs(job.design, mine[0].design), goal)
         yield Entry(known[text], number, job.part, tuple(mine), None)

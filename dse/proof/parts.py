@@ -30,7 +30,7 @@ from simcore.design.workload import workload_tag
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
 from simcore.workload.base import kind_named
 
-JOB = ("workload", "parallelism")
+JOB = ("workload", "parallelism", "software")
 PROVABLE = ("fast", "reference")
 """Engines that play the model which the bounds are proved of."""
 

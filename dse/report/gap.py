@@ -77,4 +77,4 @@ def _is_same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:
     design = trial.design
     if design is None or trial.workloads:
         return False
-    return all(design.get(section) == leader.get(section) for section in ("workload", "parallelism"))
+    return all(design.get(section) == leader.get(section) for section in ("workload", "parallelism", "software"))

@@ -7,12 +7,14 @@ from typing import Any
 
 from dse.space.space import Space
 from simcore import catalog
+from simcore.design.software import usual_software
 
 _PRESETS = {
     ("workload", "model"): "models",
     ("workload", "layers"): "networks",
     ("cluster", "npu"): "npus",
     ("cost",): "prices",
+    ("software",): "software",
     ("cluster", "fabric"): "fabrics",
 }
 
@@ -21,6 +23,7 @@ def resolved(space: Space) -> dict[str, Any]:
     """The space's document with the catalogue entries it names spelled out."""
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
+    out.setdefault("software", usual_software().name)
     workloads = out.get("workloads", [])
     for holder in (out, *(workloads if isinstance(workloads, list) else [])):
         for path, section in _PRESETS.items():

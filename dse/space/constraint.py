@@ -42,7 +42,7 @@ class Constraint:
     @cached_property
     def of_job(self) -> bool:
         """Whether it looks at nothing but the job, its memory and its NPUs."""
-        return self.within(JOB, ("workload", "parallelism"))
+        return self.within(JOB, ("workload", "parallelism", "software"))
 
     def within(self, scopes: Sequence[Scope], sections: Sequence[str]) -> bool:
         """Whether it speaks of nothing but metrics of these scopes and values of these sections of the design."""

@@ -16,7 +16,7 @@ from dse.space.settings import StudySettings
 from dse.space.template import parse_template
 from simcore.document.problem import Path, Problem, suggest_nearest
 
-JOB_KEYS = ("workload", "parallelism", "system")
+JOB_KEYS = ("workload", "parallelism", "system", "software")
 """Sections that a workload of the list may have of its own."""
 SECTIONS = (*JOB_KEYS, "cluster", "cost")
 _ENTRY_KEYS = ("name", "weight", *JOB_KEYS)
@@ -64,7 +64,7 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
     if settings.decide is not None:
         # The price list goes with what is priced.
         return tuple(dict.fromkeys((*settings.decide, "cost"))) if settings.decide or "workloads" in data else ()
-    return ("cluster", "cost", "parallelism", "system") if "workloads" in data else ()
+    return ("cluster", "cost", "parallelism", "system", "software") if "workloads" in data else ()
 
 
 def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]) -> tuple[Job, ...]:
@@ -81,7 +81,7 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
     if "workload" in data:
         problems.append(Problem(("workload",), "either 'workload' or 'workloads'", "both", "drop one"))
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
-        what = "a list of workloads, each {name, weight, workload, parallelism, system}"
+        what = "a list of workloads, each {name, weight, workload, parallelism, system, software}"
         problems.append(Problem(("workloads",), what, repr(listed)[:60]))
         return ()
     jobs = [_parse_entry(index, entry, data, decided, problems) for index, entry in enumerate(listed)]

@@ -9,15 +9,21 @@ from dse.space.expression import Lookup, make_lookup
 from dse.space.hole import magnitude
 from simcore.design.cluster import Cluster
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import Software
 from simcore.design.system import System
 from simcore.document.problem import Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.metrics import METRICS
 
-DESIGN_KEYS = ("workload", "parallelism", "cluster", "system")
+DESIGN_KEYS = ("workload", "parallelism", "cluster", "system", "software")
 
 _LEAVES = {
     key: f"{section}.{key}"
-    for section, kind in (("system", System), ("cluster", Cluster), ("parallelism", Parallelism))
+    for section, kind in (
+        ("system", System),
+        ("cluster", Cluster),
+        ("parallelism", Parallelism),
+        ("software", Software),
+    )
     for key in kind.model_fields
 }
 """Keys of a section by their own name, for those who leave the section out."""

@@ -89,7 +89,7 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"npu": "npus", "cost": "prices"}
+_NAMED = {"npu": "npus", "cost": "prices", "software": "software"}
 
 
 def _models(name: str) -> str | None:

@@ -28,7 +28,7 @@ class StudySettings(BaseModel):
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
     batch: Trials = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
-    decide: tuple[Literal["cluster", "cost", "parallelism", "system"], ...] | None = None
+    decide: tuple[Literal["cluster", "cost", "parallelism", "system", "software"], ...] | None = None
     """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
     aggregate: Literal["weighted", "worst"] = "weighted"
     """One value from those of several workloads: weighted mean, or the worst of weight x value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.schedule import ORDERS
@@ -23,7 +23,7 @@ def compute_seconds(design: Design, program: Program) -> float:
     The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
     unless the schedule leaves the weight gradients for then.
     """
-    time = operator_times(design.cluster.npu, design.workload.precision).seconds
+    time = times_of(design).seconds
     passes = [
         [sum(_segment_time(segment, time) for segment in way) for way in (part.forward, part.backward, part.weights)]
         for part in program.parts
@@ -40,7 +40,7 @@ def compute_seconds(design: Design, program: Program) -> float:
 
 def busy_seconds(design: Design, program: Program) -> float:
     """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
-    least: float = least_busy_time(program, operator_times(design.cluster.npu, design.workload.precision).seconds)
+    least: float = least_busy_time(program, times_of(design).seconds)
     return least * _SAFE - 1e-9
 
 
@@ -94,7 +94,7 @@ def _least_layer(
     total: Callable[[Iterable[Operator], Time], float],
 ) -> float:
     """What the quickest layer takes, forward and backward [s]."""
-    time = operator_times(design.cluster.npu, design.workload.precision).seconds
+    time = times_of(design).seconds
     each = []
     for kind in layers.kinds:
         if (kind, total) not in known:

@@ -23,11 +23,12 @@ from typing import Any
 from simcore.bounds.compute import least_busy_time
 from simcore.bounds.iteration import IterationBound, collective_times
 from simcore.catalog.preset import preset
-from simcore.compute import operator_times
+from simcore.compute import operator_times, times_of
 from simcore.cost.price import cluster_cost, energy
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.software import Software
 from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
@@ -68,7 +69,7 @@ def _bound_design(design: Design) -> Bounds:
     program = program_of(design)
     if (alone := program.single) is not None:
         groups = place(design)[0]
-        lowering = Lowering(design, groups, operator_times(design.cluster.npu, design.workload.precision))
+        lowering = Lowering(design, groups, times_of(design))
         for group in groups:
             lowering.collective(alone.kind, group, alone.size)
         return bounds_at(design, {"iteration_time": max(collective_times(lowering)[0]) / PICOSECONDS}, 0.0, None)
@@ -90,14 +91,14 @@ def bound_serving(design: Design, tokens: int) -> dict[str, float]:
     less for more but a table of measurements, of which nothing is proven.
     """
     program = program_of(design)
-    if not operator_times(design.cluster.npu, design.workload.precision).least(1.0):
+    if not times_of(design).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
     lowering, iteration = _bound_iteration(design, program)
     return _serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
 def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
-    compute = operator_times(design.cluster.npu, design.workload.precision)
+    compute = times_of(design)
     lowering = Lowering(design, place(design)[0], compute)
     programs = lower_schedule(lowering, program)
     return lowering, IterationBound(program, lowering, programs.tolist(), *collective_times(lowering))
@@ -151,12 +152,20 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     if totals is None:
         return bounds(figures, known)
     seconds = operator_times(npu, workload.precision).least(totals.flops) / npus
-    kept = BYTES[workload.gradient_precision] if trained else 0
+    kept = BYTES[workload.gradient_precision or "fp16"] if trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     held = states.weights + (states.gradients + states.optimizer if trained else 0.0)
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
-    known |= {"memory.peak": held, "memory.reserved": held + npu.software.memory.context}
+    known |= {"memory.peak": held, "memory.reserved": held + _context(document)}
     return bounds(figures, known)
+
+
+def _context(document: Mapping[str, Any]) -> float:
+    """What the software of a partial design takes beside any tensor [B]; nothing where it is open."""
+    if "software" not in document:
+        return 0.0
+    software: Software = _resolve_entry(Software, "software", document["software"])
+    return software.memory.context
 
 
 def totals_of(workload: Workload) -> Totals | None:
@@ -164,5 +173,5 @@ def totals_of(workload: Workload) -> Totals | None:
     return kind_of(workload).totals(workload)
 
 
-def _resolve_entry(spec: type[Npu] | type[PriceList], section: str, value: Any) -> Any:
+def _resolve_entry(spec: type[Npu] | type[PriceList] | type[Software], section: str, value: Any) -> Any:
     return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

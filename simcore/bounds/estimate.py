@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from simcore.bounds.compute import least_busy_time
 from simcore.bounds.design import Bounds, bound, bounds_at
 from simcore.bounds.iteration import IterationBound, least_busy_times, least_way_time
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
@@ -29,7 +29,7 @@ def estimate(design: Design) -> Bounds:
     program = program_of(design)
     if not program.trained:
         return bound(design)
-    lowering = Lowering(design, place(design)[0], operator_times(design.cluster.npu, design.workload.precision))
+    lowering = Lowering(design, place(design)[0], times_of(design))
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
     found = bounds_at(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from simcore.bounds.iteration import IterationBound, least_any_order_time, least_busy_times, least_way_time, routes
 from simcore.collective import FLAT_RING
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.cost.price import energy
 from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
@@ -102,7 +102,7 @@ class Iteration:
         system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
         simple = _make_probe(design).model_copy(update={"system": system})
         placement = place(simple)[0]
-        lowering = Lowering(simple, placement, operator_times(design.cluster.npu, design.workload.precision))
+        lowering = Lowering(simple, placement, times_of(design))
         programs = lower_schedule(lowering, program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
         dims = len(design.cluster.dimensions)

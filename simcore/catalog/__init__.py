@@ -17,7 +17,7 @@ from simcore.family import Family
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software", "libraries")
 
-_PARTS = {"curve": "curves", "software": "software"}
+_PARTS = {"curve": "curves"}
 """Keys of an NPU that name entries of other sections."""
 
 _ONE = {

@@ -18,9 +18,10 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "fabric": ("fabrics",),
     "cost": ("prices",),
     "library": ("libraries",),
+    "software": ("software",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
-_PARTS = ("workload", "workloads", "cluster", "cost")
+_PARTS = ("workload", "workloads", "cluster", "cost", "software")
 
 
 def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:

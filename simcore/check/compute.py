@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simcore.compute import ProductTable, operator_times
+from simcore.compute import ProductTable, times_of
 from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
 from simcore.memory.plan import program_of
@@ -46,7 +46,7 @@ def _check_grid(table: ProductTable) -> Iterator[Problem]:
 
 def _check_products(design: Design, program: Program) -> Iterator[Problem]:
     """Products that have no time."""
-    times = operator_times(design.cluster.npu, design.workload.precision)
+    times = times_of(design)
     model = design.cluster.npu.compute
     assert model is not None
     unable: dict[str, None] = {}

@@ -22,6 +22,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, include_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import Software
 from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import describe_error
@@ -108,7 +109,7 @@ def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
             yield from _check_holes(inner, (*path, index))
 
 
-_PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list"}
+_PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list", "software": "a software stack"}
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
@@ -148,6 +149,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("cluster", "memory"): ClusterMemory,
     ("cluster", "memory", "expanded"): ExpandedMemory,
     ("system",): System,
+    ("software",): Software,
 }
 
 

@@ -7,6 +7,7 @@ from simcore.compute.measured import MeasuredTimes, OutsideTableError, ProductTa
 from simcore.compute.remembered import RememberedTimes
 from simcore.compute.roofline import Roofline
 from simcore.compute.systolic import SystolicTimes
+from simcore.design.design import Design
 from simcore.design.npu import Npu
 
 
@@ -21,6 +22,11 @@ class _This:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _This) and self.npu is other.npu
+
+
+def times_of(design: Design) -> OperatorTimes:
+    """The model of operator times of a design: of its NPU, at its precision."""
+    return operator_times(design.cluster.npu, design.workload.precision)
 
 
 def operator_times(npu: Npu, precision: str) -> OperatorTimes:
@@ -42,4 +48,12 @@ def _times(this: _This, precision: str) -> OperatorTimes:
     )
 
 
-__all__ = ["OperatorTimes", "OutsideTableError", "ProductTable", "Roofline", "SystolicTimes", "operator_times"]
+__all__ = [
+    "OperatorTimes",
+    "OutsideTableError",
+    "ProductTable",
+    "Roofline",
+    "SystolicTimes",
+    "operator_times",
+    "times_of",
+]

@@ -15,7 +15,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Any, overload
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from simcore.catalog.preset import preset
 from simcore.design.algorithm import AlgorithmName
@@ -23,6 +23,7 @@ from simcore.design.cluster import Cluster
 from simcore.design.dimension import Dimension
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
+from simcore.design.software import NamedSoftware, usual_software
 from simcore.design.system import System
 from simcore.design.workload import AnyWorkload
 from simcore.document.field import Frozen
@@ -48,7 +49,20 @@ class Design(Frozen):
     parallelism: Parallelism = Parallelism()
     cluster: Cluster
     system: System = System()
+    software: NamedSoftware = Field(default_factory=usual_software)
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
+
+    @model_validator(mode="after")
+    def _settle(self) -> Design:
+        """Fill in what the software decides; what was given stays known (`model_fields_set`)."""
+        for name in ("workload", "parallelism"):
+            section = getattr(self, name)
+            decided = self.software.settle(section)
+            if decided:
+                settled = section.model_copy(update=decided)
+                settled.model_fields_set.difference_update(decided)
+                self.__dict__[name] = settled
+        return self
 
     @cached_property
     def data(self) -> int:

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from simcore.catalog.preset import named, part_named, preset
+from simcore.catalog.preset import named, part_named
 from simcore.design.compute import ComputeModel
 from simcore.design.curve import Curve
-from simcore.design.software import Stack
 from simcore.document.field import Count, Frozen, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
@@ -65,10 +64,8 @@ class Npu(Frozen):
     """Dense 16-bit FLOPs of one multiprocessor in one clock."""
     curve: Annotated[Curve | None, part_named("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
-    software: Annotated[Stack, part_named("software")] = Field(
-        default_factory=lambda: preset(Stack, "software", "megatron-core")
-    )
-    """The software that its jobs are assumed to run (or its name in the catalogue)."""
+    sustained: Share = 1.0
+    """Share of the peak that its power limit lets a long run of products sustain."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simcore.document.field import Count, Flag, Frozen
+from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
 from simcore.schedule import SCHEDULES
@@ -42,18 +42,19 @@ class Parallelism(Frozen):
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     sequence_parallel: Flag = False
-    flash_attention: Flag = True
-    """One fused kernel that keeps no scores and recomputes them in the backward pass."""
-    cross_entropy_fusion: Flag = True
-    """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32."""
+    flash_attention: Flag = OF_SOFTWARE
+    """One fused kernel that keeps no scores and recomputes them in the backward pass; as the software has it."""
+    cross_entropy_fusion: Flag = OF_SOFTWARE
+    """The loss is computed on 16-bit logits, in place; else on a copy of them in fp32; as the software has it."""
     context_communication: Literal["ring", "all_to_all"] = "ring"
     """Keys and values go round the context group; or all-to-alls give each NPU some heads of the whole sequence."""
     context_overlap: Flag = True
     """Keys and values travel while the attention to those before them is computed (ring)."""
     tensor_overlap: Flag = False
     """Gathers and reduce-scatters of sequence parallelism go step by step beside pieces of their matrix product."""
-    data_overlap: Flag = True
-    """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers."""
+    data_overlap: Flag = OF_SOFTWARE
+    """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers; as the software
+    has it."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
 

@@ -1,13 +1,51 @@
-"""The software that jobs are assumed to run, as far as it takes memory of an NPU."""
+"""The software that trains: what a stack does with every design, apart from what a design's own keys say.
+
+A stack decides which kernels are fused, what a launch costs, when gradients are reduced and in which precision, how
+tokens reach experts, what 8-bit products cast, what a collective beside computation costs it, and which memory it takes
+beside the tensors. Keys of `parallelism` and of `workload` that say the same (`flash_attention`, `gradient_precision`)
+override it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from simcore.document.field import Factor, Frozen
-from simcore.document.quantity import Size
+from simcore.catalog.preset import named, preset
+from simcore.document.field import Factor, Flag, Frozen
+from simcore.document.quantity import Size, Time
+
+Execution = Literal["eager", "compiled", "graph"]
+
+
+class Launch(Frozen):
+    """Least time from one kernel to the next [s], by how kernels are launched."""
+
+    eager: Annotated[Time, Field(ge=0)]
+    """Each by the host, one after the other, as the framework's interpreter comes to it."""
+    compiled: Annotated[Time, Field(ge=0)]
+    """Each by the host, from compiled code."""
+    graph: Annotated[Time, Field(ge=0)]
+    """All in one: a recorded graph is replayed."""
+
+
+class Overlap(Frozen):
+    """Extra time of computation while a collective beside it is served, as a share of the time without one."""
+
+    node: Annotated[float, Field(strict=True, ge=0, le=10)] = 0.0
+    """Over links inside a node."""
+    nodes: Annotated[float, Field(strict=True, ge=0, le=10)] = 0.0
+    """Over NICs, between nodes."""
+
+
+class EightBit(Frozen):
+    """How products in 8 bits come by their operands."""
+
+    recipe: Literal["delayed", "current", "block"] = "delayed"
+    """Scales are those of earlier iterations; of the tensor itself, which is read once more; or of blocks of it."""
+    gather: Flag = True
+    """Sharded parameters are gathered in 8 bits, else in 16."""
 
 
 class StackMemory(Frozen):
@@ -21,9 +59,55 @@ class StackMemory(Frozen):
     """Buffers of each parallel group of more than one NPU [B]."""
 
 
-class Stack(Frozen):
+class Software(Frozen):
     """A software stack that trains."""
 
     name: str = ""
+    execution: Execution = "eager"
+    launch: Launch
+    flash_attention: Flag = True
+    """Default of `parallelism.flash_attention`."""
+    cross_entropy_fusion: Flag = True
+    """Default of `parallelism.cross_entropy_fusion`."""
+    elementwise: Factor = 1.0
+    """Bytes that norms, activations, residuals and rotary embeddings move, over those of one fused kernel each."""
+    data_overlap: Flag = True
+    """Default of `parallelism.data_overlap`."""
+    gradient_precision: Literal["fp16", "fp32"] = "fp32"
+    """Default of `workload.gradient_precision`."""
+    gradient_fusion: Flag = True
+    """Weight gradients are added to fp32 ones inside their product; else by a kernel of their own."""
+    dispatch: Literal["node", "rank"] = "rank"
+    """Default of `parallelism.dispatch`."""
+    fp8: EightBit = EightBit()
+    overlap: Overlap = Overlap()
     memory: StackMemory
     sources: dict[str, str] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.execution, self.launch, self.overlap))
+
+    @property
+    def launch_seconds(self) -> float:
+        """Least time from one kernel to the next as this stack launches them [s]."""
+        return float(getattr(self.launch, self.execution))
+
+    def settle(self, given: Any) -> dict[str, Any]:
+        """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""
+        return {
+            key: getattr(self, key)
+            for key in _DEFAULTS
+            if key in type(given).model_fields and getattr(given, key) is None
+        }
+
+
+_DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch")
+"""Keys of other sections that a stack decides where they are not given."""
+
+
+def usual_software() -> Software:
+    """The stack of a design that names none."""
+    return preset(Software, "software", "megatron-core")
+
+
+NamedSoftware = Annotated[Software, *named(Software, "software")]

@@ -19,6 +19,8 @@ Natural = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]
 Factor = Annotated[float, Field(strict=True, ge=1)]
 Flag = Annotated[bool, Field(strict=True)]
+OF_SOFTWARE: Any = None
+"""Default of a key that the design's software decides, which it does when the design is read."""
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 
 BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simcore.compute import OperatorTimes, operator_times
+from simcore.compute import OperatorTimes, times_of
 from simcore.design.design import Design
 from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
@@ -80,7 +80,7 @@ def apply_expanded_memory(design: Design, program: Program) -> Program:
     if "optimizer" in expanded.place:
         program = _edit_program(program, _Optimizer(design, own, expanded))
     if "activations" in expanded.place:
-        times = operator_times(design.cluster.npu, design.workload.precision)
+        times = times_of(design)
         program = replace(program, parts=tuple(_add_waits(part, times, own, expanded) for part in program.parts))
     return program
 

@@ -2,8 +2,8 @@
 
 Model states are allocated once and whole. Activations and transients come and go in sizes that differ, so the
 allocator reserves `slack` times what is allocated of them at the peak. Beside them lie the context of the process and
-the buffers of each communicator, one for each parallel group of more than one NPU. The numbers are those of the NPU's
-software stack (`simcore/catalog/software.yaml`).
+the buffers of each communicator, one for each parallel group of more than one NPU. The numbers are those of the
+design's software.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def _slack(design: Design) -> float:
     """Reserved over allocated; 1 where the design says itself which share of the memory is lost."""
     memory = design.cluster.memory
     given = memory is not None and memory.fragmentation is not None
-    return 1.0 if given else design.cluster.npu.software.memory.slack
+    return 1.0 if given else design.software.memory.slack
 
 
 def bytes_beside_tensors(design: Design) -> float:
     """Bytes of the process's context and of the buffers of its communicators."""
-    stack = design.cluster.npu.software.memory
+    stack = design.software.memory
     return stack.context + stack.communicator * count_communicators(design)
 
 

@@ -64,9 +64,18 @@ def npu(**more: Any) -> Document:
         "memory": {"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0},
         "gemm": {"limit": 1.0, "half": "0 FLOP"},
         "overhead": "0 s",
-        "software": {"memory": {"slack": 1.0, "context": "0 B", "communicator": "0 B"}},
         "power": {"max": "400 W", "idle": "100 W"},
         "price": "1000 $",
+        **more,
+    }
+
+
+def software(**more: Any) -> Document:
+    """A stack that costs nothing, in time or memory, and overlaps all it can; gradients of 16 bits."""
+    return {
+        "launch": {"eager": "0 s", "compiled": "0 s", "graph": "0 s"},
+        "gradient_precision": "fp16",
+        "memory": {"slack": 1.0, "context": "0 B", "communicator": "0 B"},
         **more,
     }
 
@@ -83,6 +92,7 @@ def collective(kind: str, size: str, dimensions: list[Document], **system: Any) 
             "workload": {"collective": kind, "size": size},
             "cluster": {"npu": npu(), "dimensions": dimensions},
             "system": system,
+            "software": software(),
         }
     )
 
@@ -94,6 +104,7 @@ def training(
     workload: Mapping[str, Any] | None = None,
     system: Mapping[str, Any] | None = None,
     accelerator: Any = None,
+    stack: Any = None,
     cost: Any = "libra",
 ) -> Document:
     """A document of a training iteration: 64 sequences of the small transformer unless `workload` says otherwise."""
@@ -102,6 +113,7 @@ def training(
         "parallelism": dict(parallelism),
         "cluster": {"npu": npu() if accelerator is None else accelerator, "dimensions": dimensions},
         "system": dict(system or {}),
+        "software": software() if stack is None else stack,
         "cost": cost,
     }
 

@@ -28,7 +28,7 @@ from simcore.astra.files.chakra import (
     int_attribute,
     write_trace,
 )
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.efficiency import best_share
 from simcore.document.problem import InputError, Problem
@@ -205,7 +205,7 @@ class _Traces:
         design = self.design
         self.program = program_of(design)
         self.cluster = NpuGroups(design, place(design)[0])
-        self.times = operator_times(design.cluster.npu, design.workload.precision)
+        self.times = times_of(design)
         same = self.program.stages == 1 and all(_is_whole(slices) for slices in self.cluster.placement.values())
         self.ranks = range(1 if same else design.cluster.npus)
         each = sum(len(s.operators) * s.repeat for part in self.program.parts for s in (*part.forward, *part.backward))

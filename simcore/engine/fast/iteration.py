@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
@@ -71,7 +71,7 @@ def time_collective(design: Design, single: Start) -> Timing:
 
 
 def _time_group(design: Design, single: Start, placement: Placement) -> Timing:
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
+    lowering = Lowering(design, placement, times_of(design))
     kind = lowering.collective(single.kind, next(iter(placement)), single.size)
     if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
         raise too_long_error(serial / PICOSECONDS)
@@ -90,7 +90,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
     is added, and else all are played. A traced run plays all.
     """
-    lowering = Lowering(design, placement, operator_times(design.cluster.npu, design.workload.precision))
+    lowering = Lowering(design, placement, times_of(design))
     choices = lower_schedule(lowering, program)
     packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
     sums = sum_blocks(packed, _serial_types(lowering))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import simpy
 
-from simcore.compute import operator_times
+from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.cluster import GivenGroups, NpuGroups, slowdowns
@@ -46,7 +46,7 @@ def time_program(design: Design, program: Program, placement: Placement, links: 
     """
     env = simpy.Environment()
     cluster = NpuGroups(design, placement)
-    times = operator_times(design.cluster.npu, design.workload.precision)
+    times = times_of(design)
     job = PipelineRun(env, cluster, program, times, _transport(env, cluster, links))
     order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
     npus = [

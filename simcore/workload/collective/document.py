@@ -44,5 +44,6 @@ class CollectiveWorkload(Workload):
         return 1
 
     def complete(self, document: dict[str, Any]) -> None:
-        """See `Workload.complete`: all NPUs take part, so nothing is to be said of parallelism."""
+        """See `Workload.complete`: all NPUs take part, so nothing is to be said of parallelism or software."""
         del document["parallelism"]
+        del document["software"]

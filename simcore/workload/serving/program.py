@@ -15,6 +15,7 @@ from functools import cached_property
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import Software, usual_software
 from simcore.document.field import BYTES
 from simcore.program import ModelPart, Operator, Program, Segment
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
@@ -40,6 +41,7 @@ def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
 class _Builder:
     workload: InferenceWorkload
     parallelism: Parallelism
+    software: Software
     batch: int
     """Requests of a microbatch."""
 
@@ -51,7 +53,7 @@ class _Builder:
             sequence_length=sequence,
             precision=self.workload.precision,
         )
-        return Shapes(workload, self.parallelism.model_copy(update={"microbatch": self.batch}))
+        return Shapes(workload, self.parallelism.model_copy(update={"microbatch": self.batch}), self.software)
 
     @cached_property
     def one(self) -> Shapes:
@@ -137,7 +139,7 @@ _Stage = tuple[Runs, bool, bool]
 def serving_program(design: Design) -> Program:
     """The Program of a design that serves a transformer."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
-    builder = _Builder(workload, p, design.microbatch)
+    builder = _Builder(workload, p, design.software, design.microbatch)
     runs = stage_runs(workload.model, p)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
@@ -171,7 +173,7 @@ def serving_program(design: Design) -> Program:
 
 def served_parameters(workload: InferenceWorkload) -> float:
     """Parameters of the model."""
-    shapes = _Builder(workload, Parallelism(), 1).one
+    shapes = _Builder(workload, Parallelism(), usual_software(), 1).one
     parameters = layers.embedding_parameters(shapes)
     for experts, count in layers_by_kind(workload.model):
         parameters += count * sum(layer_parameters(shapes, LayerKind(experts)))

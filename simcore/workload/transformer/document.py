@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from simcore.design.workload import Workload
-from simcore.document.field import Count, Precision
+from simcore.document.field import OF_SOFTWARE, Count, Precision
 from simcore.workload.transformer.model import NamedTransformer
 
 
@@ -19,7 +19,8 @@ class TransformerWorkload(Workload):
     """Sequences per iteration."""
     sequence_length: Count | None = None
     precision: Precision = "fp16"
-    gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
+    """As the software has it unless given."""
     training_tokens: Annotated[float, Field(gt=0)] | None = None
     """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
 

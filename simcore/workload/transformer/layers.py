@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import Software
 from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Start, Wait, Waits, blocking_collective
 from simcore.workload.transformer.document import TransformerWorkload
@@ -28,6 +29,7 @@ class Shapes:
 
     workload: TransformerWorkload
     parallelism: Parallelism
+    software: Software
     traced: bool = False
     """Whether to count what only a calibrated curve can price: weight gradients added up over microbatches."""
 
@@ -208,7 +210,7 @@ def _flash_backward(scores: Product, weighted: Product) -> tuple[Product, ...]:
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     """The two products of a backward pass, and the sum of weight gradients.
 
-    Megatron-core adds to its fp32 gradients inside the product (4 bytes read and 4 written where it would write 2);
+    Fused, the product reads what there is and writes the sum in the gradients' precision, where it would write 16 bits;
     else another kernel reads both and writes their sum.
     """
     assert op.shape is not None
@@ -218,8 +220,9 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     own = Compute(op.name + "-weight-gradient", op.kind, op.flops, op.bytes, op.category, (batch, k, n, m))
     if shapes is None or not shapes.traced:
         return inputs, own
-    if shapes.workload.gradient_precision == "fp32":
-        return inputs, own._replace(bytes=own.bytes + 6.0 * weights)
+    if shapes.software.gradient_fusion:
+        added = 2.0 * BYTES[shapes.workload.gradient_precision] - shapes.width
+        return inputs, own._replace(bytes=own.bytes + added * weights)
     return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * weights * shapes.width)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import Software
 from simcore.program import ModelPart, Operator, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
@@ -35,6 +36,7 @@ class _Alike:
     """Without its batch."""
     parallelism: Parallelism
     data: int
+    software: Software
     traced: bool
     design: Design = field(compare=False)
 
@@ -51,7 +53,7 @@ class _Stages(NamedTuple):
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = TransformerWorkload.of(design.workload), design.parallelism
-    stages = _stages(_Alike(workload.model_copy(update=_BATCH_ASIDE), p, design.data, _traced(design), design))
+    stages = _stages(_alike(design))
     return Program(
         parts=stages.parts,
         part_of=stages.part_of,
@@ -66,13 +68,18 @@ def transformer_program(design: Design) -> Program:
     )
 
 
+def _alike(design: Design) -> _Alike:
+    workload = TransformerWorkload.of(design.workload).model_copy(update=_BATCH_ASIDE)
+    return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), design)
+
+
 def _traced(design: Design) -> bool:
     return design.cluster.npu.curve is not None
 
 
 def shapes_of(design: Design) -> Shapes:
     """The sizes of a design whose workload is a transformer."""
-    return Shapes(TransformerWorkload.of(design.workload), design.parallelism, _traced(design))
+    return Shapes(TransformerWorkload.of(design.workload), design.parallelism, design.software, _traced(design))
 
 
 @lru_cache(maxsize=512)
@@ -163,12 +170,12 @@ class Layers:
 def layers_of(shapes: Shapes) -> Layers:
     """The layers of an NPU; designs that differ in what lies between layers share them."""
     workload = shapes.workload.model_copy(update=_BATCH_ASIDE)
-    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.traced)
+    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.software, shapes.traced)
 
 
 @lru_cache(maxsize=512)
-def _layers(workload: TransformerWorkload, inside: Parallelism, traced: bool) -> Layers:
-    return Layers(Shapes(workload, inside, traced))
+def _layers(workload: TransformerWorkload, inside: Parallelism, software: Software, traced: bool) -> Layers:
+    return Layers(Shapes(workload, inside, software, traced))
 
 
 @dataclass(frozen=True)

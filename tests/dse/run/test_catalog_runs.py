@@ -27,7 +27,7 @@ from simcore.document.text import Document
 
 RING = [{"topology": "ring", "size": 2, "bandwidth": "100 GB/s", "latency": "1 us"}]
 SETTINGS = Settings("random", 2, 0, jobs=1)
-PARTS = {"curves": "curve", "software": "software"}
+PARTS = {"curves": "curve"}
 """Sections whose entries are a part of an NPU."""
 NAMED = [(section, name) for section in catalog.SECTIONS for name in catalog.section(section)]
 
@@ -50,6 +50,8 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         return document(workload={"model": entry, "global_batch": 8})
     if section == "prices":
         return document(cost=entry)
+    if section == "software":
+        return document(software=entry)
     if section == "fabrics":
         npus = 20 if entry == "wafer-5x4" else 64
         workload = {**document()["workload"], "global_batch": npus}

@@ -32,6 +32,7 @@ cluster:
 system: {collective: [halving_doubling, halving_doubling], chunks: 64, intra_dimension: priority,
          inter_dimension: baseline, active_chunks: overlap}
 cost: libra
+software: megatron-core
 """
 
 LEAST: dict[str, Any] = {
@@ -81,9 +82,21 @@ def test_every_key_of_the_contract_loads(contract: Design) -> None:
 
 
 def test_what_is_left_out_has_the_default_of_the_contract(contract: Design) -> None:
-    least = design_from(LEAST)
+    least = design_from({**LEAST, "workload": {**LEAST["workload"], "gradient_precision": "fp16"}})
     assert least.document() == contract.document()
     assert least.key == contract.key
+
+
+def test_what_is_left_out_is_as_the_software_has_it() -> None:
+    core, old = design_from(LEAST), design_from({**LEAST, "software": "megatron-lm-2021"})
+    assert (core.software.name, old.software.name) == ("megatron-core", "megatron-lm-2021")
+    assert (core.workload.gradient_precision, old.workload.gradient_precision) == ("fp32", "fp16")
+    assert (core.parallelism.flash_attention, old.parallelism.flash_attention) == (True, False)
+    assert core.with_("software", "megatron-lm-2021").key == old.key
+    given = {**LEAST["parallelism"], "flash_attention": True}
+    kept = design_from({**LEAST, "parallelism": given, "software": "megatron-lm-2021"})
+    assert kept.parallelism.flash_attention
+    assert not kept.parallelism.cross_entropy_fusion
 
 
 def test_the_data_degree_is_what_is_left_of_the_npus() -> None:
@@ -144,7 +157,7 @@ def test_a_design_that_left_keys_out_loads_back_with_them_filled_in() -> None:
     [
         (("workload", "global_batch"), 2048),
         (("workload", "precision"), "bf16"),
-        (("workload", "gradient_precision"), "fp32"),
+        (("workload", "gradient_precision"), "fp16"),
         (("workload", "sequence_length"), 1024),
         (("parallelism", "tensor"), 4),
         (("parallelism", "zero"), 1),
@@ -162,6 +175,8 @@ def test_a_design_that_left_keys_out_loads_back_with_them_filled_in() -> None:
         (("system", "active_chunks"), 3),
         (("system", "collective"), ["ring", "ring"]),
         (("cost",), "network-only"),
+        (("software",), "pytorch-fsdp"),
+        (("software",), {"base": "megatron-core", "execution": "graph"}),
     ],
 )
 def test_every_key_is_part_of_the_identity(path: tuple[str, ...], value: object) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from agreement import differences
-from designs import dimension, npu
+from designs import dimension, npu, software
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def design(memory: Any = None, own: str = "80 GB", npus: int = 4, **its: Any) ->
     if memory is not None:
         cluster["memory"] = memory
     workload = its.pop("workload", {"model": MODEL, "global_batch": 4 * npus})
-    return design_from({"workload": workload, "parallelism": its, "cluster": cluster})
+    return design_from({"workload": workload, "parallelism": its, "cluster": cluster, "software": software()})
 
 
 def expanded(bandwidth: str = "500 GB/s", capacity: str = "100 GB", **more: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def test_the_mean_error_of_all_rows_is_small() -> None:
 
 def test_the_terms_of_a_layer_have_names_and_add_up() -> None:
     design = measured_design(next(row for row in ROWS if row["model"] == "deepseekv2"))
-    shapes = Shapes(design.workload, design.parallelism)  # type: ignore[arg-type]
+    shapes = Shapes(design.workload, design.parallelism, design.software)  # type: ignore[arg-type]
     kind = LayerKind(experts=True)
     terms = layer_kept(shapes, kind)
     assert {"latents", "log-sum-exp", "dispatched rows", "router scores and choices"} <= terms.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import dimension, npu, training
+from designs import dimension, npu, software, training
 
 from simcore import catalog
 from simcore.bounds.design import bound
@@ -17,13 +17,13 @@ from simcore.metrics import metrics
 from simcore.result import Memory
 from simcore.simulate import simulate
 
-STACK = {"memory": {"slack": 1.25, "context": "500 MB", "communicator": "100 MB"}}
+STACK = software(memory={"slack": 1.25, "context": "500 MB", "communicator": "100 MB"})
 
 
 def design(parallelism: dict[str, Any] | None = None, memory: Any = None, card: Any = None) -> Design:
     network = [dimension(size=4), dimension(size=4)]
     its = {} if card is None else {"memory": card}
-    document = training(parallelism or {}, network, accelerator=npu(software=STACK, **its))
+    document = training(parallelism or {}, network, accelerator=npu(**its), stack=STACK)
     if memory is not None:
         document["cluster"]["memory"] = memory
     return design_from(document)
@@ -91,4 +91,4 @@ def test_reserved_memory_is_known_before_simulation() -> None:
 
 def test_the_stack_is_part_of_the_document() -> None:
     assert design_from(design().document()).key == design().key
-    assert design().document()["cluster"]["npu"]["software"]["memory"]["slack"] == 1.25
+    assert design().document()["software"]["memory"]["slack"] == 1.25

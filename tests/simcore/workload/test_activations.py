@@ -23,7 +23,7 @@ def kept(h: int, a: int, s: int, b: int, parallelism: dict[str, Any]) -> float:
     )
     design = design_from(document)
     assert isinstance(design.workload, TransformerWorkload)
-    return layer_activations(Shapes(design.workload, design.parallelism))
+    return layer_activations(Shapes(design.workload, design.parallelism, design.software))
 
 
 SHAPES = st.tuples(

@@ -19,10 +19,11 @@ def shapes(traced: bool = True, **parallelism: object) -> Shapes:
         "workload": {"model": {"base": "gpt3-175b", "layers": 8}, "global_batch": 8},
         "parallelism": {"tensor": 4, "flash_attention": False, **parallelism},
         "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+        "software": "megatron-lm-2021",
     }
     design: Design = design_from(document)
     assert isinstance(design.workload, TransformerWorkload)
-    return Shapes(design.workload, design.parallelism, traced)
+    return Shapes(design.workload, design.parallelism, design.software, traced)
 
 
 def layer_backward(shapes: Shapes) -> tuple[Operator, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import dimension, npu
+from designs import dimension, npu, software
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
@@ -27,6 +27,7 @@ def design(npus: int = 1, model: Any = None, parallelism: Any = None, **its: Any
             "cluster": {"npu": npu(peak={"fp16": "100 TFLOP/s", "fp8": "200 TFLOP/s"}),
                         "dimensions": [dimension(size=npus, latency="0 s")]},
             "system": {"chunks": 1},
+            "software": software(),
         }
     )  # fmt: skip
 
@@ -72,6 +73,7 @@ def test_training_has_no_first_token_and_serving_no_gradients() -> None:
     trained = {
         "workload": {"model": SMALL, "global_batch": 1},
         "cluster": {"npu": npu(), "dimensions": [dimension(size=1)]},
+        "software": software(),
     }
     training = simulate(design_from(trained))
     assert training.time_to_first_token_s is training.time_per_output_token_s is None

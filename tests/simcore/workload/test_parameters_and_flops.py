@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import usual_software
 from simcore.program import Compute, Operator, Segment, Start
 from simcore.workload.transformer import layer
 from simcore.workload.transformer.counts import forward_flops
@@ -24,7 +25,7 @@ from simcore.workload.transformer.stages import part_layers
 
 def shapes(design: Design) -> Shapes:
     assert isinstance(design.workload, TransformerWorkload)
-    return Shapes(design.workload, design.parallelism)
+    return Shapes(design.workload, design.parallelism, design.software)
 
 
 def one_npu(parallelism: dict[str, Any] | None = None, npus: int = 1, **workload: Any) -> Design:
@@ -229,7 +230,9 @@ def test_every_npu_of_a_tensor_group_has_routers_and_projections_to_latents_whol
     workload = Design.model_validate(document).workload
     assert isinstance(workload, TransformerWorkload)
     own = [
-        layer.layer_parameters(Shapes(workload, Parallelism(tensor=t)), layer.LayerKind(experts=True))[0]
+        layer.layer_parameters(
+            Shapes(workload, Parallelism(tensor=t), usual_software()), layer.LayerKind(experts=True)
+        )[0]
         for t in (1, 8)
     ]
     latents = 7168 * (1536 + 512 + 64)  # DeepSeek-V3 (arXiv 2412.19437, section 4.2): hidden, query and key-value ranks

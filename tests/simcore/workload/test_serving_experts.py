@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from designs import dimension, npu
+from designs import dimension, npu, software
 
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
@@ -51,6 +51,7 @@ def design(npus: int = 1, model: Any = "both", parallelism: Any = None, **its: A
                 "dimensions": [dimension(size=npus, latency="0 s")],
             },
             "system": {"chunks": 1},
+            "software": software(),
         }
     )
 

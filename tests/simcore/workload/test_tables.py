@@ -14,6 +14,7 @@ from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.design.software import usual_software
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.simulate import simulate
@@ -92,7 +93,7 @@ def test_gpt_3_reduces_the_bytes_of_the_astra_sim_workload() -> None:
     theirs = reduced_bytes("gpt3.txt")
     layer = sum(theirs[name] for name in ("Q1", "K1", "V1", "concat1", "X1W1b1", "X1W2b2"))
     gpt3 = preset(Transformer, "models", "gpt3-175b")
-    shapes = Shapes(TransformerWorkload(model=gpt3, global_batch=1), Parallelism(tensor=16))
+    shapes = Shapes(TransformerWorkload(model=gpt3, global_batch=1), Parallelism(tensor=16), usual_software())
     vectors = 13 * gpt3.hidden / 16  # biases and norms, which theirs leaves out
     assert layer == 2 * (sum(layer_parameters(shapes)) - vectors)
 
