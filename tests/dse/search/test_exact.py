@@ -43,6 +43,7 @@ OBJECTIVES: list[dict[str, list[str]]] = [
 ]
 BY_SIZE = {"16 KB": 0.2, "1 MB": 0.6, "64 MB": 0.9}
 SWITCH = {"topology": "switch", "latency": "1 us"}
+LIBRARY = {"all_reduce": {"launch": "50 us", "memory": "100 GB/s", "piece": "9 us", "whole_memory": "1 TB/s"}}
 CLUSTERS: list[dict[str, Any]] = [
     {
         "npu": {"choice": ["a100-80gb", "h100-80gb"]},
@@ -67,6 +68,13 @@ CLUSTERS: list[dict[str, Any]] = [
         "dimensions": [
             {**SWITCH, "size": 2, "bandwidth": "100 GB/s", "collective": "flat_ring"},
             {**SWITCH, "size": 4, "bandwidth": {"choice": ["10 GB/s", "50 GB/s"]}, "collective": "flat_ring"},
+        ],
+    },
+    {
+        "npu": "a100-80gb",
+        "dimensions": [
+            {**SWITCH, "size": 4, "bandwidth": "300 GB/s", "library": {"choice": ["nccl-ampere", LIBRARY]}},
+            {**SWITCH, "size": 2, "bandwidth": {"choice": ["25 GB/s", "50 GB/s"]}, "tier": "pod"},
         ],
     },
 ]
