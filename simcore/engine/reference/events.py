@@ -2,7 +2,8 @@
 
 A reference run costs a few microseconds an event. Its number follows from the design alone: one for each compute
 operator and each completed collective; per chunk and phase of a collective, on every member, one for the pick and one
-for the end of its service, and one for the flight of each slice; at link level two for each message and link.
+for the end of its service, and one for the flight of each slice; at link level two for each message and link. Each time
+that what is served changes the pace of an operator there is one more, which depends on when that happens: not counted.
 """
 
 from __future__ import annotations
