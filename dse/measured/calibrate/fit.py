@@ -32,6 +32,8 @@ PRIOR = 0.3
 """Weight of the prior: what moving a parameter by a factor e is worth, in residuals of `SCALE`."""
 ROWS_A_PARAMETER = 4
 """Fewer rows than this for each parameter are refused."""
+MARGIN = 0.02
+"""How far inside its range, in logarithms, a parameter starts: on its end the fit would not move it."""
 STEP = 2e-3
 """Relative step of the differences that stand for derivatives."""
 
@@ -172,7 +174,7 @@ def fit(
 
     lower = np.log([PARAMETERS[name].least for name in names])
     upper = np.log([PARAMETERS[name].most for name in names])
-    inside = np.clip(origin, lower + 1e-9, upper - 1e-9)
+    inside = np.clip(origin, lower + MARGIN, upper - MARGIN)
     found = least_squares(
         residuals_at, inside, bounds=(lower, upper), loss="soft_l1", diff_step=[STEP], xtol=1e-3, ftol=1e-3, max_nfev=10
     )
