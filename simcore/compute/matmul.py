@@ -16,9 +16,9 @@ kernels of one call, so the host launches one operator. The fastest s of `PARTS`
 fills the device.
 
 Arithmetic of c seconds takes `throttle` longer, as measured in milliseconds, and 1 / sustained times that in runs of
-minutes. It runs beside the product's bytes, imperfectly: the cubes of both add up. Times depend on the peak only as 1 / peak and on the bandwidth
-only as 1 / bandwidth, for each way to cut; the fastest of them is no slower on a faster NPU, and no time falls below
-FLOPs / (limit x sustained x peak).
+minutes. It runs beside the product's bytes, imperfectly: the cubes of both add up. Times depend on the peak only as
+1 / peak and on the bandwidth only as 1 / bandwidth, for each way to cut; the fastest of them is no slower on a faster
+NPU, and no time falls below FLOPs / (limit x sustained x peak).
 """
 
 from __future__ import annotations
