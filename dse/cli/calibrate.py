@@ -100,7 +100,8 @@ def _fit_kernels(npu: Npu, described: dict[str, Any], tables: list[Path]) -> tup
         table.add_row(part.name, str(part.rows), f"{part.fitted:.2f} %", f"{part.left_out:.2f} %", numbers)
     Console(width=200).print(table)
     source = f"fitted on kernels of {npu.name}: {', '.join(path.name for path in tables)}"
-    curve = found.curve.model_dump(mode="json", exclude={"name", "sources"}, exclude_none=True)
+    left = {"name", "sources", "interval", "calibrated_on"}  # whose iterations it has not predicted
+    curve = found.curve.model_dump(mode="json", exclude=left, exclude_none=True)
     curve["sources"] = {**found.curve.sources, **{part.name: source for part in found.parts}}
     return npu.model_copy(update={"curve": found.curve}), {**described, "curve": curve}
 

@@ -11,14 +11,14 @@ so many rows (`tiles`).
 Where the tiles fill no wave, k may be cut too (split-K: CUTLASS, Efficient GEMM in CUDA, Parallelized reductions;
 Osama et al. 2023, arXiv 2301.03598, section 3.3): s parts, `LEAST_PART` steps or more each, make s times the tiles.
 Their partial sums, s fp32 numbers for each of the result, are written, and read by a second kernel that adds them up:
-8 s bytes a number at the rate of the product's bytes, and `split`, the kernel's own time. The library makes both
+8 s bytes a number at the rate of the product's bytes, and `reduce`, the kernel's own time. The library makes both
 kernels of one call, so the host launches one operator. The fastest s of `PARTS` is taken, none above the first that
 fills the device.
 
-Arithmetic of c seconds takes `throttle` longer, or 1 / sustained times as long where that is more, and runs beside the
-product's bytes, imperfectly: the cubes of both add up. Times depend on the peak only as 1 / peak and on the bandwidth
-only as 1 / bandwidth, for each way to cut; the fastest of them is no slower on a faster NPU, and no time falls below
-FLOPs / (limit x sustained x peak).
+Arithmetic of c seconds takes `throttle` longer, as measured in milliseconds, and 1 / sustained times that in runs of
+minutes. It runs beside the product's bytes, imperfectly: the cubes of both add up. Times depend on the peak only as
+1 / peak and on the bandwidth only as 1 / bandwidth, for each way to cut; the fastest of them is no slower on a faster
+NPU, and no time falls below FLOPs / (limit x sustained x peak).
 """
 
 from __future__ import annotations
@@ -65,15 +65,14 @@ class MatmulMachine(NamedTuple):
     depth: float
     wave: float
     rate: float
-    """Multiply-accumulates of a multiprocessor in a second at the peak [1/s]."""
+    """Multiply-accumulates of a multiprocessor in a second at the sustained peak [1/s]."""
     streaming: float
     """Bytes that operands and results move in a second [B/s]."""
     kernel: float
-    split: float
+    reduce: float
     """Time of the kernel that adds partial sums [s]; below 0 where there is none."""
     most: float
     after: float
-    sustained: float
     tiles: tuple[tuple[float, float, float, float], ...]
     """Rows, columns, and the least and most rows of a product that takes the tile."""
 
@@ -88,13 +87,12 @@ def machine_of(npu: Npu, curve: ProductCurve, peak: float) -> MatmulMachine:
         limit=curve.limit,
         depth=curve.depth,
         wave=curve.wave,
-        rate=peak / (2.0 * npu.multiprocessors),
+        rate=npu.sustained * peak / (2.0 * npu.multiprocessors),
         streaming=npu.memory.bandwidth * curve.memory,
         kernel=curve.kernel,
-        split=-1.0 if curve.split is None else curve.split,
+        reduce=-1.0 if curve.reduce is None else curve.reduce,
         most=curve.throttle.most,
         after=curve.throttle.after,
-        sustained=npu.sustained,
         tiles=_tiles(curve),
     )
 
@@ -140,7 +138,7 @@ def _fastest(
 ) -> Any:
     multiprocessors, edge, limit, depth = numbers[0], numbers[1], numbers[2], numbers[3]
     wave, rate, streaming, kernel = numbers[4], numbers[5], numbers[6], numbers[7]
-    split, most, after, sustained = numbers[8], numbers[9], numbers[10], numbers[11]
+    reduce, most, after = numbers[8], numbers[9], numbers[10]
     moving = moved / streaming
     partial = PARTIAL * batch * m * n / streaming
     least = np.inf
@@ -151,16 +149,16 @@ def _fastest(
         cut = batch * ceil(m / rows) * ceil(n / columns)
         step = max(rows * columns / limit, edge * (rows + columns)) / rate
         for s in parts:
-            if s > 1.0 and (split < 0.0 or cut * (s - 1.0) >= multiprocessors):
+            if s > 1.0 and (reduce < 0.0 or cut * (s - 1.0) >= multiprocessors):
                 break
             filled = cut * s / multiprocessors
             waves = wave * ceil(filled) + (1.0 - wave) * max(filled, 1.0)
             steps = k if s == 1.0 else max(k / s, LEAST_PART)
             computing = waves * (steps + depth) * step
-            computing *= max(1.0 + most * computing / (computing + after), 1.0 / sustained)
+            computing *= 1.0 + most * computing / (computing + after)
             whole = (computing**3 + moving**3) ** (1.0 / 3.0)
             if s > 1.0:
-                whole += s * partial + split
+                whole += s * partial + reduce
             least = min(least, whole)
     return least + kernel
 

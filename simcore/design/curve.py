@@ -52,7 +52,7 @@ class ProductCurve(Frozen):
     """Share of the memory bandwidth that operands and results reach."""
     kernel: Delay
     """Time of the kernel on the device beyond arithmetic and bytes [s]."""
-    split: Delay | None = None
+    reduce: Delay | None = None
     """Time of the second kernel, which adds what k was cut into [s]; none: k is never cut."""
     throttle: Throttle = Throttle()
     tiles: tuple[TileRule, ...] = ()

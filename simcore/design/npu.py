@@ -65,7 +65,7 @@ class Npu(Frozen):
     curve: Annotated[Curve | None, part_named("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
     sustained: Share = 1.0
-    """Share of the peak that the power limit lets runs of minutes sustain: kernels are measured in milliseconds."""
+    """Share of the speed of products measured in milliseconds that power limits let runs of minutes sustain."""
     power: NpuPower
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""

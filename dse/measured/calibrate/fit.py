@@ -31,6 +31,8 @@ ROWS_A_PARAMETER = 4
 """Fewer rows than this for each parameter are refused."""
 STEP = 2e-2
 """Relative step of the differences that stand for derivatives: what overlap costs is rounded to thousandths."""
+MARGIN = 0.02
+"""How far inside its range, in logarithms, a parameter starts: on its end the fit would not move it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def fit(chosen: Sequence[Sample], start: Values, progress: Callable[[int], objec
 
     lower = np.log([PARAMETERS[name].least for name in names])
     upper = np.log([PARAMETERS[name].most for name in names])
-    inside = np.clip(origin, lower + 1e-9, upper - 1e-9)
+    inside = np.clip(origin, lower + MARGIN, upper - MARGIN)
     found = least_squares(
         residuals_at, inside, bounds=(lower, upper), loss="soft_l1", diff_step=[STEP], xtol=1e-3, ftol=1e-3, max_nfev=10
     )

@@ -90,6 +90,8 @@ def fit_curve(npu: Npu, kernels: Sequence[Kernel], folds: bool = True) -> Kernel
     own = [kernel for kernel in kernels if kernel.device == npu.name]
     if not own:
         raise InputError([Problem(("device",), f"kernels of '{npu.name}'", "none in the tables")], "kernels")
+    npu = npu.model_copy(update={"sustained": 1.0})  # kernels are measured in milliseconds
+    assert npu.curve is not None
     curve, fitted = npu.curve, []
     for make in (_streaming, _products, _attention):
         for part in make(npu, curve, own):
@@ -188,7 +190,7 @@ def _product_part(npu: Npu, curve: Curve, precision: str, products: Sequence[Pro
     shapes = np.array([(1.0, row.m, row.n, row.k) for row in rows])
     moved = np.array([row.operator.bytes for row in rows])
     cast_bytes = np.array([row.m * row.k * (BYTES["bf16"] + BYTES[precision]) for row in rows])
-    names = ("limit", "depth", "load", "wave", "memory", "kernel", "split")
+    names = ("limit", "depth", "load", "wave", "memory", "kernel", "reduce")
     given = {name: value for name in names if (value := getattr(start, name)) is not None}
     given |= {"most": max(start.throttle.most, 1e-3), "after": start.throttle.after}
     if precision in NARROW:
@@ -271,7 +273,7 @@ def _with_backward(npu: Npu, curve: Curve, kernels: Sequence[Kernel]) -> Curve:
     for name in {row.device for row in kernels if isinstance(row, Attention) and row.backward} & set(known):
         other: Npu = preset(Npu, "npus", name)
         if name == npu.name or (other.curve is not None and other.curve.name == npu.curve.name):
-            devices[name] = other
+            devices[name] = other.model_copy(update={"sustained": 1.0})
     rows = [row for row in kernels if isinstance(row, Attention) and row.device in devices]
     if len(rows) < 2 * ROWS_A_NUMBER:
         return curve

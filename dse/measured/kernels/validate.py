@@ -70,6 +70,8 @@ class KernelReport:
 def validate_kernels(path: Path, device: Npu | None = None) -> KernelReport:
     """Predict the kernels of a table, with `device` in place of the catalogue's where it is given.
 
+    Kernels are measured in milliseconds: what an NPU sustains for minutes does not count.
+
     Raises `InputError` for a file that is no table of kernels.
     """
     table = read_kernels(path)
@@ -96,6 +98,8 @@ def _make_finder(device: Npu | None) -> Callable[[str, str], Roofline | str]:
         npu: Npu = device or preset(Npu, "npus", name)
         if npu.curve is None:
             return f"'{npu.name}' has no curve of its generation"
-        return Roofline(npu, precision) if npu.computes(precision) else f"'{npu.name}' has no peak at {precision}"
+        if not npu.computes(precision):
+            return f"'{npu.name}' has no peak at {precision}"
+        return Roofline(npu.model_copy(update={"sustained": 1.0}), precision)
 
     return find

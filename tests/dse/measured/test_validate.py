@@ -81,7 +81,7 @@ def test_a_table_with_models_by_name_context_experts_and_memory() -> None:
 def test_published_iterations_of_megatron_are_predicted() -> None:
     figures = accuracy(list(predict(read_measured(DATA / "megatron_recompute.csv"))))
     assert figures.mape < 0.035
-    assert figures.worst < 0.08
+    assert figures.worst < 0.09
     assert figures.pairwise_order == 1.0
 
 

@@ -50,7 +50,7 @@ def test_a_faster_npu_is_never_slower(
             "memory": npu.memory.model_copy(update={"bandwidth": npu.memory.bandwidth * memory}),
         }
     )
-    slower = npu.model_copy(update={"sustained": sustained})
+    slower = npu.model_copy(update={"sustained": npu.sustained * sustained})
     first, second, third = (Roofline(one, asked[1]).seconds(product(shape)) for one in (faster, npu, slower))
     assert first <= second * (1 + 1e-12)
     assert second <= third * (1 + 1e-12)

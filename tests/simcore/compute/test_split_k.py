@@ -49,7 +49,7 @@ def by_parts(machine: MatmulMachine, shape: Shape, moved: float, parts: float) -
         computing *= 1 + machine.most * computing / (computing + machine.after)
         time = (computing**3 + (moved / machine.streaming) ** 3) ** (1 / 3)
         if parts > 1:
-            time += parts * 8 * batch * m * n / machine.streaming + machine.split
+            time += parts * 8 * batch * m * n / machine.streaming + machine.reduce
         least = min(least, time)
     return least + machine.kernel
 
@@ -95,7 +95,7 @@ def test_one_tile_of_a_long_k_is_split_over_the_device() -> None:
     """64 x 64 numbers of a million steps: 108 multiprocessors take a share each, whose sums are 108 x 16 KiB."""
     k = 2.0**20
     step = max(64 * 64 / A100.limit, A100.edge * 128) / A100.rate
-    spread = (k / 108 + A100.depth) * step + 108 * 8 * 64 * 64 / A100.streaming + A100.split + A100.kernel
+    spread = (k / 108 + A100.depth) * step + 108 * 8 * 64 * 64 / A100.streaming + A100.reduce + A100.kernel
     assert product_seconds(A100, (1.0, 64.0, 64.0, k), 0.0) == pytest.approx(spread, rel=0.02)
     assert by_parts(A100, (1.0, 64.0, 64.0, k), 0.0, 1) / spread > 60
 

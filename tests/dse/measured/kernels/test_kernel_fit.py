@@ -37,7 +37,7 @@ def test_a_known_curve_is_found_again() -> None:
     assert {part.name for part in found.parts} == {"bf16", "attention"}
     assert all(part.fitted < 1 for part in found.parts)
     product = found.curve.product("bf16")
-    assert (product.limit, product.memory, product.kernel) == pytest.approx((0.7, 0.6, 4e-6), rel=0.05)
+    assert (product.limit, product.memory, product.kernel) == pytest.approx((0.7, 0.6, 4e-6), rel=0.1)
     assert found.curve.attention.softmax == pytest.approx(200, rel=0.1)
     assert found.curve.casts == H100.curve.casts  # nothing was measured of them
 
