@@ -42,7 +42,7 @@ def operator_times(npu: Npu, precision: str, launch: float, attention: float = 1
 @lru_cache(maxsize=16)
 def _times(this: _This, precision: str, launch: float, attention: float) -> OperatorTimes:
     npu = this.npu
-    model, roofline = npu.compute, Roofline(npu, precision, launch, attention)
+    model, roofline = npu.compute, Roofline(npu, precision, launch, attention, settled=True)
     if model is None:
         return RememberedTimes(roofline)
     if model.systolic is not None:

@@ -33,6 +33,9 @@ class Roofline(OperatorTimes):
     """Least time from one operator to the next, which the software takes to launch it [s]; of NPUs with a curve."""
     attention: float = 1.0
     """Rate of the software's fused attention over that of the curve."""
+    settled: bool = False
+    """Whether clocks have settled, as in runs of minutes: then `Npu.sustained` says how far they fell, of short products
+    and long ones alike, and not a product's own length, as in benchmarks of milliseconds."""
 
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
@@ -68,7 +71,8 @@ class Roofline(OperatorTimes):
 
     def _matmul(self, precision: str) -> MatmulMachine:
         assert self.npu.curve is not None
-        return machine_of(self.npu, self.npu.curve.product(precision), self.npu.rate(precision))
+        machine = machine_of(self.npu, self.npu.curve.product(precision), self.npu.rate(precision))
+        return machine._replace(most=0.0) if self.settled else machine
 
     @cached_property
     def _attention(self) -> AttentionMachine:
