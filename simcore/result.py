@@ -113,6 +113,8 @@ class Result:
     """Mean time between two tokens of a request after its first."""
     throughput_counts: str = "tokens"
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 

@@ -15,6 +15,7 @@ from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
+from simcore.provenance import provenance
 from simcore.result import DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import find_crossing, place
@@ -126,7 +127,7 @@ def _result(
     )
     result = Result(
         iteration_time_s=seconds,
-        iteration_time_interval_s=None if program is None else interval(design.cluster, seconds),
+        iteration_time_interval_s=None if program is None else interval(design, seconds),
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
@@ -156,6 +157,7 @@ def _result(
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
+        provenance=provenance(design),
     )
     return with_measured(design, result)
 

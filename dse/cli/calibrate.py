@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         _write_device(options.out, described, chosen, found, origin)
     if options.software_out is not None:
-        _write_software(options.software_out, stack, chosen, found, origin)
+        _write_software(options.software_out, stack, chosen, found, left_out, origin)
     return 0
 
 
@@ -226,11 +226,15 @@ def _write_device(path: Path, described: dict[str, Any], chosen: list[Sample], f
     _write(path, written_device(described, npu, found.values, origin))
 
 
-def _write_software(path: Path, stack: str, chosen: list[Sample], found: Fit, origin: str) -> None:
-    """Write the software with what was fitted of it, and where that comes from."""
+def _write_software(
+    path: Path, stack: str, chosen: list[Sample], found: Fit, left_out: list[Fold], origin: str
+) -> None:
+    """Write the software with what was fitted of it, where that comes from, and how far off it is on jobs left out."""
+    from dse.measured.calibrate.quantiles import intervals
     from dse.measured.calibrate.written import written_software
 
-    _write(path, written_software(stack, chosen[0].design.cluster.npu.name, found.values, origin))
+    ratios = intervals(chosen, left_out[0].predicted) if left_out else {}
+    _write(path, written_software(stack, chosen[0].design.cluster.npu.name, found.values, origin, ratios))
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:

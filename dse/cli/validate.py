@@ -103,6 +103,7 @@ def validation_document(
     from dse.measured.validate import accuracy, group_by_kind
 
     return {
+        "kind": "iterations",
         "rows": len(predictions),
         **_figures(figures),
         "memory_mape": None if figures.memory_mape is None else 100 * figures.memory_mape,
@@ -114,7 +115,7 @@ def validation_document(
         "jobs": list(_jobs(predictions)),
         "per_row": [_row(p) for p in predictions],
         "not_expressed": [
-            {"case": row.case, "line": row.line, "why": row.why} for table in tables for row in table.not_expressed
+            {"row": row.line, "case": row.case, "why": row.why} for table in tables for row in table.not_expressed
         ],
         "software": _count_stacks(row for table in tables for row in table.rows),
         "ignored_columns": _ignored_columns(tables),
@@ -126,6 +127,7 @@ def _figures(figures: Accuracy) -> dict[str, float | None]:
         "mape": 100 * figures.mape,
         "median_ape": 100 * figures.median,
         "max_ape": 100 * figures.worst,
+        "bias": 100 * figures.bias,
         "pairwise_order": figures.pairwise_order,
         "regret_mean": 100 * figures.regret_mean,
     }

@@ -19,7 +19,7 @@ from simcore.simulate import Engine, simulate
 
 TIE = 0.05
 """Measured times that differ by no more than this share are equal, as far as order is concerned."""
-GROUP_BY = ("device", "software", "kind")
+GROUP_BY = ("device", "software", "kind", "precision")
 """What rows of a group share."""
 
 

@@ -5,8 +5,8 @@ With the curve of its generation a matrix product takes what `simcore.compute.ma
 kernels reach and the device's own time for a kernel; and none less than what the software takes from one launch to the
 next (the pieces of a product share one). Without a curve, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
-the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so a
-faster NPU is never slower.
+the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
+a faster NPU is never slower.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Roofline(OperatorTimes):
     attention: float = 1.0
     """Rate of the software's fused attention over that of the curve."""
     settled: bool = False
-    """Whether clocks have settled, as in runs of minutes: then `Npu.sustained` says how far they fell, of short products
-    and long ones alike, and not a product's own length, as in benchmarks of milliseconds."""
+    """Whether clocks have settled, as in runs of minutes: then `Npu.sustained` says how far they fell, for short
+    products and long ones alike, and not a product's own length, as in benchmarks of milliseconds."""
 
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""

@@ -6,7 +6,7 @@ own times by its own data sheet. What an operator takes by these numbers: `simco
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -108,11 +108,8 @@ class Curve(Frozen):
     """Time that a streaming operator takes on the device beyond its bytes [s]."""
     casts: dict[Precision, CastCurve] = {}
     """Casts from 16 bits, by the precision that they make."""
-    interval: dict[Literal["node", "nodes"], tuple[float, float]] | None = None
-    """Measured over predicted iteration time, within one node and over several: between these two in nine of ten rows
-    that the fit had not seen."""
-    calibrated_on: str = ""
-    """Name of the NPU whose iterations the interval is of, of that one alone (`simcore.prediction_interval`)."""
+    measured_on: tuple[str, ...] = ()
+    """Names of the NPUs whose kernels it was fitted to."""
     sources: dict[str, str] = {}
 
     @model_validator(mode="after")

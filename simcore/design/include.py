@@ -1,8 +1,8 @@
-"""Files that a document names: a table of layers, a table of measured operator times, a device, a fabric.
+"""Files that a document names: a table of layers or of measured operator times, a device, a fabric, software.
 
 A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
 the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
-link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU or a fabric. A document
+link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU, a fabric or a software stack. A document
 that is no file (sent over a wire, say) reads none. What is read takes the place of the name when the document is read:
 what a study stores is complete.
 """
@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from simcore.design.compute import MeasuredProduct
 from simcore.design.dimension import Dimension
 from simcore.design.npu import parse_npu
+from simcore.design.software import NamedSoftware, Software
 from simcore.design.workload import KINDS
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, Path, Problem, format_path, suggest_nearest
@@ -32,7 +33,7 @@ MOST_BYTES = 1 << 20
 UNREAD = "file"
 """Rule of the problems of a file that could not be taken."""
 
-_PARTS = ("cluster", "workload")
+_PARTS = ("cluster", "workload", "software")
 """Parts of a document that may name files."""
 
 
@@ -87,12 +88,13 @@ def _key(path: Path) -> str:
 
 
 def _part_of(path: Path) -> str | None:
-    """The part of a cluster that may be a file of its own, if `path` is that of one."""
-    return next((part for part in _PARTS_READ if path[0] == "cluster" and _is_path_of(path, part)), None)
+    """The part of a document that may be a file of its own, if `path` is that of one."""
+    inside = [part for part in _PARTS_READ if path[0] == ("software" if part == "software" else "cluster")]
+    return next((part for part in inside if _is_path_of(path, part)), None)
 
 
 def _read_part(name: str, part: str, path: Path, source: str | None, problems: list[Problem]) -> Any:
-    """The NPU or fabric of a file as a plain mapping; what is wrong is added to `problems`, and the name stays."""
+    """What a file describes as a plain mapping; what is wrong is added to `problems`, and the name stays."""
     called, check = _PARTS_READ[part]
     found = _find_file(name, path, source, f"{called} of the catalogue, or a file with one beside the design", problems)
     if found is None:
@@ -133,6 +135,15 @@ def fabric_problems(described: Any) -> list[Problem]:
     return problems
 
 
+def software_problems(described: Any) -> list[Problem]:
+    """What is wrong with a software stack that a file describes."""
+    try:
+        _SOFTWARE.validate_python(described)
+    except ValidationError as error:
+        return [Problem(tuple(wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
+    return []
+
+
 def _with_bandwidth(dimension: Any) -> dict[str, Any]:
     """A dimension as far as it is a mapping, with that of its NICs where it has but them."""
     given = dimension if isinstance(dimension, dict) else {}
@@ -142,8 +153,10 @@ def _with_bandwidth(dimension: Any) -> dict[str, Any]:
 _PARTS_READ: dict[str, tuple[str, Callable[[Any], list[Problem]]]] = {
     "npu": ("an NPU", npu_problems),
     "fabric": ("a fabric", fabric_problems),
+    "software": ("a software stack", software_problems),
 }
-"""Parts of a cluster that may be files of their own: what each is called, and what is wrong with one."""
+"""Parts of a document that may be files of their own: what each is called, and what is wrong with one."""
+_SOFTWARE: TypeAdapter[Software] = TypeAdapter(NamedSoftware)
 _FABRIC = ("name", "sizes", "dimensions", "source")
 
 

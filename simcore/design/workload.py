@@ -45,6 +45,11 @@ class Workload(Frozen):
         return True
 
     @property
+    def measured_as(self) -> str:
+        """Of which kind measured iterations are whose errors hold for this one too; empty where there are none."""
+        return ""
+
+    @property
     def tokens_to_train(self) -> float | None:
         """Tokens that a whole training takes, where the document says so."""
         return None

@@ -1,7 +1,8 @@
-"""From the errors of predictions to an interval: what measured over predicted time was in nine cases of ten."""
+"""From the errors of predictions to an interval: what measured over predicted time was in nine jobs of ten."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,19 +10,25 @@ import numpy as np
 from dse.measured.calibrate.fit import Floats, Sample
 
 QUANTILES = (0.05, 0.95)
-LEAST_ROWS = 20
-"""Fewer rows of a regime say nothing of its tails."""
 
 
 def intervals(chosen: Sequence[Sample], predicted: Floats) -> dict[str, list[float]]:
-    """Quantiles of measured over predicted time, of jobs within one node and of those over several.
+    """Quantiles of measured over predicted time by kind of model, `dense` or `moe`; each job counts once.
 
-    `predicted` are times of fits that had not seen their rows, `[rows]` [s]. A regime with few rows takes all rows.
+    `predicted` are times of fits that had not seen their rows, `[rows]` [s].
     """
     ratio = np.array([sample.row.seconds for sample in chosen]) / predicted
-    several = np.array([len(sample.design.cluster.dimensions) > 1 for sample in chosen])
-    out = {}
-    for name, within in (("node", ~several), ("nodes", several)):
-        own = ratio[within] if within.sum() >= LEAST_ROWS else ratio
-        out[name] = [round(float(quantile), 3) for quantile in np.quantile(own, QUANTILES)]
-    return out
+    jobs = Counter(sample.row.job for sample in chosen)
+    votes = np.array([1.0 / jobs[sample.row.job] for sample in chosen])
+    kinds = np.array([sample.row.kind for sample in chosen])
+    return {
+        str(kind): [round(quantile(ratio[kinds == kind], votes[kinds == kind], q), 3) for q in QUANTILES]
+        for kind in dict.fromkeys(kinds)
+    }
+
+
+def quantile(values: Floats, votes: Floats, share: float) -> float:
+    """The value below which so large a share of the votes lies."""
+    order = np.argsort(values)
+    below = np.cumsum(votes[order]) / votes.sum()
+    return float(values[order][min(int(np.searchsorted(below, share)), len(values) - 1)])

@@ -15,8 +15,8 @@ Document = dict[str, Any]
 def written_device(described: Document, npu: Npu, values: Values, origin: str) -> Document:
     """The device `npu`, described as it was given, with the numbers fitted of it; `origin` says on what."""
     own = {PARAMETERS[name].path: value for name, value in values.items() if PARAMETERS[name].of == "device"}
-    document = {**described, "measured_on": npu.name}
-    sources = {**npu.sources, "measured_on": origin}
+    document = dict(described)
+    sources = dict(npu.sources)
     for path, value in own.items():
         npu = put(npu, path, value)
     if any(path[0] == "curve" for path in own):
@@ -30,12 +30,21 @@ def written_device(described: Document, npu: Npu, values: Values, origin: str) -
     return {**document, "sources": sources}
 
 
-def written_software(stack: str, device: str, values: Values, origin: str) -> Document:
-    """The stack of the catalogue with the numbers fitted of it on a device; `origin` says on what."""
+def written_software(stack: str, device: str, values: Values, origin: str, ratios: dict[str, list[float]]) -> Document:
+    """The stack of the catalogue with the numbers fitted of it on a device; `origin` says on what.
+
+    `ratios` are the intervals of its predictions by kind of model (`dse.measured.calibrate.quantiles`).
+    """
     software = preset(Software, "software", stack)
     own = {PARAMETERS[name].path: value for name, value in values.items() if PARAMETERS[name].of == "software"}
     for path, value in own.items():
         software = put(software, path, value)
     document = software.model_dump(mode="json", exclude={"sources"}, exclude_none=True)
-    sources = {**software.sources, **{path[0]: origin for path in own}}
-    return {**document, "measured_on": sorted({*software.measured_on, device}), "sources": sources}
+    sources = {**software.sources, **{path[0]: origin for path in own}, "interval": origin}
+    measured_on = sorted({*software.measured_on, device})
+    return {
+        **document,
+        "measured_on": measured_on,
+        "interval": {**document.get("interval", {}), **ratios},
+        "sources": sources,
+    }

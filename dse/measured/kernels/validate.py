@@ -59,11 +59,14 @@ class KernelReport:
 
     def document(self) -> dict[str, Any]:
         """The JSON form; errors in percent."""
+        logs = [log for group in self.groups for log in group.logs]
         return {
-            "kind": self.kind,
+            "kind": "kernels",
             "rows": self.rows,
+            "mean_abs_log": 100 * sum(map(abs, logs)) / len(logs) if logs else None,
+            "bias": 100 * sum(logs) / len(logs) if logs else None,
             "groups": [group.document() for group in self.groups],
-            "not_expressed": [{"line": row.line, "device": row.device, "why": row.why} for row in self.unexpressed],
+            "not_expressed": [{"row": row.line, "device": row.device, "why": row.why} for row in self.unexpressed],
         }
 
 
@@ -84,7 +87,7 @@ def validate_kernels(path: Path, device: Npu | None = None) -> KernelReport:
             unexpressed.append(UnexpressedKernel(row.line, row.device, times))
         else:
             logs.setdefault(tuple(row.group.items()), []).append(math.log(row.predict(times) / row.seconds))
-    groups = tuple(KernelErrors(dict(by), tuple(found)) for by, found in logs.items())
+    groups = tuple(KernelErrors({**dict(by), "operation": table.kind.name}, tuple(found)) for by, found in logs.items())
     return KernelReport(table.kind.name, groups, tuple(sorted(unexpressed, key=lambda row: row.line)))
 
 

@@ -30,6 +30,11 @@ class TransformerWorkload(Workload):
         return self.sequence_length or self.model.sequence_length
 
     @property
+    def measured_as(self) -> str:
+        """See `Workload.measured_as`."""
+        return "dense" if self.model.mixture_of_experts is None else "moe"
+
+    @property
     def tokens_to_train(self) -> float | None:
         """See `Workload.tokens_to_train`."""
         return self.training_tokens

@@ -1,0 +1,68 @@
+"""Where the numbers behind a prediction come from: measured on this device, on its generation, or a data sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from simcore.design.design import Design
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What stands behind a prediction."""
+
+    device: Literal["kernels", "generation", "data sheet"]
+    """Kernels of this device were measured, kernels of another one of its generation, or none."""
+    software: bool
+    """Whether measured iterations decided the numbers of the software."""
+    iterations: bool
+    """Whether these ran on this device."""
+
+
+def evidence(design: Design) -> Evidence:
+    """What stands behind the prediction of a design."""
+    npu, software = design.cluster.npu, design.software
+    if npu.curve is None:
+        device: Literal["kernels", "generation", "data sheet"] = "data sheet"
+    else:
+        device = "kernels" if npu.name in npu.curve.measured_on else "generation"
+    return Evidence(device, bool(software.measured_on), npu.name in software.measured_on)
+
+
+def provenance(design: Design) -> dict[str, str]:
+    """For each part of a design where its numbers come from, in words."""
+    found, npu, software = evidence(design), design.cluster.npu, design.software
+    curve = npu.curve.name or "its own curve" if npu.curve is not None else ""
+    name = software.name or "software"
+    told = {
+        "operators": {
+            "kernels": f"fitted on kernels of {npu.name} ({curve})",
+            "generation": f"fitted on kernels of its generation ({curve}), by the data sheet of {npu.name}",
+            "data sheet": f"data sheet of {npu.name} alone",
+        }[found.device],
+        "software": f"{name}: "
+        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed"),
+        "interval": _of_interval(found),
+    }
+    for index, dimension in enumerate(design.cluster.dimensions):
+        library = dimension.library
+        said = (
+            "as the design says it"
+            if library is None
+            else f"{library.name or 'library'}: fitted on measured collectives"
+        )
+        told[f"network {index}"] = said
+    if npu.curve is not None:
+        told["sustained"] = npu.sources.get("sustained", "as the design says it")
+    return told
+
+
+def _of_interval(found: Evidence) -> str:
+    if found.device == "data sheet":
+        return "errors of a device known by its data sheet alone"
+    if not found.software:
+        return "errors of software with the numbers of other software"
+    if not found.iterations:
+        return "errors of this software on devices that it was fitted to, wider by those of a device left out"
+    return "errors of jobs left out of the fit, of this software on this device"
