@@ -15,8 +15,8 @@ Ratios = tuple[float, float]
 
 OTHER_DEVICE: Ratios = (0.87, 1.29)
 """Of a device that no iterations were fitted to, beyond those of the software. The one that was left out, a machine
-with B200s about 1.3 times slower than others (b200-simumax), took 1.13 to 1.29 times as long as its generation's numbers say
-in nine of ten jobs; that a device may be faster by half as much is assumed."""
+with B200s about 1.3 times slower than others (b200-simumax), took 1.13 to 1.29 times as long as its generation's
+numbers say in nine of ten jobs; that a device may be faster by half as much is assumed."""
 OTHER_SOFTWARE: Ratios = (0.62, 1.29)
 """Of software without numbers of its own: 186 jobs of seven stacks, each with the numbers of another stack."""
 DATA_SHEET: Ratios = (0.67, 1.53)

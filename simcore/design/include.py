@@ -2,9 +2,9 @@
 
 A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
 the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
-link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU, a fabric or a software stack. A document
-that is no file (sent over a wire, say) reads none. What is read takes the place of the name when the document is read:
-what a study stores is complete.
+link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU, a fabric or a stack. A
+document that is no file (sent over a wire, say) reads none. What is read takes the place of the name when the document
+is read: what a study stores is complete.
 """
 
 from __future__ import annotations
