@@ -219,6 +219,13 @@ class Chunker:
         serialization = picoseconds(self.seconds(cost, size, dimension, rate, kernel))
         return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind)
 
+    def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
+        """A phase of `size` [B] that is no library's: by a kernel of its own, which is counted beside it."""
+        cost, dimension, rate, _, _ = self._way(kind, where)
+        serialization = picoseconds(self.seconds(cost, size, dimension, rate))
+        latency = picoseconds(cost.hops * dimension.latency, least=0)
+        return Phase(where.dimension, serialization, latency, size, cost.sent * size, kind)
+
     def _way(self, kind: str, where: GroupSlice) -> _Way:
         """Collectives differ in size more than in kind and place."""
         known = self._ways.get((kind, where))
@@ -264,7 +271,7 @@ class Chunker:
         for where in reversed(group):
             shares *= where.part.members
             copies = size * routed.routing.copies(shares)
-            phases.append(self.phase("all_to_all", where, copies, copies))
+            phases.append(self._links_phase("all_to_all", where, copies))
         if routed.row:
             first, beside = (picoseconds(time, least=0) for time in kernel_seconds(routed, size, shares))
             inner = phases[-1]

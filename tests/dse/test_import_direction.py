@@ -124,6 +124,7 @@ ORDER = {
             "memory",
             "cost",
             "metrics",
+            "provenance",
             "prediction_interval",
             "engine",
             "check",

@@ -1,51 +1,73 @@
-"""Intervals of predictions: of the device's own residuals, the widest known of it, or the prior."""
+"""Intervals of predictions follow from what stands behind them: the stack's own errors, wider ones, or a prior."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
-from simcore.design.npu import parse_npu
-from simcore.prediction_interval import UNCALIBRATED, ratios
+from simcore.design.design import Design
+from simcore.design.software import Software
+from simcore.prediction_interval import DATA_SHEET, OTHER_DEVICE, OTHER_SOFTWARE, ratios
+from simcore.provenance import evidence, provenance
 from simcore.simulate import simulate
+
+
+def trained(npu: Any, software: Any = "megatron-core", model: str = "megatron-22b", **cluster: Any) -> Design:
+    name = npu if isinstance(npu, str) else npu["base"]
+    precision = "fp16" if "fp16" in catalog.entry("npus", name)["peak"] else "bf16"
+    document = {
+        "workload": {"model": model, "global_batch": 16, "precision": precision},
+        "parallelism": {"tensor": 8},
+        "cluster": {"npu": npu, "fabric": "dgx-a100", "npus": 8, **cluster},
+        "software": software,
+    }
+    return design_from(document)
 
 
 @pytest.mark.parametrize("npu", list(catalog.section("npus")))
 @pytest.mark.parametrize("npus", [8, 16])
 def test_every_device_has_an_interval_around_each_prediction(npu: str, npus: int) -> None:
-    precision = "fp16" if "fp16" in catalog.entry("npus", npu)["peak"] else "bf16"
-    result = simulate(
-        design_from(
-            {
-                "workload": {"model": "megatron-22b", "global_batch": 16, "precision": precision},
-                "parallelism": {"tensor": 8},
-                "cluster": {"npu": npu, "fabric": "dgx-a100", "npus": npus},
-            }
-        )
-    )
+    result = simulate(trained(npu, npus=npus))
     assert result.iteration_time_interval_s is not None
     low, high = result.iteration_time_interval_s
     assert low < result.iteration_time_s < high
 
 
-def test_a_curve_of_another_device_has_the_interval_of_one_that_was_not_calibrated() -> None:
-    assert ratios(parse_npu("b200"), "node") == UNCALIBRATED
-    assert ratios(parse_npu({"base": "a100-80gb", "name": "mine"}), "nodes") == UNCALIBRATED
-    assert ratios(parse_npu("a100-40gb"), "node") == UNCALIBRATED
-    assert ratios(parse_npu("b200"), "node") == UNCALIBRATED
-    assert ratios(parse_npu("v100-32gb"), "node") == UNCALIBRATED
+def test_a_stack_has_its_own_errors_on_the_devices_that_it_was_measured_on() -> None:
+    own = preset(Software, "software", "megatron-core").interval
+    assert own is not None
+    assert ratios(trained("h100-80gb")) == own["dense"]
+    assert ratios(trained("h100-80gb", model="mixtral-8x7b")) == own["moe"]
 
 
-def test_a_scope_without_residuals_takes_the_widest_known_of_the_device() -> None:
-    h100 = parse_npu("h100-80gb")
-    assert ratios(h100, "nodes") == ratios(h100, "node") != UNCALIBRATED
-    a100 = parse_npu("a100-80gb")
-    assert ratios(a100, "nodes") != ratios(a100, "node")
+def test_another_device_of_a_measured_generation_is_less_certain() -> None:
+    low, high = ratios(trained("h100-80gb"))
+    assert ratios(trained("h200")) == (low * OTHER_DEVICE[0], high * OTHER_DEVICE[1])
+    assert ratios(trained({"base": "h100-80gb", "name": "mine", "price": "1 $"})) == ratios(trained("h200"))
 
 
-def test_the_prior_holds_what_the_calibrated_devices_have() -> None:
-    low, high = UNCALIBRATED
-    for npu in ("a100-80gb", "h100-80gb"):
-        for scope in ("node", "nodes"):
-            assert low <= ratios(parse_npu(npu), scope)[0] < ratios(parse_npu(npu), scope)[1] <= high
+def test_software_that_nothing_was_fitted_to_has_the_errors_of_the_wrong_stack() -> None:
+    own = {"base": "megatron-core", "measured_on": [], "interval": None}
+    assert ratios(trained("h100-80gb", own)) == (
+        OTHER_SOFTWARE[0] * OTHER_DEVICE[0],
+        OTHER_SOFTWARE[1] * OTHER_DEVICE[1],
+    )
+
+
+def test_a_data_sheet_alone_has_a_prior() -> None:
+    assert ratios(trained("v100-32gb")) == ratios(trained("tpu-v4")) == DATA_SHEET
+
+
+def test_what_stands_behind_a_prediction_is_told_in_words() -> None:
+    told = provenance(trained("h200"))
+    assert told["operators"] == "fitted on kernels of its generation (hopper), by the data sheet of h200"
+    assert told["software"] == "megatron-core: fitted on iterations on h100-80gb"
+    assert told["network 0"] == "nccl-ampere: fitted on measured collectives"
+    assert "a device left out" in told["interval"]
+    assert evidence(trained("a100-80gb")).device == "kernels"
+    assert provenance(trained("v100-32gb"))["operators"] == "data sheet of v100-32gb alone"
+    assert simulate(trained("h200")).document()["provenance"] == told

@@ -182,9 +182,10 @@ def test_a_cluster_on_which_one_workload_fits_with_no_software_is_cut_and_told_w
         "name": "a100-80gb",
         "peak": {"fp16": "312 TFLOP/s"},
         "memory": {"capacity": "77 MB", "bandwidth": "2039 GB/s"},
-        "software": {"memory": {"slack": 1.0, "context": "0 B", "communicator": "0 B"}},
         "power": {"max": "400 W", "idle": "60 W"},
     }
+    memory = {"slack": 1.0, "context": "0 B", "communicator": "0 B"}
+    document["software"] = {"base": "megatron-core", "memory": memory}
     document["cluster"]["npu"] = {"choice": ["a100-80gb", npu]}
     found = bought.run(bought.space(document), tmp_path / "run")
     for trial in found.trials:

@@ -121,7 +121,18 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, content: str, message: 
 def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(DATA / "megatron_recompute.csv"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    keys = ["rows", "mape", "median_ape", "max_ape", "pairwise_order", "regret_mean", "memory_mape", "coverage"]
+    keys = [
+        "kind",
+        "rows",
+        "mape",
+        "median_ape",
+        "max_ape",
+        "bias",
+        "pairwise_order",
+        "regret_mean",
+        "memory_mape",
+        "coverage",
+    ]
     keys += ["median_width", "groups", "jobs", "per_row", "not_expressed", "software", "ignored_columns"]
     assert list(document) == keys
     assert document["software"] == {"megatron-lm-2021": {"given": 0, "assumed": 8}}
@@ -129,7 +140,7 @@ def test_the_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]
     assert list(document["per_row"][0])[:4] == ["case", "measured_s", "predicted_s", "error_pct"]
     assert document["not_expressed"] == []
     (group,) = document["groups"]
-    assert group["by"] == {"device": "a100-80gb", "software": "megatron-lm-2021", "kind": "dense"}
+    assert group["by"] == {"device": "a100-80gb", "software": "megatron-lm-2021", "kind": "dense", "precision": "fp16"}
     assert (group["rows"], group["mape"], group["coverage"]) == (8, document["mape"], document["coverage"])
     covered = [row["interval_s"][0] <= row["measured_s"] <= row["interval_s"][1] for row in document["per_row"]]
     assert [row["covered"] for row in document["per_row"]] == covered

@@ -200,7 +200,7 @@ def test_a_study_names_no_preset_that_a_later_catalogue_could_change(tmp_path: P
 def leaves_without_names(value: Any) -> list[Any]:
     """Every leaf that is not the `name` (or a source) of what is spelled out beside it."""
     if isinstance(value, dict):
-        kept = [inner for key, inner in value.items() if key not in ("name", "calibrated_on", "source", "sources")]
+        kept = [inner for key, inner in value.items() if key not in ("name", "measured_on", "source", "sources")]
         return [leaf for inner in kept for leaf in leaves_without_names(inner)]
     if isinstance(value, list):
         return [leaf for inner in value for leaf in leaves_without_names(inner)]

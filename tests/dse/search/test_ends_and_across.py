@@ -63,7 +63,7 @@ def missed(candidate: Candidate) -> float:
 
 def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) -> None:
     times = sorted(c.known["iteration_time"] or 0.0 for c in drawn(Candidates(space(tmp_path, 1e6), fresh()), 40))
-    candidates = Candidates(space(tmp_path, round(times[4], 3)), fresh())
+    candidates = Candidates(space(tmp_path, round(times[20], 3)), fresh())
     parents = drawn(candidates, 60)
     least = min(map(cost, parents))
     allowed = [parent for parent in parents if missed(parent) <= 0 and cost(parent) > least]

@@ -17,7 +17,7 @@ from simcore.design.npu import Npu
 from simcore.document.problem import InputError
 
 DATA = Path(__file__).parent / "data"
-H100: Npu = preset(Npu, "npus", "h100-80gb")
+H100: Npu = preset(Npu, "npus", "h100-80gb").model_copy(update={"sustained": 1.0})
 
 
 def own(kind: str) -> list[Kernel]:
