@@ -16,6 +16,7 @@ from simcore.engine.fast.lower import Lowering
 from simcore.program import Program, Waits
 from simcore.schedule import ORDERS
 from simcore.system.chunks import ORDERED_KINDS, Chunker, Chunks, Phase
+from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import Placement
 
 
@@ -251,6 +252,7 @@ class IterationBound:
         if self._has_start(Waits.EXCHANGE):
             yield from self._schedule_sums(self.exchanging_time)
         yield from self._dimension_sums()
+        yield from self._slowed_sums()
 
     def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
         """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
@@ -294,6 +296,39 @@ class IterationBound:
                 for dimension, time in self._busy[kind].items():
                     used[dimension] = used.get(dimension, self._nothing) + time * count
             yield from used.values()
+
+    def _slowed_sums(self) -> Iterator[Any]:
+        """What overlap costs, for each stage and each dimension that slows computation beside what it serves.
+
+        While a dimension serves started collectives for B in all, computation takes 1 + s times as long, unless its
+        stage waits: for a blocking collective, or for input. So the stage needs its compute C, what it is blocked for,
+        and s / (1 + s) of the part of B that is beside neither: at least C + (blocked + s B) / (1 + s).
+        """
+        m = self.program.microbatches
+        for dimension, slow in enumerate(slowdowns(self.lowering.design)):
+            share = slow / (UNIT + slow)
+            fill = self._nothing
+            for chunks in self.programs if slow else ():
+                work = fill
+                for block, times in block_counts(chunks, m, self._split):
+                    work = work + times * self._slowed_time(block, dimension, share)
+                yield work
+                fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
+
+    def _slowed_time(self, block: int, dimension: int, share: float) -> Any:
+        """A block's compute, less than what it is blocked for, and `share` of what it starts on a dimension."""
+        key = f"slowed {dimension}", block
+        if key not in self._known:
+            total = self._nothing
+            for code, argument, _, repeat in self._rows(block):
+                if code == pipeline.COMPUTE:
+                    total = total + argument * self._unit * repeat
+                elif code == pipeline.BLOCKING:
+                    total = total + self._least[argument] * ((1.0 - share) * repeat)
+                elif code == pipeline.START:
+                    total = total + self._busy[argument].get(dimension, self._nothing) * (share * repeat)
+            self._known[key] = total
+        return self._known[key]
 
     def _time_after(self, s: int) -> Any:
         """What follows a stage's last backward: optimizer and blocking collectives."""
