@@ -76,7 +76,7 @@ def attention_seconds(
     heads, queries, keys, _ = fused[0]
     work = sum(batch * m * n * k for batch, m, n, k in fused) / (heads * queries * keys)
     back = 1.0 if len(fused) > FORWARD else 0.0
-    seconds: float = _time(heads, queries, keys, work, back, moved, *machine)
+    seconds: float = _time(np.array([heads, queries, keys, work, back]), moved, np.array(machine))
     return seconds
 
 
@@ -86,29 +86,15 @@ def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) ->
     Of each the heads of all sequences, queries of one, keys that one sees on average, multiply-accumulates of a score,
     and whether it is a backward pass, `shapes[kernels, 5]`; and its bytes, `moved[kernels]`.
     """
-    times: Floats = _each(shapes, moved, *machine)
+    times: Floats = _each(shapes, moved, np.array(machine))
     return times
 
 
 @compiled
-def _time(
-    heads: float,
-    queries: float,
-    keys: float,
-    work: float,
-    back: float,
-    moved: float,
-    multiprocessors: float,
-    limit: float,
-    softmax: float,
-    depth: float,
-    wave: float,
-    backward: float,
-    rate: float,
-    loading: float,
-    streaming: float,
-    kernel: float,
-) -> Any:
+def _time(shape: Floats, moved: float, machine: Floats) -> Any:
+    heads, queries, keys, work, back = shape[0], shape[1], shape[2], shape[3], shape[4]
+    multiprocessors, limit, softmax, depth, wave = machine[0], machine[1], machine[2], machine[3], machine[4]
+    backward, rate, loading, streaming, kernel = machine[5], machine[6], machine[7], machine[8], machine[9]
     few = queries <= INSTRUCTION and keys >= LEAST_KEYS
     rows = INSTRUCTION if few else ROWS
     filled = heads * ceil(queries / rows) / multiprocessors
@@ -121,25 +107,8 @@ def _time(
 
 
 @compiled
-def _each(
-    shapes: Floats,
-    moved: Floats,
-    multiprocessors: float,
-    limit: float,
-    softmax: float,
-    depth: float,
-    wave: float,
-    backward: float,
-    rate: float,
-    loading: float,
-    streaming: float,
-    kernel: float,
-) -> Any:
+def _each(shapes: Floats, moved: Floats, machine: Floats) -> Any:
     times = np.empty(len(moved))
     for i in range(len(moved)):
-        heads, queries, keys, work, back = shapes[i, 0], shapes[i, 1], shapes[i, 2], shapes[i, 3], shapes[i, 4]
-        times[i] = _time(
-            heads, queries, keys, work, back, moved[i],
-            multiprocessors, limit, softmax, depth, wave, backward, rate, loading, streaming, kernel,
-        )  # fmt: skip
+        times[i] = _time(shapes[i], moved[i], machine)
     return times

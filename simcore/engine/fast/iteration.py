@@ -93,7 +93,8 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     """
     lowering = Lowering(design, placement, times_of(design))
     choices = lower_schedule(lowering, program)
-    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices)
+    path = ORDERS[program.schedule].path(program.stages, program.chunks)
+    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices, path)
     sums = sum_blocks(packed, _serial_types(lowering))
     slowest = 1 + max(slowdowns(design)) / UNIT
     if (serial := slowest * add_serially(choices, sums, program.microbatches)) >= LONGEST:
@@ -138,11 +139,10 @@ def _play(net: Ints, states: Ints, packed: Ints, program: Program, microbatches:
     stages, chunks = program.stages, program.chunks
     schedule = ORDERS[program.schedule]
     order, sequence = schedule.order(stages, microbatches, chunks), schedule.sequence(stages, microbatches, chunks)
-    path = schedule.path(stages, chunks)
     done = np.zeros((2, microbatches, stages * chunks + 2), np.int64)
     npus = np.zeros((stages, NPU_SPENT + len(Category)), np.int64)
     log = np.zeros((log_rows, LOG_SIZE), np.int64)
-    learnt = pipeline.run(net, states, packed, order, sequence, path, done, npus, log)
+    learnt = pipeline.run(net, states, packed, order, sequence, done, npus, log)
     return _Run(npus, done, learnt, log)
 
 

@@ -56,6 +56,7 @@ from simcore.engine.fast.tables import (
     LAST_WEIGHTS,
     NPU_SPENT,
     OPERATOR_LEVEL,
+    PATH_AT,
     PLAYED,
     SEGMENTS,
     SENT,
@@ -178,7 +179,6 @@ def run(
     program: Ints,
     order: Ints,
     sequence: NDArray[np.int32],
-    path: Ints,
     done: Ints,
     npus: Ints,
     log: Ints,
@@ -186,10 +186,9 @@ def run(
     """Play an iteration; what was learnt on the way (see `tables`).
 
     `order` `[stages, blocks]` lists each stage's blocks, `sequence` the stages in an order in which their next block
-    always has its input, `path` the places that a microbatch visits (see `simcore.schedule`). Fills `done`
-    `[2, microbatches, virtual stages + 2]`, the time at which each block has sent (the first and last column stay 0:
-    what comes from outside the pipeline is there), and `npus` (see `tables`): when each stage is done, its bubble, and
-    its time by category [ps].
+    always has its input. Fills `done` `[2, microbatches, virtual stages + 2]`, the time at which each block has sent
+    (the first and last column stay 0: what comes from outside the pipeline is there), and `npus` (see `tables`): when
+    each stage is done, its bubble, and its time by category [ps].
     """
     idle = states[0, : states[0, ISSUES_AT]].copy()
     rehearse(net, states[0])
@@ -197,9 +196,9 @@ def run(
     learnt = np.zeros((program[SEGMENTS] + program[BLOCKS], SPENT + categories), np.int64)
     added = np.zeros((npus.shape[0], program[BLOCKS]), np.int64)  # how often a stage added a block that is constant
     tree, nodes = plant(categories), 1
-    along = np.empty(path.shape[0], np.int64)
-    for k in range(path.shape[0]):
-        along[path[k]] = k + 1
+    along = np.empty(program.shape[0] - program[PATH_AT], np.int64)
+    for k in range(along.shape[0]):
+        along[program[program[PATH_AT] + k]] = k + 1
     for s in sequence:
         code = order[s, npus[s, PLAYED]]
         npus[s, PLAYED] += 1

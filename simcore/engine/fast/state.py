@@ -144,11 +144,7 @@ def pack(
             phases += [(*phase, int(i < len(path))) for i, phase in enumerate(path, 1)]
         entries = chunks[first : first + len(chosen)]
         entries[:, BEGINS] = begins[0] if len(paths) == 1 else np.array(begins)[chosen]
-        queues = tuple((path[0][DIMENSION], path[0][KEY]) for path in paths)
-        if len(set(queues)) == 1:
-            entries[:, FOLLOWER], own_heads = _one_entry(len(chosen))
-        else:
-            entries[:, FOLLOWER], own_heads = _entries(queues, tuple(chosen))
+        entries[:, FOLLOWER], own_heads = _followers(paths, chosen)
         alone = 0 if slots else _in_a_row(paths, len(chosen))
         profile = 0
         if kind in beside and any(levels[phase[DIMENSION]] for path in paths for phase in path):
@@ -176,6 +172,12 @@ def pack(
     return np.concatenate(
         [header, table.reshape(-1), chunks.reshape(-1), np.array(heads, np.int64), flat, interference, profiles]
     )
+
+
+def _followers(paths: Paths, chosen: list[int]) -> tuple[Ints, list[int]]:
+    """Which chunk of a type follows each in the queue that it begins in, and the first of each queue."""
+    queues = tuple((path[0][DIMENSION], path[0][KEY]) for path in paths)
+    return _one_entry(len(chosen)) if len(set(queues)) == 1 else _entries(queues, tuple(chosen))
 
 
 def _profile_room(paths: Paths, chosen: list[int]) -> int:

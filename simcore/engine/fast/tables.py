@@ -13,8 +13,9 @@ import numpy as np
 from simcore.compiled import inlined
 from simcore.engine.fast.state import Ints, flatten
 
-# Header of a program: numbers of segments, of blocks, and of chunks of a stage; where the tables start.
-SEGMENTS, BLOCKS, STAGE_CHUNKS, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, OPERATORS_AT = range(7)
+# Header of a program: numbers of segments, of blocks, and of chunks of a stage; where the tables start. The last one is
+# the path: the places that a microbatch visits.
+SEGMENTS, BLOCKS, STAGE_CHUNKS, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, PATH_AT, OPERATORS_AT = range(8)
 # Operators: COMPUTE (duration [ps], category), BLOCKING (type of collective, category), START (type, class), WAIT
 # (class, category), SENT.
 CODE, ARGUMENT, OTHER, OPERATOR_SIZE = range(4)
@@ -47,13 +48,19 @@ def pack_program(
     segments: Sequence[tuple[int, int, int]],
     blocks: Sequence[tuple[int, int]],
     choices: Ints,
+    path: Ints,
 ) -> Ints:
-    """The program of all stages; `choices` `[stages, chunks, KINDS]` is the block of each kind."""
+    """The program of all stages; `choices` `[stages, chunks, KINDS]` is the block of each kind.
+
+    `path` are the places that a microbatch visits (see `simcore.schedule`).
+    """
     segments_at = OPERATORS_AT + len(operators) * OPERATOR_SIZE
     blocks_at = segments_at + len(segments) * SEGMENT_SIZE
     choices_at = blocks_at + len(blocks) * BLOCK_SIZE
-    header = np.array([len(segments), len(blocks), choices.shape[1], segments_at, blocks_at, choices_at], np.int64)
-    return np.concatenate([header, flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1)])
+    starts = (segments_at, blocks_at, choices_at, choices_at + choices.size)
+    header = np.array([len(segments), len(blocks), choices.shape[1], *starts], np.int64)
+    rows = (flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1), path.astype(np.int64))
+    return np.concatenate([header, *rows])
 
 
 @inlined
