@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from simcore.catalog.preset import named, preset
-from simcore.document.field import Factor, Flag, Frozen, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Share
 from simcore.document.quantity import Size, Time
 
 Execution = Literal["eager", "compiled", "graph"]
@@ -71,6 +71,8 @@ class Software(Frozen):
     """Default of `parallelism.cross_entropy_fusion`."""
     attention: Share = 1.0
     """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to."""
+    loss_copies: Count = 1
+    """Tensors of the logits' size in fp32 that a loss which is not fused holds at once."""
     elementwise: Factor = 1.0
     """Bytes that norms, activations, residuals and rotary embeddings move, over those of one fused kernel each."""
     data_overlap: Flag = True

@@ -14,7 +14,7 @@ TABLES = (
     *(HERE / "data" / f"{name}.csv" for name in ("a100_multi_node", "a100_single_node", "b200", "megatron_recompute")),
     *sorted((HERE / "iterations").glob("*.csv")),
 )
-"""Rows that were fitted to and rows that were not; `h100_dgxc` and `h100_mlperf` are parts of `dgxc` and `mlperf`."""
+"""Rows that were fitted to and rows that were not."""
 FIGURES = "| rows | MAPE | median | bias | order | regret | coverage | width |"
 
 TEXT = """
@@ -52,7 +52,8 @@ def iterations_section() -> Iterator[str]:
 
 def _groups(predictions: Sequence[Prediction]) -> Iterator[str]:
     for by, group in group_by_kind(predictions):
-        yield f"| {by['device']} | {by['software']} | {by['kind']} {_cells(len(group), accuracy(group))}"
+        of = f"{by['kind']}, {by['precision']}"
+        yield f"| {by['device']} | {by['software']} | {of} {_cells(len(group), accuracy(group))}"
 
 
 def _cells(rows: int, found: Accuracy) -> str:

@@ -361,11 +361,15 @@ class _Builder:
         return activations.layer_transient(self.shapes, kind) + again
 
     def _head_moment(self) -> float:
-        """Tokens gathered for the output matrix and their gradient; that of fp32 logits in 16 bits; its weights'."""
+        """Tokens gathered for the output matrix and their gradient, what a loss holds of the logits, its weights'.
+
+        The loss has a 16-bit gradient of the logits, and copies of them in fp32 beyond the first.
+        """
         shapes, p = self.shapes, self.shapes.parallelism
         gathered = shapes.hidden_bytes * (2 if shapes.shared > 1 else 1)
         share = shapes.tokens * shapes.vocabulary / p.tensor
-        logits = 0.0 if p.cross_entropy_fusion else share * shapes.width
+        further = activations.FP32 * (shapes.software.loss_copies - 1)
+        logits = 0.0 if p.cross_entropy_fusion else share * (shapes.width + further)
         return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
 
     def _table(self, parameters: float) -> float:
