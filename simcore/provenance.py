@@ -46,7 +46,7 @@ def provenance(design: Design) -> dict[str, str]:
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
-        library = dimension.library
+        library = design.library_of(dimension)
         said = (
             "as the design says it"
             if library is None

@@ -76,7 +76,7 @@ def is_linear(design: Design) -> bool:
 
 def _make_probe(design: Design) -> Design:
     def set_unit_speed(dimension: Any) -> Any:
-        same = {"efficiency": 1.0, "library": None, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
+        same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
         return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
     cluster = design.cluster.model_copy(update={"dimensions": tuple(map(set_unit_speed, design.cluster.dimensions))})
@@ -142,7 +142,7 @@ class Iteration:
         unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
         loads = np.zeros((kinds, dims))
         for k, key in enumerate(self.keys):
-            loads[k] = _collective_times(unit, key, self.placement)[1][:, 0] / PICOSECONDS * _RATE
+            loads[k] = _collective_times(unit, key, self.placement, links_alone=True)[1][:, 0] / PICOSECONDS * _RATE
         found = []
         for form in self.forms:
             blocking = form[1 : 1 + kinds, None] * loads
@@ -165,17 +165,22 @@ def _drop_covered_rows(rows: Matrix) -> Matrix:
     return largest
 
 
-def _collective_times(family: NetworkFamily, key: tuple[Any, ...], placement: Placement) -> tuple[Matrix, Matrix]:
+def _collective_times(
+    family: NetworkFamily, key: tuple[Any, ...], placement: Placement, links_alone: bool = False
+) -> tuple[Matrix, Matrix]:
     """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
-    chunker = Chunker(family.probe_design)
+    chunker = Chunker(family.probe_design, links_alone=True)
     busy = np.zeros(family.rates.T.shape)
     if key[0] == "shift" and len(placement[key[1]]) > 1:
         # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
         chunk = key[2] / chunker.design.system.chunks
-        steps = [_phase_times(chunker.phase("shift", where, chunk, chunk), family) for where in placement[key[1]]]
+        steps = [
+            _phase_times(chunker.phase("shift", where, chunk, chunk), family, links_alone)
+            for where in placement[key[1]]
+        ]
         return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
     paths, counts = routes(chunker, placement, (by_network_alone(key[0]), *key[1:]))
-    timed = [[_phase_times(phase, family) for phase in path] for path in paths]
+    timed = [[_phase_times(phase, family, links_alone) for phase in path] for path in paths]
     for dimension, time in least_busy_times(timed, counts).items():
         busy[dimension] = time
     least = np.maximum(least_way_time(timed), busy.max(axis=0))
@@ -184,11 +189,15 @@ def _collective_times(family: NetworkFamily, key: tuple[Any, ...], placement: Pl
     return least, busy
 
 
-def _phase_times(phase: Phase, family: NetworkFamily) -> Any:
-    """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them."""
+def _phase_times(phase: Phase, family: NetworkFamily, links_alone: bool) -> Any:
+    """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them.
+
+    Beyond its links it takes at least what its library does whatever these, unless they are asked for alone.
+    """
     load = (phase.serialization - 0.5) / PICOSECONDS * _RATE
     hops = round(phase.latency / PICOSECONDS / _LATENCY)
-    serialization = load / family.rates[:, phase.dimension] * PICOSECONDS - _ROUNDING
+    beyond = 0.0 if links_alone else float(phase.beyond)
+    serialization = load / family.rates[:, phase.dimension] * PICOSECONDS + beyond - _ROUNDING
     latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
     return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
 
@@ -225,7 +234,7 @@ def sending_seconds(design: Design, family: NetworkFamily) -> Matrix:
     placement, keys = _alone(design)
     if len(keys) > 1:
         return np.full(len(family.rates), np.inf)
-    paths, counts = routes(Chunker(family.probe_design), placement, keys[0])
+    paths, counts = routes(Chunker(family.probe_design, links_alone=True), placement, keys[0])
     sums = [sum(phase.sent for phase in path) for path in paths]
     sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
     slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
@@ -260,7 +269,7 @@ def collective_problem(design: Design, family: NetworkFamily) -> Matrix:
     dims = family.rates.shape[1]
     unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
     placement, keys = _alone(design)
-    busy = [_collective_times(unit, key, placement)[1] for key in keys]
+    busy = [_collective_times(unit, key, placement, links_alone=True)[1] for key in keys]
     loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
     return loads
 
@@ -274,10 +283,10 @@ def collective_bytes(design: Design, family: NetworkFamily, slowed: Matrix) -> f
     placement, keys = _alone(design)
     # A network where each dimension has the bandwidth _RATE, so that weighing by rates weighs by bandwidths.
     even = NetworkFamily(family.design, (_RATE / slowed)[None, :], np.zeros((1, len(slowed))))
-    chunker, found = Chunker(even.probe_design), []
+    chunker, found = Chunker(even.probe_design, links_alone=True), []
     for key in keys:
         paths, counts = routes(chunker, placement, key)
-        timed = [[_phase_times(phase, even) for phase in path] for path in paths]
+        timed = [[_phase_times(phase, even, links_alone=True) for phase in path] for path in paths]
         sums = [sum(phase.serialization[0] for phase in path) for path in timed]
         found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))
     return max(found) / PICOSECONDS * _RATE

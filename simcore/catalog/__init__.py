@@ -17,8 +17,8 @@ from simcore.family import Family
 
 SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software", "libraries")
 
-_PARTS = {"curve": "curves"}
-"""Keys of an NPU that name entries of other sections."""
+_PARTS = {"npus": {"curve": "curves"}, "curves": {"library": "libraries"}}
+"""Keys of the entries of a section that name entries of other ones."""
 
 _ONE = {
     "models": "a model",
@@ -39,9 +39,9 @@ def section(name: str) -> dict[str, dict[str, Any]]:
     """All entries of one of `SECTIONS`, by name, those of installed packages last."""
     data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
     entries = {key: {"name": key, **values} for key, values in data.items()}
-    if name == "npus":
-        for npu in entries.values():
-            npu |= {key: entry(part, npu[key]) for key, part in _PARTS.items() if key in npu}
+    for key, part in _PARTS.get(name, {}).items():
+        for one in entries.values():
+            one |= {key: entry(part, one[key])} if key in one else {}
     if name == "fabrics":
         for fabric in entries.values():
             fabric["dimensions"] = [_with_library(dimension) for dimension in fabric["dimensions"]]

@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from simcore.catalog.preset import part_named
+from simcore.design.library import Library
 from simcore.document.field import Count, Frozen, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Time
@@ -108,6 +110,9 @@ class Curve(Frozen):
     """Time that a streaming operator takes on the device beyond its bytes [s]."""
     casts: dict[Precision, CastCurve] = {}
     """Casts from 16 bits, by the precision that they make."""
+    library: Annotated[Library | None, part_named("libraries")] = None
+    """What the library of collectives adds inside a node (or its name in the catalogue) where a dimension says nothing:
+    it passes through the memory of this generation, whatever the links."""
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose kernels it was fitted to."""
     sources: dict[str, str] = {}

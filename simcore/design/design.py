@@ -21,6 +21,7 @@ from simcore.catalog.preset import preset
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.dimension import Dimension
+from simcore.design.library import Library
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.software import NamedSoftware, usual_software
@@ -99,6 +100,16 @@ class Design(Frozen):
             dimension.collective or given or flat or _usual_algorithm(dimension)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
+
+    def library_of(self, dimension: Dimension) -> Library | None:
+        """What the library of collectives adds to the links of a dimension: its own, else, inside a node, its NPUs'.
+
+        A collective that is asked for alone has the links alone, unless its dimension names a library.
+        """
+        curve = self.cluster.npu.curve
+        if dimension.library is not None or curve is None or dimension.tier == "pod" or not self.workload.computes:
+            return dimension.library
+        return curve.library
 
     @property
     def microbatches(self) -> int:

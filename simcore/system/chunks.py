@@ -55,6 +55,8 @@ class Phase(NamedTuple):
     """Bytes each NPU sends [B]."""
     kind: str
     """Collective kind, or `send_recv`."""
+    beyond: int = 0
+    """Of the time it occupies its dimension, what its library takes at least whatever the links [ps]."""
 
 
 class Chunks(NamedTuple):
@@ -123,12 +125,6 @@ def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
 
 
-def _kernel_of(dimension: Dimension, kind: str, where: GroupSlice) -> Kernel | None:
-    """What the dimension's library adds to a collective of a group; None where no library is given or knows it."""
-    library = dimension.library
-    return None if library is None else library.kernel(kind, where.part.members == dimension.size)
-
-
 @lru_cache(maxsize=256)
 def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ...]:
     """See `Chunker.steps_on`, for a group with `sizes` members in its dimensions."""
@@ -170,6 +166,8 @@ class Chunker:
     """Splits collectives of one design into chunks and phases."""
 
     design: Design
+    links_alone: bool = False
+    """Whether phases take what their links take; what a library adds is in `Phase.beyond` all the same."""
     _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | CustomAlgorithm:
@@ -184,6 +182,12 @@ class Chunker:
         """Most bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""
         dimension = self.design.cluster.dimensions[where.dimension]
         return self.rate(dimension) * (dimension.affinity if where.crosses else 1.0)
+
+    def _kernel_of(self, kind: str, where: GroupSlice) -> Kernel | None:
+        """What the library adds to a collective of a group; None where there is none, or none that knows it."""
+        dimension = self.design.cluster.dimensions[where.dimension]
+        library = self.design.library_of(dimension)
+        return None if library is None else library.kernel(kind, where.part.members == dimension.size)
 
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
@@ -202,7 +206,7 @@ class Chunker:
     def message_pace(self, where: GroupSlice, distance: int, size: float) -> Pace:
         """What the library adds to a message of `size` bytes between members that are `distance` apart."""
         dimension = self.design.cluster.dimensions[where.dimension]
-        kernel = _kernel_of(dimension, "send_recv", where)
+        kernel = self._kernel_of("send_recv", where)
         return self._pace(
             send_cost(block_of(dimension), where.part, distance), size, dimension, self.rate(dimension), kernel
         )
@@ -216,8 +220,9 @@ class Chunker:
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         cost, dimension, rate, latency, kernel = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate, kernel))
-        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind)
+        serialization = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
+        beyond = 0 if kernel is None else int(PICOSECONDS * kernel.seconds(0.0, size, self.design.system.chunks))
+        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind, beyond)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] that is no library's: by a kernel of its own, which is counted beside it."""
@@ -233,7 +238,7 @@ class Chunker:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
-            kernel = _kernel_of(dimension, kind, where)
+            kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
             known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
@@ -310,7 +315,7 @@ class Chunker:
         sent = turns * (members - 1) / members * whole
         latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
         seconds = sent * seconds_a_byte[slowest]
-        kernels = [_kernel_of(self.design.cluster.dimensions[where.dimension], kind, where) for where in group]
+        kernels = [self._kernel_of(kind, where) for where in group]
         if kernel := next(filter(None, kernels), None):  # one kernel for all of it: that of the innermost dimension
             seconds = kernel.seconds(seconds, whole, self.design.system.chunks)
             latency += kernel.launch
@@ -380,7 +385,7 @@ class Chunker:
     def _hop_phase(self, where: GroupSlice, distance: int, size: float) -> Phase:
         dimension = self.design.cluster.dimensions[where.dimension]
         cost = send_cost(block_of(dimension), where.part, distance)
-        kernel = _kernel_of(dimension, "send_recv", where)
+        kernel = self._kernel_of("send_recv", where)
         serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension), kernel))
         latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
         return Phase(where.dimension, serialization, latency, size, size, "send_recv")
