@@ -69,7 +69,8 @@ def is_linear(design: Design) -> bool:
     """
     dimensions = design.cluster.dimensions
     plain = all(
-        d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) and not d.library for d in dimensions
+        d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) and not (d.library and d.library.adds)
+        for d in dimensions
     )
     return plain and FLAT_RING not in design.algorithms
 

@@ -74,6 +74,11 @@ class Library(Frozen):
     all_to_all: LibraryKernel | None = None
     source: str = ""
 
+    @property
+    def adds(self) -> bool:
+        """Whether it adds anything to the links: `{}` is a dimension that has these alone."""
+        return any((self.all_reduce, self.reduce_scatter, self.all_gather, self.all_to_all))
+
     def kernel(self, kind: str, whole: bool) -> Kernel | None:
         """What a collective of a kind costs beyond its links, or None where nothing is known of it."""
         found: LibraryKernel | None = getattr(self, _STANDS_FOR.get(kind, kind))

@@ -132,7 +132,7 @@ def _problems(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
         if isinstance(dimension.efficiency, tuple):
             yield Problem((*path, "efficiency"), "one number (ASTRA-sim knows no sizes of messages)", "a table")
-        if dimension.library:
+        if dimension.library and dimension.library.adds:
             yield Problem((*path, "library"), "none (ASTRA-sim knows links alone)", dimension.library.name or "one")
     groups = kind_of(design.workload).groups(design.workload)
     if groups is not None:
