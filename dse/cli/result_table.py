@@ -11,7 +11,7 @@ from simcore.result import Result
 
 
 def print_result(result: Result) -> None:
-    """Print time and its parts, memory, network, cost."""
+    """Print time and its parts, memory, network, cost, and what stands behind them."""
     console = Console()
     for section in (
         _time_section(result),
@@ -19,6 +19,7 @@ def print_result(result: Result) -> None:
         _network_section(result),
         _cost_section(result),
         _installed(result),
+        _provenance_section(result),
     ):
         if section is not None:
             title, table = section
@@ -110,6 +111,17 @@ def _cost_section(result: Result) -> Section:
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     return f"Cost {format_with_unit(cost.total, '$')}, power {format_with_unit(result.power_w, 'W')}", table
+
+
+def _provenance_section(result: Result) -> Section | None:
+    """Where the numbers behind the prediction come from."""
+    if result.iteration_time_interval_s is None:
+        return None
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for part, said in result.provenance.items():
+        table.add_row(part, said)
+    low, high = (format_with_unit(end, "s") for end in result.iteration_time_interval_s)
+    return f"Nine of ten such jobs take {low} to {high}; where the numbers come from", table
 
 
 def _installed(result: Result) -> Section | None:

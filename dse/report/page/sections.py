@@ -164,7 +164,17 @@ def _document(name: str, trial: TrialRecord) -> str:
     whole = f"<p class='note'>{escape_html(headline(trial.design))}</p>"
     text = html.escape(document_yaml(trial)) if trial.design is not None else "unknown"
     copy = "<button type='button' class='copy'>Copy</button>"
-    return f"{heading}{why}{whole}<div class='code'>{copy}<pre>{text}</pre></div>"
+    return f"{heading}{why}{whole}{_provenance(trial)}<div class='code'>{copy}<pre>{text}</pre></div>"
+
+
+def _provenance(trial: TrialRecord) -> str:
+    """Where the numbers behind a design come from; nothing where the journal does not say."""
+    told = (trial.metrics or {}).get("provenance")
+    if not isinstance(told, dict) or not told:
+        return ""
+    rows = "".join(f"<tr><td>{escape_html(part)}</td><td>{escape_html(said)}</td></tr>" for part, said in told.items())
+    head = "<tr><th>numbers of</th><th>come from</th></tr>"
+    return f"<div class='scroll'><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
 
 
 class _PageDumper(yaml.SafeDumper):
