@@ -84,6 +84,8 @@ class Software(Frozen):
     collectives: Literal["hierarchical", "flat"] = "hierarchical"
     """Groups over several dimensions are served dimension by dimension, or as one flat ring, where a design says
     nothing of its algorithms."""
+    flat_rate: Share = 1.0
+    """Share of the rate of a flat ring, in both directions at once, that flat collectives reach."""
     dispatch: Literal["node", "rank"] = "rank"
     """Default of `parallelism.dispatch`."""
     fp8: EightBit = EightBit()

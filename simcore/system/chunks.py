@@ -314,7 +314,7 @@ class Chunker:
         turns = 2 if kind == "all_reduce" else 1
         sent = turns * (members - 1) / members * whole
         latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
-        seconds = sent * seconds_a_byte[slowest]
+        seconds = sent * seconds_a_byte[slowest] / self.design.software.flat_rate
         kernels = [self._kernel_of(kind, where) for where in group]
         if kernel := next(filter(None, kernels), None):  # one kernel for all of it: that of the innermost dimension
             seconds = kernel.seconds(seconds, whole, self.design.system.chunks)

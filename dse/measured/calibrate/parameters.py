@@ -44,6 +44,7 @@ PARAMETERS = {
         for way in ("eager", "compiled", "graph")
     },
     "flash": Parameter("software", ("attention",), 0.1, 1.0, "rate of the stack's fused attention over the curve's"),
+    "flat_rate": Parameter("software", ("flat_rate",), 0.05, 1.0, "share of a flat ring's rate that is reached"),
     "elementwise": Parameter(
         "software", ("elementwise",), 1.0, 10.0, "bytes of norms, activations and residuals over those of one kernel"
     ),

@@ -236,7 +236,7 @@ class Cast(Kernel):
     @property
     def group(self) -> dict[str, str]:
         """See `Kernel.group`."""
-        return {"device": self.device, "kind": self.kind}
+        return {"device": self.device, "precision": "fp8", "kind": self.kind}
 
     @property
     def moved(self) -> float:
