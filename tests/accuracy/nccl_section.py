@@ -50,12 +50,6 @@ GB/s at 8 MiB, 354 at 32 MiB); the law goes through the middle. `whole_memory` r
 times between nodes have kinds other than all-reduce: there the training fabrics keep the shares that iterations
 gave. A collective pays no launch of the host, as operators do (`launch`): where the host is slower than the kernel,
 it is too short.
-
-**Effect on iterations**, curves as they were calibrated before: a100_multi_node from 6.49 to 6.49 %,
-a100_single_node from 6.09 to 7.52 %, megatron_recompute from 2.66 to 2.76 %, b200 from 2.42 to 2.49 %. With the
-A100's three numbers fitted again (`limit` 0.952, `memory` 0.691, `launch` 59.7 us): 6.57, 6.25 and 2.55 %. An
-earlier attempt had shares by message size, and the passes over memory as operators beside them; three of the four
-tables were worse with it (6.17 to 6.18 %, 3.02 to 3.36, 2.12 to 2.83), so that it was not taken.
 """
 
 
