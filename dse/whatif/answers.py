@@ -51,6 +51,36 @@ class AtBatch:
     """Whether it runs and none of the designs that were simulated with that batch dominates it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """How sure the place of one member of the front is, over the scenarios."""
+
+    interval: tuple[float, float] | None
+    """Iteration time [s] in nine of ten scenarios; None where the design has none."""
+    on_front: float
+    """Share of the scenarios in which no other contender dominates it."""
+    regret: float
+    """By which share another contender is better in every objective at once, on average; 0 where none is."""
+    regret_p90: float
+    """The same, in the worst but one of ten scenarios."""
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """The contenders for the front, each in the same draws of what the model does not know for sure."""
+
+    count: int
+    """Scenarios."""
+    contenders: tuple[int, ...]
+    """Trials that were compared: the front, and the dominated ones nearest to it."""
+    members: Mapping[int, Sureness]
+    """By trial, each member of the front."""
+    robust: int | None
+    """Trial to build where nothing is known for sure: the least regret in the worst but one of ten scenarios."""
+    better: Mapping[str, Mapping[tuple[int, int], float]]
+    """Objective -> two members of the front -> share of the scenarios in which the first one is the better."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -67,6 +97,8 @@ class WhatIf:
     """Members of the front whose steps that did not suffice for."""
     note: str = ""
     """Why nothing was asked, where nothing was."""
+    scenarios: Scenarios | None = None
+    """How sure the front is; None where that was not asked."""
 
 
 NOTHING = WhatIf({}, {}, 0, 0, 0)
