@@ -7,6 +7,9 @@ from typing import Literal
 
 from simcore.design.design import Design
 
+AS_DESIGNED = "as the design says it"
+"""Where nothing but the document stands behind a number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -47,14 +50,10 @@ def provenance(design: Design) -> dict[str, str]:
     }
     for index, dimension in enumerate(design.cluster.dimensions):
         library = design.library_of(dimension)
-        said = (
-            "as the design says it"
-            if library is None
-            else f"{library.name or 'library'}: fitted on measured collectives"
-        )
+        said = AS_DESIGNED if library is None else f"{library.name or 'library'}: fitted on measured collectives"
         told[f"network {index}"] = said
     if npu.curve is not None:
-        told["sustained"] = npu.sources.get("sustained", "as the design says it")
+        told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
     return told
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.aspects import BY_NAME
 from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import Family, families
-from dse.report.reasons import describe_reasons
+from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
@@ -23,6 +24,8 @@ from simcore.metrics import moves
 NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
 _PARTS = {"network": "network", "npu": "NPU", "memory": "memory"}
+_JOB = ("workload", "batch", "sequence", "precision")
+_HOW = ("ZeRO", "microbatch", "interleave", "recompute")
 _DEGREES = ("tensor", "context", "pipeline", "data", "expert")
 
 
@@ -49,14 +52,15 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
 
 
 def _build(trial: TrialRecord) -> str:
-    document = trial.decided_document
+    document = trial.decided_document or {}
     network = headline(document, ("topology", "bandwidth"))
     what = headline(document, ("NPUs",)) + (f" on {network} an NPU" if network else "")
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
-    degrees, more = _degrees(document or {}), headline(document, ("ZeRO", "microbatch", "interleave", "recompute"))
-    how = ", ".join(part for part in (degrees, more) if part)
-    return f"Build trial {trial.number}: {what}{f'; run it with {how}' if how else ''}."
+    job = headline(document, _JOB)
+    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) != BY_NAME[aspect].quiet]
+    how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
+    return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."
 
 
 def _degrees(document: Mapping[str, Any]) -> str:
@@ -65,12 +69,12 @@ def _degrees(document: Mapping[str, Any]) -> str:
         return ""
     known = {name: parallelism.get(name, 1) for name in _DEGREES}
     said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
-    return f"{said} parallel" if said else "no parallelism"
+    return said or "no parallelism"
 
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    given = ", ".join(_value(objective, summary, trial) for objective in record.objectives)
-    parts = [f"It gives {given}", describe_reasons(trial).rstrip(".").replace("Bound by", "bound by", 1)]
+    given = " and ".join(_value(objective, summary, trial) for objective in record.objectives)
+    parts = [f"It comes to {given}", "" if trial.workloads else describe_load(trial.metrics)]
     scenarios = summary.what_if.scenarios
     sure = None if scenarios is None else scenarios.members.get(trial.number)
     parts += [] if sure is None else [f"on the front in {format_percent(sure.on_front)} of the scenarios"]
@@ -136,8 +140,10 @@ def _of(gain: float) -> str:
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
     yield _rival(record, summary, trial, found)
-    yield _at_prices(record, summary, found)
-    yield _at_batches(summary, trial)
+    answers = (*_at_prices(record, summary, found), *_at_batches(summary, trial))
+    yield from (text for text, changes in answers if changes)
+    kept = " and ".join(text for text, changes in answers if not changes)
+    yield f"{kept} leave it" if kept else ""
     yield _limits(trial)
 
 
@@ -159,28 +165,30 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     return f"the closest rival is trial {rival.chosen} ({rival.name}): {', '.join(changes)}"
 
 
-def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> str:
+_Answer = tuple[str, bool]
+"""A clause, and whether it is about a change; else it only names what was tried."""
+
+
+def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> Iterator[_Answer]:
     """Which prices move the knee to another family."""
-    home = next((family for family in found if summary.knee in family.trials), None)
-    knees = knees_at_prices(record)
-    moved = {key: trial.number for key, trial in knees.items() if home and trial.number not in home.trials}
+    home = next((family.trials for family in found if summary.knee in family.trials), None)
+    knees = {} if home is None else knees_at_prices(record)
+    moved = {key: trial.number for key, trial in knees.items() if trial.number not in (home or ())}
     shift = format_percent(PRICES)
-    said = [
-        f"{_PARTS[part]} prices {shift} {'up' if factor > 1 else 'down'} move the knee to trial {number}"
-        for (part, factor), number in moved.items()
-    ]
-    return " and ".join(said) or (f"prices {shift} up or down do not change it" if knees else "")
+    for (part, factor), number in moved.items():
+        yield f"{_PARTS[part]} prices {shift} {'up' if factor > 1 else 'down'} move the knee to trial {number}", True
+    if knees and not moved:
+        yield f"prices {shift} up or down", False
 
 
-def _at_batches(summary: Summary, trial: TrialRecord) -> str:
-    lost = [at for at in summary.what_if.batches.get(trial.number, ()) if not at.stays]
-    if not summary.what_if.batches.get(trial.number):
-        return ""
-    if not lost:
-        return "half or twice the batch does not change it"
-    return " and ".join(
-        f"at batch {format_brief(at.batch)} " + (f"it {at.why}" if at.why else "others dominate it") for at in lost
-    )
+def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
+    """With which batches it leaves the front."""
+    asked = summary.what_if.batches.get(trial.number, ())
+    for at in asked:
+        if not at.stays:
+            yield f"at batch {format_brief(at.batch)} {f'it {at.why}' if at.why else 'others dominate it'}", True
+    if asked and all(at.stays for at in asked):
+        yield "half or twice the batch", False
 
 
 def _limits(trial: TrialRecord) -> str:
