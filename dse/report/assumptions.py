@@ -36,19 +36,19 @@ def _price_list(trial: TrialRecord) -> PriceList | None:
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     listed = _price_list(trial)
     parts = [] if listed is None or trial.metrics is None else list(_parts(record, trial.metrics, listed))
-    return f"Prices: {', '.join(parts)}." if parts else ""
+    return f"Prices per NPU: {', '.join(parts)}." if parts else ""
 
 
 def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -> Iterator[str]:
     cost, npus = metrics["cost"], metrics["npus"]
     said = {
-        "npu": f"{_dollars(cost['npu'] / npus)} an NPU",
-        "network": f"network {_dollars(cost['network'] / npus)} an NPU",
-        "memory": f"expanded memory {_dollars(listed.memory * 1e9)}/GB",
+        "npu": _dollars(cost["npu"] / npus),
+        "network": f"network {_dollars(cost['network'] / npus)}",
+        "memory": f"expanded memory {_dollars(cost['memory'] / npus)} at {_dollars(listed.memory * 1e9)}/GB",
     }
     named = [part for part in sorted(said, key=lambda name: -cost[name]) if cost[part] > WORTH_SAYING * cost["total"]]
     for place, part in enumerate(named):
-        share = format_percent(cost[part] / cost["total"]) + ("" if place else " of the cost")
+        share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
         yield f"{said[part]} ({share}, {_source(listed, part)})"
     if any(moves(name, "running") for objective in record.objectives for name in objective.names):
         electricity = f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh, PUE {format_brief(listed.pue)}"

@@ -74,7 +74,7 @@ def _degrees(document: Mapping[str, Any]) -> str:
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     given = " and ".join(_value(objective, summary, trial) for objective in record.objectives)
-    parts = [f"It comes to {given}", "" if trial.workloads else describe_load(trial.metrics)]
+    parts = [f"Expect {given}", "" if trial.workloads else describe_load(trial.metrics)]
     scenarios = summary.what_if.scenarios
     sure = None if scenarios is None else scenarios.members.get(trial.number)
     parts += [] if sure is None else [f"on the front in {format_percent(sure.on_front)} of the scenarios"]
@@ -82,15 +82,15 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
 
 
 def _value(objective: Objective, summary: Summary, trial: TrialRecord) -> str:
-    """`iteration time 61.32 s (nine times in ten 50.68 to 83.06 s)`."""
+    """`iteration time 61.32 s (nine times in ten 50.68 to 83.06)`."""
     value = trial.values[objective.name]
     text = f"{clean_text(label(objective.name))} {format_with_unit(value, objective.unit, objective.name)}"
     ends = interval_of(objective, summary, trial)
     if ends is None:
         return text
-    unit = scale(objective.unit, ends, objective.name)
+    unit = scale(objective.unit, [value], objective.name)
     low, high = (unit.number(end) for end in ends)
-    return f"{text} (nine times in ten {low} to {high}{f' {unit.unit}' if unit.unit else ''})"
+    return f"{text} (nine times in ten {low} to {high})"
 
 
 def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> tuple[float, float] | None:

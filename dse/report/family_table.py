@@ -152,17 +152,15 @@ def _losses(objective: Objective, found: Sequence[Family]) -> Column:
 
 
 def pack_phrases(phrases: Sequence[str], width: int, most: int) -> list[str]:
-    """Phrases in at most `most` lines of `width`, broken between phrases; an ellipsis where some are left out."""
+    """The first phrases that fit in `most` lines of `width`, broken between phrases."""
     lines = [""]
-    for place, phrase in enumerate(phrases):
+    for phrase in phrases:
         joined = f"{lines[-1]}, {phrase}" if lines[-1] else phrase
-        room = width if place == len(phrases) - 1 else width - 2
-        if len(joined) <= room or not lines[-1]:
+        if len(joined) < width or not lines[-1]:
             lines[-1] = joined
         elif len(lines) < most:
             lines[-1] += ","
             lines.append(phrase)
         else:
-            lines[-1] += " …"
             break
     return [shorten_text(line, width) for line in lines][: max(0, most)]

@@ -30,6 +30,8 @@ __all__ = ["explain_infeasible", "print_front"]
 
 HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
+_ABBREVIATIONS = 2
+"""Lines that are kept for them."""
 _ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-"})
 _GLUE = "\N{NO-BREAK SPACE}"
 _Line = tuple[str, str]
@@ -55,11 +57,10 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
     below = [line for text in _below(record, summary, decision) for line in _paragraph(text, width)]
-    told = "\n".join(text for text, _ in above + below) + "\n".join(", ".join(said) for said in table.phrases)
-    last = _paragraph(explain_abbreviations(told), width, "dim")
     heading = [(line, "dim") for line in table.heading(width)] + [("─" * width, "dim")]
-    left = HEIGHT - len(above) - len(heading) - len(below) - len(last)
-    return [*above, *heading, *_rows(table, width, left), *below, *last]
+    rows = list(_rows(table, width, HEIGHT - len(above) - len(heading) - len(below) - _ABBREVIATIONS))
+    told = "\n".join(text for text, _ in above + rows + below)
+    return [*above, *heading, *rows, *below, *_paragraph(explain_abbreviations(told), width, "dim")]
 
 
 def _sentences(decision: Decision, width: int) -> Iterator[_Line]:
@@ -90,7 +91,7 @@ def _below(record: StudyRecord, summary: Summary, decision: Decision) -> Iterato
         best = describe_best(objective, summary)
         yield f"{best.removesuffix('.')}: {why}." if why else best
     yield from decision.assumptions
-    yield f"More: report.html, pareto.csv (members), trials.csv; dse show RUN {decision.trial}."
+    yield f"More: report.html, pareto.csv (all members in full), trials.csv; dse show RUN {decision.trial}."
 
 
 def _legend(record: StudyRecord, summary: Summary) -> str:
@@ -100,7 +101,7 @@ def _legend(record: StudyRecord, summary: Summary) -> str:
     marks = [f"; {KNEE} knee"] if summary.knee is not None else []
     scenarios = summary.what_if.scenarios
     marks += [f"; {ROBUST} robust"] if scenarios is not None and scenarios.robust is not None else []
-    return f"A row is a family: like designs, about {near} apart in time, by one of them{''.join(marks)}."
+    return f"A row: like designs, about {near} apart in time, by one of them{''.join(marks)}."
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:
