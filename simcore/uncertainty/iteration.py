@@ -23,8 +23,6 @@ from simcore.uncertainty.network import DrawnNetwork
 from simcore.uncertainty.operators import DrawnOperators, Places
 
 
-
-
 def estimate_times(design: Design, draws: Draws) -> Floats:
     """The estimated iteration time of a checked design `[1 + count]` [ps], the first as predicted."""
     program, placement, places = program_of(design), place(design)[0], Places()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from simcore.bounds.iteration import least_busy_times
 from simcore.collective import routed_of
 from simcore.design.design import Design
 from simcore.system.chunks import FLAT, Chunks, Phase

@@ -90,7 +90,9 @@ _NETWORK = {
     ),
     "links": Parameter("rate of links that no collective was measured on", 0.20, "assumed", "no library is known"),
     "pod": Parameter("rate between nodes", 0.15, "assumed", "0.37 to 0.74 of the NICs, by machine"),
-    "routed": Parameter("exchange of tokens with experts", 0.20, "measured", "DeepEP: 5 % in a node, 11 to 29 % of two"),
+    "routed": Parameter(
+        "exchange of tokens with experts", 0.20, "measured", "DeepEP: 5 % in a node, 11 to 29 % of two"
+    ),
     "flat": Parameter("rate of flat rings", 0.25, "assumed", "fitted to three rows"),
 }
 _LATENCY = Parameter("latency of a network", 0.35, "assumed", "half to twice as long in nineteen of twenty cases")
@@ -105,9 +107,7 @@ REST = Parameter(
     "share of the spread of the interval: one number for all pairs of measured layouts of a job",
 )
 """`spread` is here a share of the interval's spread, see `simcore.uncertainty.together`."""
-LEVEL = Parameter(
-    "level of all designs of a stack on a device", 1.0, "measured", "the interval of a prediction"
-)
+LEVEL = Parameter("level of all designs of a stack on a device", 1.0, "measured", "the interval of a prediction")
 
 
 def rate_parameter(found: Evidence) -> Parameter:
