@@ -70,8 +70,10 @@ class Assumption:
     """A number of the model, or a price, that the scenarios take to be wrong."""
 
     name: str
+    things: int
+    """How many things of this study have such a number, each wrong by itself: devices, stacks, shapes, layouts."""
     of: tuple[str, ...]
-    """What has such a number in this study: devices, stacks, tiers, or one count of shapes and layouts."""
+    """Their names, where they are few."""
     low: float
     high: float
     """What is true over what the model says, in nine of ten scenarios."""

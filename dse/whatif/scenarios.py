@@ -43,6 +43,8 @@ COUNT = 256
 CONTENDERS = 60
 """Designs that are compared: the front first, whatever its size up to `MOST`."""
 MOST = 120
+_NAMED, _LONGEST = 6, 40
+"""Things that an assumption names at most, and characters of a name: shapes and layouts are counted."""
 _DIGITS = 6
 """Of what is told: the last ones of an exponential differ between machines."""
 
@@ -152,7 +154,7 @@ def _better(
 
 
 def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
-    """What was taken to be wrong, the widest first; many shapes or layouts are counted."""
+    """What was taken to be wrong, the widest first."""
     of: dict[tuple[str, float, str, str], list[str]] = {}
     for unknown in used:
         parameter = unknown.parameter
@@ -161,7 +163,8 @@ def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
     return [
         Assumption(
             name,
-            tuple(things) if len(things) <= 4 and not name.startswith(("one ", "what the")) else (str(len(things)),),
+            len(things),
+            tuple(things) if len(things) <= _NAMED and len(max(things, key=len)) <= _LONGEST else (),
             _told(exp(-ends * spread)),
             _told(exp(ends * spread)),
             basis,

@@ -30,7 +30,8 @@ def estimate_times(design: Design, draws: Draws) -> Floats:
     if (alone := program.single) is not None:
         for group in placement:
             lowering.collective(alone.kind, group, alone.size)
-        return np.maximum.reduce([network.times(key[0], split)[0] for key, (_, split) in lowering.keyed()])
+        longest: Floats = np.maximum.reduce([network.times(key[0], split)[0] for key, (_, split) in lowering.keyed()])
+        return longest
     programs = lower_schedule(lowering, program).tolist()
     drawn = [network.times(key[0], split) for key, (_, split) in lowering.keyed()]
     operators = DrawnOperators(design, draws).times(tuple(places.operators))
@@ -54,9 +55,9 @@ class _DrawnIteration(IterationBound):
 
     def time(self) -> Floats:
         """The time of the iteration `[1 + count]` [ps]."""
-        if self.program.trained:
-            return np.maximum.reduce(list(self._schedule_sums(self.block_time)))
-        return np.maximum.reduce(self._forward_sums())
+        sums = list(self._schedule_sums(self.block_time)) if self.program.trained else self._forward_sums()
+        longest: Floats = np.maximum.reduce(sums)
+        return longest
 
     def _forward_sums(self) -> list[Any]:
         """Of a program without training, as `serving_time`: one microbatch through all, or one stage with all."""

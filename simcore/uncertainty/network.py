@@ -32,9 +32,10 @@ class DrawnNetwork:
         for path, times in drawn:
             for dimension, service, _ in path:
                 busy[dimension] = busy.get(dimension, 0.0) + times * service
-        ways = [sum(service + latency for _, service, latency in path) for path, _ in drawn]
-        way = np.minimum.reduce(ways)
-        return np.maximum.reduce([np.broadcast_to(way, 1 + self.draws.count), *busy.values()]), busy
+        nothing = np.zeros(1 + self.draws.count)
+        ways = [sum((service + latency for _, service, latency in path), start=nothing) for path, _ in drawn]
+        longest: Floats = np.maximum.reduce([np.minimum.reduce(ways), *busy.values()])
+        return longest, busy
 
     def _phase(self, kind: str, phase: Phase) -> tuple[int, Floats, Floats]:
         """Dimension, service and latency of a phase."""

@@ -1,8 +1,8 @@
 """What the model does not know for sure, and how wrong each number may be by where it comes from.
 
 Errors are of logarithms: a spread of 0.1 is 10 % up or down with one standard deviation, 18 % in one of ten cases.
-`MEASURED` spreads are errors of fits on what they had not seen (`docs/accuracy.md`); the others are assumed, and say so.
-A mean of absolute errors is 0.8 standard deviations of a normal distribution.
+*Measured* spreads are errors of fits on what they had not seen (`docs/accuracy.md`), the others are *assumed*. The mean
+of absolute errors is 0.8 standard deviations of a normal distribution.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Three parts add up, as logarithms:
 - *rest*: what the model leaves out of a design, one draw for each layout of a job: designs that differ in their cluster
   alone share it. Its spread is the share `REST` of the spread of the calibrated interval.
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
-  interval (`simcore.prediction_interval`), less what the other parts have of it, in place of the mean of the parameters'
-  effect on the group's designs. It cancels in pairs.
+  interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
+  parameters do to the group's designs. It cancels in pairs.
 
 So one design by itself has the spread of its interval, and two designs differ by what they do not share.
 """
