@@ -45,7 +45,8 @@ def provenance(design: Design) -> dict[str, str]:
             "data sheet": f"data sheet of {npu.name} alone",
         }[found.device],
         "software": f"{name}: "
-        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed"),
+        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
+        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}"),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):

@@ -74,6 +74,13 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     )
 
 
+def is_joined(record: StudyRecord, summary: Summary, family: Family) -> bool:
+    """Whether a family holds designs that differ by more than a family's, because there is room for few."""
+    by_number = {trial.number: trial for trial in record.feasible_trials}
+    members = [by_number[number] for number in family.trials[:_LARGEST]]
+    return bool((distances(record, summary, members, members) > 1).any())
+
+
 def _family(objectives: Sequence[Objective], group: Sequence[TrialRecord], chosen: TrialRecord, name: str) -> Family:
     values = {o.name: [trial.values[o.name] for trial in group] for o in objectives}
     low, high = ({name: end(found) for name, found in values.items()} for end in (min, max))

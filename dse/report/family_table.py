@@ -21,7 +21,9 @@ from dse.space.objective import Objective
 from simcore.metrics import METRICS
 
 KNEE, ROBUST = "★", "◆"
-_LEAST_ROOM = 34
+GLUE = "\N{NO-BREAK SPACE}"
+"""A blank at which no line breaks."""
+_LEAST_ROOM, _LEAST_ROOM_OF_SEVERAL = 30, 80
 _LEAST_HEADING = 5
 _INDENT = 8
 _COMPARED = 500
@@ -32,13 +34,14 @@ _COMPARED = 500
 class Column:
     """A heading, with its unit, and a cell for each family."""
 
-    heading: str
+    heading: tuple[str, ...]
+    """Its lines."""
     cells: tuple[str, ...]
 
     @property
     def width(self) -> int:
         """Characters that it takes."""
-        return max(_LEAST_HEADING, *map(len, self.cells))
+        return max(_LEAST_HEADING, *map(len, (*self.heading, *self.cells)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +58,40 @@ class FamilyTable:
 
     columns: tuple[Column, ...]
     phrases: tuple[tuple[str, ...], ...]
+    room: int
+    """Characters that a description needs to stand beside the numbers."""
     recommended: tuple[bool, ...]
 
     def heading(self, width: int) -> list[str]:
         """The lines above the rows."""
-        words = [wrap(column.heading, column.width, break_long_words=False) for column in self.columns]
+        words = [column.heading for column in self.columns]
         height = max(map(len, words))
         filled = [[*[""] * (height - len(lines)), *lines] for lines in words]
         lines = [self._join(cells) for cells in zip(*filled, strict=True)]
-        if self._room(width) >= _LEAST_ROOM and any(self.phrases):
+        if self._is_beside(width) and any(self.phrases):
             lines[-1] += "  what it is"
         return lines
 
     def rows(self, width: int, most: int) -> list[Row]:
-        """The rows; all together at most `most` lines, but each one at least."""
-        room = self._room(width)
-        beside = room >= _LEAST_ROOM
-        spare, rows = most - len(self.recommended), []
-        for index, marked in enumerate(self.recommended):
-            numbers = self._join([column.cells[index] for column in self.columns])
-            allowed = 1 + (spare > 0)
-            told = pack_phrases(self.phrases[index], room if beside else width - _INDENT, allowed - (not beside))
-            if beside:
-                lines = [f"{numbers}  {told[0]}".rstrip(), *(" " * (len(numbers) + 2) + line for line in told[1:])]
-            else:
-                lines = [numbers, *(" " * _INDENT + line for line in told)]
-            spare -= len(lines) - 1
-            rows.append(Row(tuple(lines), marked))
-        return rows
+        """The rows; all together at most `most` lines, but each one at least: the first to get two is the one to build."""
+        spare = most - len(self.recommended)
+        found: dict[int, Row] = {}
+        for index in sorted(range(len(self.recommended)), key=lambda index: not self.recommended[index]):
+            found[index] = Row(tuple(self._lines(index, width, 1 + (spare > 0))), self.recommended[index])
+            spare -= len(found[index].lines) - 1
+        return [found[index] for index in sorted(found)]
+
+    def _lines(self, index: int, width: int, most: int) -> list[str]:
+        numbers, phrases = self._join([column.cells[index] for column in self.columns]), self.phrases[index]
+        if not self._is_beside(width):
+            told = pack_phrases(phrases, width - _INDENT, most - 1)
+            return [numbers, *(" " * _INDENT + line for line in told)]
+        first, *rest = pack_phrases(phrases, self._room(width), most)
+        return [f"{numbers}  {first}".rstrip(), *(" " * (len(numbers) + 2) + line for line in rest)]
+
+    def _is_beside(self, width: int) -> bool:
+        """Whether descriptions stand beside the numbers."""
+        return self._room(width) >= self.room
 
     def _join(self, cells: Sequence[str]) -> str:
         return "  ".join(cell.rjust(column.width) for cell, column in zip(cells, self.columns, strict=True))
@@ -94,22 +103,23 @@ class FamilyTable:
 def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family], compared: Comparison) -> FamilyTable:
     """The table of families; `compared` are their chosen designs (`compare_members`)."""
     number = recommended(record, summary)
-    columns = [Column("trial", tuple(_mark(family, summary) for family in found))]
+    columns = [Column(("trial",), tuple(_mark(family, summary) for family in found))]
     several = len(record.objectives) > 1
     columns += [_ranges(objective, found, whole=several) for objective in record.objectives]
     columns += [] if several else [_losses(record.objectives[0], found)]
-    columns.append(Column("designs", tuple(format_number(len(family.trials)) for family in found)))
+    columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
         sure = [scenarios.members.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.on_front) for s in sure)
-        columns.append(Column("on front", shares))
+        columns.append(Column(("on", "front"), shares))
     trials = {trial.number: trial for trial in record.feasible_trials}
     phrases = [
         (*told, *workload_phrases(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
     ]
-    return FamilyTable(tuple(columns), tuple(phrases), tuple(number == family.chosen for family in found))
+    room = _LEAST_ROOM if record.purchase is None else _LEAST_ROOM_OF_SEVERAL
+    return FamilyTable(tuple(columns), tuple(phrases), room, tuple(number == family.chosen for family in found))
 
 
 def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
@@ -139,7 +149,9 @@ def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Colum
         cells.append(best if not whole or low == high else f"{low}{MISSING}{high}")
     short = METRICS[objective.name].short if objective.name in METRICS else ""
     heading = shorten_text(short or label(objective.name), 40)
-    return Column(f"{heading} [{unit.unit}]" if unit.unit else heading, tuple(cells))
+    width = max(_LEAST_HEADING, *map(len, cells))
+    words = f"{heading} [{unit.unit.replace(' ', GLUE)}]" if unit.unit else heading
+    return Column(tuple(line.replace(GLUE, " ") for line in wrap(words, width, break_long_words=False)), tuple(cells))
 
 
 def _losses(objective: Objective, found: Sequence[Family]) -> Column:
@@ -148,7 +160,7 @@ def _losses(objective: Objective, found: Sequence[Family]) -> Column:
     best = ends[0]
     losses = [objective.sign * (end - best) / abs(best) if best else None for end in ends]
     cells = tuple("best" if not index else format_change(loss, objective.sign) for index, loss in enumerate(losses))
-    return Column("against best", cells)
+    return Column(("against", "best"), cells)
 
 
 def pack_phrases(phrases: Sequence[str], width: int, most: int) -> list[str]:

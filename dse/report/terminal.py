@@ -6,7 +6,7 @@ All else is in the files; the numbers are those of `pareto.json`, by the functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rich.console import Console
@@ -16,8 +16,8 @@ from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
-from dse.report.families import RESOLUTION, families
-from dse.report.family_table import KNEE, ROBUST, FamilyTable, compare_members, family_table
+from dse.report.families import RESOLUTION, Family, families, is_joined
+from dse.report.family_table import GLUE, KNEE, ROBUST, FamilyTable, compare_members, family_table
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.summary import Summary, summarize
@@ -33,7 +33,6 @@ HEIGHT = 40
 _ABBREVIATIONS = 2
 """Lines that are kept for them."""
 _ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-"})
-_GLUE = "\N{NO-BREAK SPACE}"
 _Line = tuple[str, str]
 """Text and its style."""
 
@@ -56,7 +55,7 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     compared = compare_members(record, found)
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
-    below = [line for text in _below(record, summary, decision) for line in _paragraph(text, width)]
+    below = [line for text in _below(record, summary, decision, found) for line in _paragraph(text, width)]
     heading = [(line, "dim") for line in table.heading(width)] + [("─" * width, "dim")]
     rows = list(_rows(table, width, HEIGHT - len(above) - len(heading) - len(below) - _ABBREVIATIONS))
     told = "\n".join(text for text, _ in above + rows + below)
@@ -82,33 +81,48 @@ def _rows(table: FamilyTable, width: int, most: int) -> Iterator[_Line]:
             yield line, "bold" if row.recommended else ""
 
 
-def _below(record: StudyRecord, summary: Summary, decision: Decision) -> Iterator[str]:
+def _below(record: StudyRecord, summary: Summary, decision: Decision, found: Sequence[Family]) -> Iterator[str]:
     """The paragraphs under the table."""
-    yield _legend(record, summary)
+    yield _legend(record, summary, found)
     yield from describe_own_best(record, summary)
+    yield from _bounds(record, summary)
+    yield from decision.assumptions
+    yield f"More: report.html, pareto.csv (all members), trials.csv; dse show RUN {decision.trial}."
+
+
+def _bounds(record: StudyRecord, summary: Summary) -> Iterator[str]:
+    """A paragraph for each objective whose gap needs words, one for all others."""
+    rest = []
     for objective in record.objectives:
         why = describe_gap_in_short(objective, record, summary)
         best = describe_best(objective, summary)
-        yield f"{best.removesuffix('.')}: {why}." if why else best
-    yield from decision.assumptions
-    yield f"More: report.html, pareto.csv (all members in full), trials.csv; dse show RUN {decision.trial}."
+        if why:
+            yield f"{best.removesuffix('.')}: {why}."
+        else:
+            rest.append(best)
+    if rest:
+        yield " ".join(rest)
 
 
-def _legend(record: StudyRecord, summary: Summary) -> str:
+def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:
     near = format_percent(RESOLUTION)
     if len(record.objectives) == 1:
-        return f"A row is a kind, by its best design; how many of the kind are within {near} of that."
-    marks = [f"; {KNEE} knee"] if summary.knee is not None else []
+        return f"A row: the best design of a kind, and how many of the kind are within {near} of it."
     scenarios = summary.what_if.scenarios
-    marks += [f"; {ROBUST} robust"] if scenarios is not None and scenarios.robust is not None else []
-    return f"A row: like designs, about {near} apart in time, by one of them{''.join(marks)}."
+    robust = None if scenarios is None else scenarios.robust
+    named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", robust))
+    marks = [f"{mark} {name} (trial {number})" for mark, name, number in named if number is not None]
+    joined = any(is_joined(record, summary, family) for family in found)
+    what = "the most alike designs" if joined else f"designs of a kind within {near} in time"
+    regret = " Regret: against a workload's own best cluster." if record.purchase else ""
+    return f"A row: {'; '.join([f'{what}, by one of them', *marks])}.{regret}"
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:
     """`text` in lines that break neither between a number and its unit nor inside degrees."""
-    glued = re.sub(r"(?<=\d) (?=[%A-Za-z$])|(?<=\btrial) (?=\d)", _GLUE, text)
+    glued = re.sub(r"(?<=\d) (?=[%A-Za-z$])|(?<=\btrial) (?=\d)", GLUE, text)
     lines = wrap(glued, width, break_on_hyphens=False)
-    return [(line.replace(_GLUE, " "), style) for line in lines]
+    return [(line.replace(GLUE, " "), style) for line in lines]
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:
