@@ -4,8 +4,8 @@ The *distance* of two designs counts, in each objective, by how much they differ
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
 complement) do not differ. Another network adds 1, another parallelisation adds 1. Designs within a distance of 1 of one
-another are a family; where these are more than `MOST`, the nearest families are joined until they are not (complete
-linkage), so a family may then hold several kinds.
+another are a family; where these are more than `MOST` (of three objectives or more, `MOST_OF_MANY`), the nearest families
+are joined until they are not (complete linkage), so a family may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
 of the kind that are within `RESOLUTION` of it.
@@ -29,8 +29,8 @@ from simcore.metrics import moves
 
 Matrix = NDArray[np.float64]
 
-MOST = 8
-"""Families that one screen holds."""
+MOST, MOST_OF_MANY = 8, 6
+"""Families that one screen holds: of up to two objectives, of more."""
 RESOLUTION = 0.025
 """By which share two times must differ: the mean error of jobs left out of the best fit (docs/accuracy.md)."""
 MATERIAL = 0.25
@@ -125,12 +125,13 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
 
 
 def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord]]:
-    """The front in at most `MOST` groups of near designs."""
+    """The front in few groups of near designs."""
     front = summary.front
     if len(front) == 1:
         return [list(front)]
     compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
-    labels = _labels(distances(record, summary, compared, compared))
+    most = MOST if len(record.objectives) <= 2 else MOST_OF_MANY
+    labels = _labels(distances(record, summary, compared, compared), most)
     if len(compared) < len(front):
         labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
     groups: dict[int, list[TrialRecord]] = {}
@@ -139,14 +140,14 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     return list(groups.values())
 
 
-def _labels(far: Matrix) -> NDArray[np.int32]:
-    """The number of each design's group, by the distances `[designs, designs]`."""
+def _labels(far: Matrix, most: int) -> NDArray[np.int32]:
+    """The number of each design's group, at most `most`, by the distances `[designs, designs]`."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
     tree = linkage(squareform(far, checks=False), method="complete")
     labels = fcluster(tree, 1.0, criterion="distance")
-    return labels if labels.max() <= MOST else fcluster(tree, MOST, criterion="maxclust")
+    return labels if labels.max() <= most else fcluster(tree, most, criterion="maxclust")
 
 
 def distances(
