@@ -23,8 +23,10 @@ from statistics import NormalDist
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.memory.plan import program_of
-from simcore.prediction_interval import ratios
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+from simcore.design.workload import Workload
+from simcore.prediction_interval import ratios_of
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, REST, Unknown
@@ -45,10 +47,15 @@ class Level:
     @classmethod
     def of(cls, design: Design) -> Level | None:
         """That of a design; None of a collective alone, whose prediction has no interval."""
-        if program_of(design).single is not None:
+        if not design.workload.computes:
             return None
-        low, high = (log(end) for end in ratios(design))
-        group = f"{design.cluster.npu.name} {design.software.name} {design.workload.measured_as}"
+        return cls.of_stack(design.cluster.npu, design.software, design.workload)
+
+    @classmethod
+    def of_stack(cls, npu: Npu, software: Software, workload: Workload) -> Level:
+        """That of all designs of a stack on a device with such a workload."""
+        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
+        group = f"{npu.name} {software.name} {workload.measured_as}"
         return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
 
 
