@@ -1,4 +1,4 @@
-"""The section of `docs/accuracy.md` on memory: what Megatron's authors publish of four models, and what we predict."""
+"""The section of `docs/accuracy-details.md` on memory: what Megatron's authors publish of four models, and what we predict."""
 
 from __future__ import annotations
 
