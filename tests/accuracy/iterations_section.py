@@ -20,8 +20,8 @@ FIGURES = "| rows | MAPE | median | bias | order | regret | coverage | width |"
 BY_TABLE = """
 ## Measured iterations by table
 
-Errors of `dse validate` on each table, in percent; the columns are those of [accuracy.md](accuracy.md#the-table). Rows that no
-design can express are counted beside those that are compared:
+Errors of `dse validate` on each table, in percent; the columns are those of [accuracy.md](accuracy.md#the-table). Rows
+that no design can express are counted beside those that are compared:
 
 | table | not expressed {figures}
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
