@@ -59,21 +59,24 @@ class Level:
         return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
 
 
-def rest_of(design: Design, level: Level) -> Unknown:
-    """What the model leaves out of a design's layout: of its job, its degrees, its stack and device."""
+def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
+    """What the model leaves out of a design's layout: of its job, its degrees, its stack and device.
+
+    Its spread is this `share` of the level's.
+    """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
     layout = f"{level.group}, {sizes} {degrees} {design.software.model_dump_json()} {design.workload.model_dump_json()}"
-    return Unknown(replace(REST, spread=REST.spread * level.spread), layout)
+    return Unknown(replace(REST, spread=share * level.spread), layout)
 
 
-def draw_times(designs: Sequence[Design], draws: Draws) -> Floats:
-    """Time of each checked design over its predicted time, `[designs, count]`."""
+def draw_times(designs: Sequence[Design], draws: Draws, share: float = REST.spread) -> Floats:
+    """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`."""
     levels = [Level.of(design) for design in designs]
     errors = np.array([_parameter_errors(design, draws) for design in designs])
     rest = np.array(
         [
-            np.zeros(draws.count) if level is None else draws.error(rest_of(design, level))[1:]
+            np.zeros(draws.count) if level is None else draws.error(rest_of(design, level, share))[1:]
             for design, level in zip(designs, levels, strict=True)
         ]
     )
