@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import log, sqrt
 from statistics import NormalDist, median
 
@@ -131,7 +131,7 @@ def log_score(pairs: Iterable[StatedPair]) -> float:
 
 
 def _bins(pairs: Sequence[StatedPair], stated: Floats, right: Floats, weight: Floats) -> Iterator[Bin]:
-    for low, high in zip(EDGES, EDGES[1:], strict=False):
+    for low, high in pairwise(EDGES):
         inside = _inside(stated, low, high)
         if not inside.any():
             continue

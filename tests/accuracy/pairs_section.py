@@ -17,9 +17,9 @@ SHARES = tuple(place / 20 for place in range(2, 15))
 """Among which the share of the spread that is a design's own was chosen: 0.1 to 0.7."""
 
 TEXT = """\
-Of {pairs:,} pairs in {jobs} jobs, where two configurations of one job were measured: how sure the scenarios were that the one
-predicted to be faster is faster, and how often it was. A job counts as many times as it has configurations less one. *Limit* is by
-how much the shares may differ by chance, if pairs of one job are one observation.
+Of {pairs:,} pairs in {jobs} jobs, where two configurations of one job were measured: how sure the scenarios were that
+the one predicted to be faster is faster, and how often it was. A job counts as many times as it has configurations less
+one. *Limit* is by how much the shares may differ by chance, if pairs of one job are one observation.
 
 | stated | pairs | jobs | mean stated, % | happened, % | limit, points |
 |---|--:|--:|--:|--:|--:|
@@ -31,9 +31,9 @@ Brier score {brier:.3f} (0.25 knows nothing), expected calibration error {error:
 |---|--:|--:|--:|--:|--:|
 {groups}
 
-One number was fitted to these pairs: the share of an interval's spread that is a design's own, {rest:g}, by the least log score. Without
-any one of the {jobs} jobs it is {least:g} to {most:g}. With the share that is found without a job, the job's own pairs have a Brier score of
-{left:.3f}."""
+One number was fitted to these pairs: the share of an interval's spread that is a design's own, {rest:g}, by the least
+log score. Without any one of the {jobs} jobs it is {least:g} to {most:g}. With the share that is found without a job,
+the job's own pairs have a Brier score of {left:.3f}."""
 
 
 def pairs_section() -> str:
