@@ -182,7 +182,7 @@ def with_measured(design: Design, result: Result, named: Iterable[str] = ()) -> 
     found = {
         name: _measured(metric, design, result)
         for name, metric in METRICS.items()
-        if metric.read is None and name not in result.metrics and (not metric.costly or name in wanted)
+        if metric.read is None and (not metric.costly or name in wanted) and name not in result.metrics
     }
     return replace(result, metrics={**result.metrics, **found}) if found else result
 
