@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "write the front, plots and page of a run folder again",
     "catalogue": "list what documents can name: models, NPUs, fabrics, software, prices",
     "show": "show one design of a run: time, memory, cost, how sure; write its document",
+    "compare": "set the fronts of several runs side by side",
     "explain": "say where the time of a design goes, and which changes would help",
     "verify": "simulate the front again on the reference engine",
     "validate": "compare predictions with measured iterations",

@@ -1,8 +1,8 @@
 """What differs between two designs: the changes that lead from the one to the other, and the parts of time and cost.
 
 Leaves of the two complete documents that differ are one change each, but for those that must go together: the degrees
-of parallelism; the stage of ZeRO; a network of other blocks with what names its dimensions. Where the blocks are the same, each key of
-each dimension is a change of its own.
+of parallelism; the stage of ZeRO; a network of other blocks with what names its dimensions. Where the blocks are the
+same, each key of each dimension is a change of its own.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def design(**changes: Any) -> Design:
 def pairs() -> list[tuple[Design, Design]]:
     """Designs that differ in degrees, in a network of the same blocks, in one of other blocks, in the workload."""
     one = design()
-    other = copy.deepcopy(DESIGN)
-    other["cluster"]["dimensions"] = [  # type: ignore[index]
+    other: dict[str, Any] = copy.deepcopy(DESIGN)
+    other["cluster"]["dimensions"] = [
         {"topology": "ring", "size": 4, "bandwidth": "100 GB/s", "latency": "700 ns", "tier": "node"},
         {"topology": "switch", "size": 4, "bandwidth": "50 GB/s", "latency": "700 ns", "tier": "node"},
         {"topology": "switch", "size": 8, "bandwidth": "25 GB/s", "latency": "1.7 us", "tier": "pod"},
