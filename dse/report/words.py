@@ -91,9 +91,9 @@ def describe_prices(record: StudyRecord) -> str:
 
 
 def ties_note(summary: Summary) -> str:
-    """How many designs of the front are tied, and what a tie is; empty if none is tied or intervals are unknown."""
+    """How many designs of the front are tied, and what a tie is; empty if none is tied or nothing is known."""
     tied = sum(bool(others) for others in (summary.ties or {}).values())
     if not tied:
         return ""
     some = f"{format_number(tied)} of {format_number(len(summary.front))} designs"
-    return f"Ties ({some}): the intervals of their times overlap, so it is not proven which of them is faster."
+    return f"Ties ({some}): none is faster than the other in nine of ten scenarios."
