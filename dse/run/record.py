@@ -23,10 +23,11 @@ from simcore.design.prices import PriceList
 from simcore.document.problem import InputError, Problem
 
 
-def load_record(folder: Path, watcher: Watcher = WATCHER) -> StudyRecord:
+def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
     """The record of a run folder, from its journal and `study.yaml` alone; `watcher` is told how far that is.
 
-    Raises `InputError` where the folder holds no study.
+    Without `bounded` nothing is proven of its space, which takes seconds, and it has no bounds. Raises `InputError`
+    where the folder holds no study.
     """
     if not (folder / STUDY).is_file():
         problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
@@ -35,8 +36,9 @@ def load_record(folder: Path, watcher: Watcher = WATCHER) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    watcher.phase("bounding")
-    return record_of(space, study, trials, read_proof(folder, space.objectives), watcher.note)
+    if bounded:
+        watcher.phase("bounding")
+    return record_of(space, study, trials, read_proof(folder, space.objectives), bounded, watcher.note)
 
 
 def record_of(
@@ -44,6 +46,7 @@ def record_of(
     study: Mapping[str, Any],
     trials: Iterable[StoredTrial],
     proof: Mapping[str, Any] | None,
+    bounded: bool = True,
     note: Note = be_silent,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
@@ -60,6 +63,8 @@ def record_of(
         purchase=purchase,
         proof=proof,
     )
+    if not bounded:
+        return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
         space, proof, note
     )
