@@ -74,10 +74,8 @@ class Display:
         """The line."""
         now = time.monotonic()
         left = None if self._done is None else self._pace.left(self._done, now)
-        parts = (self._text(), "" if left is None else f"{_duration(left)} left")
-        if not any(parts) or now - self._began > SURE_SECONDS and left is None:
-            parts = (*parts, f"{_duration(now - self._began)} so far")
-        return f"{self._name}: {' · '.join(filter(None, parts))}"
+        spent = f"{_duration(now - self._began)} so far" if left is None else f"{_duration(left)} left"
+        return f"{self._name}: {' · '.join(filter(None, (self._text(), spent)))}"
 
     def say(self, text: str) -> None:
         """A line that stays."""

@@ -59,6 +59,10 @@ class Phases(Watcher):
         self._interrupt.raise_if_signalled()
         self._display.show(lambda: text, done)
 
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._display.say(text)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -78,6 +82,7 @@ class Progress(Watcher):
         """Trials that the journal has, as far as is known here."""
         self._points = np.empty((0, len(space.objectives)))
         self._begun, self._looked, self._searching = time.monotonic(), 0.0, False
+        self._over = False
         self._executor: Executor | None = None
         self._status: Status | None = None
 
@@ -89,6 +94,11 @@ class Progress(Watcher):
     def interrupted(self) -> bool:
         """See `Watcher.interrupted`."""
         return self._phases.interrupted
+
+    @property
+    def has_searched(self) -> bool:
+        """Whether the search is over."""
+        return self._over
 
     def start(self, sampler: str, known: int) -> None:
         """The study begins; `known` trials come from the journal."""
@@ -105,6 +115,7 @@ class Progress(Watcher):
 
     def phase(self, name: str) -> None:
         """See `Watcher.phase`."""
+        self._over = True
         self._end_search()
         self._phases.phase(name)
 

@@ -6,7 +6,9 @@ constraints: then the first few that are drawn at random show it at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,6 @@ def _finds_one(space: Space, engine: str) -> bool:
     return any(evaluate(document).state == "feasible" for document in islice(hopeful, SIMULATED))
 
 
-def _may_be_simulated(space: Space, document: object) -> bool:
+def _may_be_simulated(space: Space, document: Mapping[str, Any]) -> bool:
     design, _ = parse_design(document)
     return design is not None and ScreenedDesign(design, space.constraints).violation <= 0

@@ -31,9 +31,7 @@ SIMULATIONS = 200
 _UNBIDDEN = "fast"
 
 
-def answer_what_if(
-    record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent
-) -> WhatIf:
+def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent) -> WhatIf:
     """The answers about the study of a run folder, with at most `simulations` (`SIMULATIONS` with engine `fast`).
 
     `note` is told how far they are.
@@ -78,9 +76,7 @@ def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int
     return "" if allowed else "No simulation was allowed."
 
 
-def ask_questions(
-    record: StudyRecord, space: Space, engine: str, allowed: int, note: Note = be_silent
-) -> WhatIf:
+def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int, note: Note = be_silent) -> WhatIf:
     """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
     simulate = _Memory(Evaluator(space.objectives, space.constraints, engine), allowed, note)
     front = _order_front(record)

@@ -36,7 +36,7 @@ show that all is well, and by how much estimates are off."""
 SEEDS = 128
 """Random candidates with bounds before the first trial that is chosen."""
 SPREAD, SPREAD_WORK = 2, 4
-"""Rounds of jobs by least compute and of splits of budgets over all shapes, and their work, in rounds of small moves."""
+"""Rounds of jobs by least compute and of splits over all shapes, and the work of one, in rounds of small moves."""
 ROUNDS, ROUND = 20, 48
 """Most rounds of small moves over the estimates before that trial, and candidates of each."""
 IDLE = 4
