@@ -108,7 +108,7 @@ def test_a_file_of_which_nothing_can_be_read_is_no_journal(damaged: Path) -> Non
 def test_a_study_whose_journal_is_gone_is_not_resumed_from_nothing(damaged: Path) -> None:
     (damaged / JOURNAL).unlink()
     before = (damaged / "study.yaml").read_bytes()
-    with pytest.raises(InputError, match=r"expected the journal.log .*, got none; put it back, or drop --resume"):
+    with pytest.raises(InputError, match=r"expected the journal.log .*, got none; put it back, or start anew: drop --resume"):
         study(damaged, resume=True)
     assert (damaged / "study.yaml").read_bytes() == before
     assert not (damaged / JOURNAL).exists()
