@@ -87,10 +87,10 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
     with Interrupt() as interrupt:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        options = make_parser(given).parse_args(given)
-        options.interrupt = interrupt
         try:
+            given = sys.argv[1:] if arguments is None else list(arguments)
+            options = make_parser(given).parse_args(given)
+            options.interrupt = interrupt
             return _run(options)
         except KeyboardInterrupt:
             interrupt.say_farewell()

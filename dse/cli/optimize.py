@@ -152,7 +152,7 @@ def _report(folder: Path, progress: Progress) -> Reported:
     progress.phase("bounding")
     from dse.door.reports import report_run  # brings what draws: only now, and shown
 
-    return report_run(folder, watcher=progress)
+    return report_run(folder, watcher=progress, may_be_empty=True)
 
 
 def _print_report(reported: Reported, as_json: bool) -> StudyRecord:

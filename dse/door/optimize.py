@@ -89,5 +89,6 @@ def _progress(space: Space, trials: int) -> Any:
 
 def _reported(folder: Path, ended: str, shown: Watcher) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
-    broken_off = ended in ("interrupted", "stopped")
-    return Run(load_record(folder, watcher=shown) if broken_off else report_run(folder, watcher=shown).record, ended)
+    if ended in ("interrupted", "stopped"):
+        return Run(load_record(folder, watcher=shown), ended)
+    return Run(report_run(folder, watcher=shown, may_be_empty=True).record, ended)

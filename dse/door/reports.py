@@ -29,19 +29,24 @@ class Reported:
 
 
 def report_run(
-    run: Path, out: Path | None = None, simulations: int | None = None, watcher: Watcher = WATCHER
+    run: Path,
+    out: Path | None = None,
+    simulations: int | None = None,
+    watcher: Watcher = WATCHER,
+    may_be_empty: bool = False,
 ) -> Reported:
     """Write the reports of a run folder, into `out` where it is given; `watcher` is told how far they are.
 
-    `simulations` is the limit of `answer_what_if`. Raises `InputError` where the folder holds no study, or nothing to
-    report, or where the files would take the place of another run's or of better ones.
+    `simulations` is the limit of `answer_what_if`; `may_be_empty`: a study that just ended may have no trial. Raises
+    `InputError` where the folder holds no study, or nothing to report, or where the files would take the place of
+    another run's or of better ones.
     """
     folder = run if out is None else out
     if (folder / STUDY).exists() and folder.resolve() != run.resolve():
         fix = "choose another folder with --out"
         raise InputError([Problem((), "a folder for reports", "the folder of another run", fix)], str(folder))
     record = load_record(run, watcher=watcher)
-    if not record.trials:
+    if not record.trials and not may_be_empty:
         fix = "evaluate some: dse optimize SPACE --out with a new folder"
         raise InputError([Problem((), "a journal with trials to report", "one without any", fix)], str(run))
     if not record.feasible_trials and _has_front(folder):

@@ -173,7 +173,7 @@ def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, 
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "interrupted after 2 trials, all saved; continue with --resume" in err
+    assert f"interrupted after the search, its 2 trials all saved; write the reports: dse report {tmp_path / 'run'}" in err
     assert (tmp_path / "run" / "journal.log").exists()
 
 
