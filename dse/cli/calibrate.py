@@ -50,8 +50,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse calibrate`."""
     from dse.measured.calibrate import fit, predict_held_out, predict_without_device, samples, start_values
-    from dse.measured.kernels import is_kernel_table, read_columns
+    from dse.measured.kernels import is_kernel_table
     from dse.measured.measured import read_tables
+    from dse.measured.table.file import read_columns
 
     names, (npu, described) = _read_arguments(options)
     kernels = [table for table in options.tables if is_kernel_table(read_columns(table))]

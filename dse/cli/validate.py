@@ -50,12 +50,14 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse validate`."""
     from dse.cli.validation_text import print_validation, print_wrapped
     from dse.measured.device import read_device
-    from dse.measured.kernels import is_kernel_table, read_columns
+    from dse.measured.kernels import is_kernel_table
     from dse.measured.measured import collect_tables
+    from dse.measured.table.file import read_columns
     from dse.measured.validate import accuracy, predict
 
     kernels = [table for table in options.tables if is_kernel_table(read_columns(table))]
     if kernels:
+        _check_alike(options.tables, kernels)
         return run_kernels(options)
     tables = collect_tables(options.tables, read_device(options.device)[0] if options.device else None)
     rows = [row for table in tables for row in table.rows]
@@ -71,15 +73,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_alike(tables: Sequence[Path], kernels: Sequence[Path]) -> None:
+    """Raise `InputError` with each table that is none of kernels, where others are."""
+    from simcore.document.problem import InputError, Problem
+
+    others = [table for table in tables if table not in kernels]
+    expected, fix = f"a table of kernels, as '{kernels[0]}' is", "give tables of iterations to a command of their own"
+    if others:
+        raise InputError([Problem((str(table),), expected, "another kind of table", fix) for table in others])
+
+
 def run_kernels(options: argparse.Namespace) -> int:
-    """Run `dse validate` on a table of kernels."""
+    """Run `dse validate` on tables of kernels."""
     from rich.console import Console
     from rich.table import Table
 
     from dse.measured.device import read_device
     from dse.measured.kernels import validate_kernels
 
-    report = validate_kernels(options.tables[0], read_device(options.device)[0] if options.device else None)
+    report = validate_kernels(options.tables, read_device(options.device)[0] if options.device else None)
     if options.json:
         print(json.dumps(report.document(), indent=2, allow_nan=False))
         return 0

@@ -103,9 +103,10 @@ def _check_resume(folder: Path, document: Mapping[str, Any]) -> None:
     if not os.path.isfile(folder / STUDY):
         problem = Problem((), f"a run folder with a {STUDY}", "none", "drop --resume to start a new study")
         raise InputError([problem], str(folder))
-    if not os.path.isfile(folder / JOURNAL):
-        fix = "put it back, or drop --resume to start the study anew"
-        raise InputError([Problem((), f"the {JOURNAL} of the study to resume", "none", fix)], str(folder))
+    if not os.path.isfile(folder / JOURNAL) or not os.path.getsize(folder / JOURNAL):
+        found = "an empty file" if os.path.isfile(folder / JOURNAL) else "none"
+        fix = "put it back, or start anew: drop --resume, with another --out"
+        raise InputError([Problem((), f"the {JOURNAL} of the study to resume", found, fix)], str(folder))
     old = read_document(folder / STUDY).data
     free = {"trials": 0, "design_timeout": 0, "stagnation": None, "gap": None}
     changed = differences({**old, **free}, {**document, **free})

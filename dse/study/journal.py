@@ -2,7 +2,8 @@
 
 So Optuna and its dashboard can open it. A trial is a line, appended as soon as its outcome is there. A line that a kill
 left unfinished, or that a disk or an editor damaged, costs its own trial only: readers pass over it and say so, and a
-study that is resumed goes on from a journal without it.
+study that is resumed goes on from a journal without it. Each line ends with a checksum, so that a digit that is another
+one counts as damage, too; a line without one, as Optuna or its dashboard writes them, is read as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +30,7 @@ _CREATE_STUDY, _CREATE_TRIAL = 0, 4
 """Optuna's numbers of what a line does (`optuna.storages.journal.JournalOperation`)."""
 _CONSTRAINT = "constraints:"
 """How Optuna marks a constraint among a trial's attributes."""
+_SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\r?\n\Z')
 _MOST_NAMED = 5
 """Damaged lines that a warning names."""
 FORGET = 1000
@@ -59,8 +63,7 @@ def _file_of_one_writer(path: Path) -> Any:
 
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
             self._recent += logs
-            lines = (json.dumps(log, separators=(",", ":")) for log in logs)
-            self._file.write("".join(f"{line}\n" for line in lines).encode())
+            self._file.write(b"".join(_seal(json.dumps(log, separators=(",", ":")).encode()) for log in logs))
             self._file.flush()  # from here on a killed process loses nothing
 
         def synchronise(self) -> None:
@@ -228,10 +231,23 @@ def _lines(path: Path, objectives: tuple[Objective, ...]) -> Iterator[tuple[int,
             if not line.endswith(b"\n"):
                 return
             try:
+                _check_seal(line)
                 log = json.loads(line)
                 yield number, line, _stored(log, objectives) if log["op_code"] == _CREATE_TRIAL else log
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 yield number, line, None
+
+
+def _seal(line: bytes) -> bytes:
+    """A line with its end, and the checksum of what is before that."""
+    return line[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(line)
+
+
+def _check_seal(line: bytes) -> None:
+    """Raise `ValueError` where a line is not what its checksum is of."""
+    found = _SEAL.search(line)
+    if found is not None and zlib.crc32(line[: found.start()] + b"}") != int(found[1], 16):
+        raise ValueError("a damaged line")
 
 
 def _stored(log: Mapping[str, Any], objectives: tuple[Objective, ...]) -> StoredTrial:
@@ -267,5 +283,5 @@ def _mend(path: Path, name: str, objectives: tuple[Objective, ...], read: _Read)
     if kept and not study:
         directions = [1 if objective.direction == "minimize" else 2 for objective in objectives]
         made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
-        study = [f"{json.dumps(made, separators=(',', ':'))}\n".encode()]
+        study = [_seal(json.dumps(made, separators=(",", ":")).encode())]
     write_whole(path, b"".join([*study, *kept.values()]))

@@ -95,7 +95,7 @@ def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
     def broken(*args: Any) -> str:
         raise ValueError("error calling function: KeyboardInterrupt")
 
-    monkeypatch.setattr("dse.run.drive.check_reachable", broken)
+    monkeypatch.setattr("dse.run.drive.check_constraints", broken)
     asked = load_space(SPACE), Settings("random", 1, 0), tmp_path, False, Pressed()
     if pressed:
         assert optimize(*asked) == "interrupted"
@@ -173,7 +173,7 @@ def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, 
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "interrupted after 2 trials, all saved; continue with --resume" in err
+    assert f"interrupted after the search, its 2 trials all saved; write the reports: dse report {tmp_path / 'run'}" in err
     assert (tmp_path / "run" / "journal.log").exists()
 
 

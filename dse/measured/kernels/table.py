@@ -41,11 +41,6 @@ def is_kernel_table(columns: Collection[str]) -> bool:
     return kind_of(columns) is not None
 
 
-def read_columns(path: Path) -> tuple[str, ...]:
-    """The columns of a CSV table, gzipped or not. Raises `InputError` where there is no such file or no table."""
-    return tuple(read_rows(path)[0])
-
-
 def read_kernels(path: Path) -> KernelTable:
     """The kernels of a table. Raises `InputError` for a table of something else, or a cell that is no number."""
     columns, listed = read_rows(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,9 +42,10 @@ class KernelErrors:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What curves say of a table of kernels."""
+    """What curves say of tables of kernels."""
 
     kind: str
+    """The kinds of kernels."""
     groups: tuple[KernelErrors, ...]
     unexpressed: tuple[UnexpressedKernel, ...]
 
@@ -70,25 +71,30 @@ class KernelReport:
         }
 
 
-def validate_kernels(path: Path, device: Npu | None = None) -> KernelReport:
-    """Predict the kernels of a table, with `device` in place of the catalogue's where it is given.
+def validate_kernels(paths: Sequence[Path], device: Npu | None = None) -> KernelReport:
+    """Predict the kernels of tables, with `device` in place of the catalogue's where it is given.
 
-    Kernels are measured in milliseconds: what an NPU sustains for minutes does not count.
+    Kernels are measured in milliseconds: what an NPU sustains for minutes does not count. Groups are over all tables.
 
     Raises `InputError` for a file that is no table of kernels.
     """
-    table = read_kernels(path)
+    tables = [read_kernels(path) for path in paths]
     logs: dict[tuple[tuple[str, str], ...], list[float]] = {}
-    unexpressed = list(table.unexpressed)
+    unexpressed: list[UnexpressedKernel] = []
     times_of = _make_finder(device)
-    for row in table.rows:
-        times = times_of(row.device, row.precision)
-        if isinstance(times, str):
-            unexpressed.append(UnexpressedKernel(row.line, row.device, times))
-        else:
-            logs.setdefault(tuple(row.group.items()), []).append(math.log(row.predict(times) / row.seconds))
-    groups = tuple(KernelErrors({**dict(by), "operation": table.kind.name}, tuple(found)) for by, found in logs.items())
-    return KernelReport(table.kind.name, groups, tuple(sorted(unexpressed, key=lambda row: row.line)))
+    for table in tables:
+        missed = list(table.unexpressed)
+        for row in table.rows:
+            times = times_of(row.device, row.precision)
+            if isinstance(times, str):
+                missed.append(UnexpressedKernel(row.line, row.device, times))
+            else:
+                by = {**row.group, "operation": table.kind.name}
+                logs.setdefault(tuple(by.items()), []).append(math.log(row.predict(times) / row.seconds))
+        unexpressed += sorted(missed, key=lambda row: row.line)
+    groups = tuple(KernelErrors(dict(by), tuple(found)) for by, found in logs.items())
+    kinds = dict.fromkeys(table.kind.name for table in tables)
+    return KernelReport(", ".join(kinds), groups, tuple(unexpressed))
 
 
 def _make_finder(device: Npu | None) -> Callable[[str, str], Roofline | str]:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from simcore.document.problem import InputError, Problem
 
-MOST_BYTES = 64 << 20
+MOST_BYTES, MOST_HEADER = 64 << 20, 1 << 20
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 RawRow = Mapping[str | None, Any]
 """Cells by column; those beyond the last column under None, those that are missing None."""
+
+
+def read_columns(path: str | Path) -> tuple[str, ...]:
+    """The names of the columns alone, without reading on.
+
+    Raises `InputError` for a file that cannot be read, or is no table.
+    """
+    with _problems_of(path):
+        return tuple(_names(csv.DictReader(io.StringIO(_decode_text(_read_line(Path(path))), newline=""), strict=True)))
 
 
 def read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, RawRow]]]:
@@ -25,10 +35,21 @@ def read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, RawRow]]]:
 
     Raises `InputError` for a file that cannot be read, or is no table.
     """
-    try:
+    with _problems_of(path):
         reader = csv.DictReader(io.StringIO(_decode_text(_read_bytes(Path(path))), newline=""), strict=True)
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = _names(reader)
         return list(reader.fieldnames), [(reader.line_num, row) for row in reader]
+
+
+def _names(reader: csv.DictReader[str]) -> list[str]:
+    return [name.strip() for name in reader.fieldnames or ()]
+
+
+@contextlib.contextmanager
+def _problems_of(path: str | Path) -> Iterator[None]:
+    """What reading a file raises, as `InputError`."""
+    try:
+        yield
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         problem = Problem((), "a file that gzip wrote", str(error))
         raise InputError([problem], str(path)) from None
@@ -38,6 +59,13 @@ def read_rows(path: str | Path) -> tuple[list[str], list[tuple[int, RawRow]]]:
     except (csv.Error, ValueError) as error:
         problem = Problem((), "a table of comma-separated values in UTF-8", str(error), "export it as CSV")
         raise InputError([problem], str(path)) from None
+
+
+def _read_line(file: Path) -> bytes:
+    """The first line of a file, unpacked: of a table that is its columns."""
+    with file.open("rb") as raw:
+        packed = file.suffix == ".gz"
+        return bytes((gzip.GzipFile(fileobj=raw) if packed else raw).readline(MOST_HEADER))
 
 
 def _read_bytes(file: Path) -> bytes:

@@ -107,7 +107,7 @@ def test_a_finished_run_resumed_as_it_is_changes_nothing(tmp_path: Path, monkeyp
     assert table(tmp_path) == before[1]
 
 
-@pytest.mark.parametrize("keep", [0, 30, 400])
+@pytest.mark.parametrize("keep", [1, 30, 400])
 def test_a_run_killed_in_its_first_lines_can_be_resumed(tmp_path: Path, keep: int) -> None:
     run(space(), tmp_path / "whole")
     run(space(), tmp_path / "parts", trials=2)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tiny_spaces import space
 
 from dse.report.tables import csv_text, trials_table
@@ -108,7 +111,60 @@ def test_a_file_of_which_nothing_can_be_read_is_no_journal(damaged: Path) -> Non
 def test_a_study_whose_journal_is_gone_is_not_resumed_from_nothing(damaged: Path) -> None:
     (damaged / JOURNAL).unlink()
     before = (damaged / "study.yaml").read_bytes()
-    with pytest.raises(InputError, match=r"expected the journal.log .*, got none; put it back, or drop --resume"):
+    with pytest.raises(
+        InputError, match=r"expected the journal.log .*, got none; put it back, or start anew: drop --resume"
+    ):
         study(damaged, resume=True)
     assert (damaged / "study.yaml").read_bytes() == before
     assert not (damaged / JOURNAL).exists()
+
+
+def test_an_empty_journal_is_not_resumed(damaged: Path) -> None:
+    (damaged / JOURNAL).write_bytes(b"")
+    with pytest.raises(InputError, match=r"the journal.log of the study to resume, got an empty file; put it back"):
+        study(damaged, resume=True)
+    assert (damaged / JOURNAL).read_bytes() == b""
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_bit_that_turns_costs_a_trial_or_nothing_and_never_gives_another_value(
+    damaged: Path, whole: Path, place: float, bit: int
+) -> None:
+    content = bytearray((whole / JOURNAL).read_bytes())
+    content[int(place * len(content))] ^= 1 << bit
+    (damaged / JOURNAL).write_bytes(content)
+    sound = {trial.number: trial for trial in read_trials(whole, OBJECTIVES)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        found = list(read_trials(damaged, OBJECTIVES))
+    assert len(found) >= TRIALS - 2  # a line's end that is lost costs two
+    assert all(trial == sound[trial.number] for trial in found)
+
+
+ADDED: dict[str, bytes] = {
+    "binary": bytes(set(range(256)) - {ord("\n")}) + b"\n",
+    "an endless line": b"x" * 5_000_000 + b"\n",
+    "brackets beyond any depth": b"[" * 200_000 + b"\n",
+    "a number without end": b'{"op_code":4,"user_attrs":{"number":' + b"9" * 5000 + b"}}\n",
+    "nothing": b"\n",
+}
+
+
+@pytest.mark.parametrize("how", ADDED)
+def test_a_line_that_does_not_belong_there_is_named_and_costs_nothing(damaged: Path, whole: Path, how: str) -> None:
+    change(damaged, 6, lambda line: ADDED[how] + line)
+    with pytest.warns(InputWarning, match=r"line 6"):
+        assert numbers(damaged) == list(range(TRIALS))
+    with pytest.warns(InputWarning, match=r"line 6"):
+        study(damaged, resume=True)
+    assert table(damaged) == table(whole)
+
+
+@pytest.mark.parametrize("how", ["deleted", "doubled", "in another order"])
+def test_lines_that_are_gone_doubled_or_out_of_order_change_no_trial(damaged: Path, whole: Path, how: str) -> None:
+    first, second, *trials = (damaged / JOURNAL).read_bytes().splitlines(keepends=True)
+    ways = {"deleted": trials[:3] + trials[6:], "doubled": trials + trials[2:5], "in another order": trials[::-1]}
+    (damaged / JOURNAL).write_bytes(b"".join([first, second, *ways[how]]))
+    study(damaged, resume=True)
+    assert table(damaged) == table(whole)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dse.cli import main
-from dse.measured.kernels import is_kernel_table, read_columns, read_kernels, validate_kernels
+from dse.measured.kernels import is_kernel_table, read_kernels, validate_kernels
+from dse.measured.table.file import read_columns
 from simcore.catalog.preset import preset
 from simcore.design.npu import Npu
 from simcore.document.problem import InputError
@@ -39,7 +40,7 @@ def test_other_tables_are_none_of_kernels() -> None:
 )
 def test_products_are_predicted_as_well_as_docs_say(device: str, precision: str, most: float) -> None:
     """A sample of 1 in 33 of the rows of docs/accuracy-details.md, some 45 of each: a third more is allowed."""
-    groups = validate_kernels(DATA / "gemm.csv").groups
+    groups = validate_kernels([DATA / "gemm.csv"]).groups
     found = next(group for group in groups if (group.by["device"], group.by["precision"]) == (device, precision))
     assert len(found.logs) >= 30
     assert found.mean_abs_log < most
@@ -54,17 +55,17 @@ def test_rows_that_cannot_be_predicted_are_listed_with_the_reason(tmp_path: Path
         "a100-80gb,fp8,1,2,3,4",
     ]
     path.write_text("\n".join([*lines, "a100-80gb,bfloat16,64,64,64,5"]))
-    report = validate_kernels(path)
+    report = validate_kernels([path])
     assert [row.line for row in report.unexpressed] == [2, 3, 4]
     assert "no device 'nowhere'" in report.unexpressed[0].why
     assert "no curve" in report.unexpressed[1].why
     assert "no peak at fp8" in report.unexpressed[2].why
     assert report.rows == 1
-    assert validate_kernels(path, preset(Npu, "npus", "h100-80gb")).rows == 4
+    assert validate_kernels([path], preset(Npu, "npus", "h100-80gb")).rows == 4
 
 
 def test_uneven_routing_is_not_expressed() -> None:
-    report = validate_kernels(DATA / "moe.csv")
+    report = validate_kernels([DATA / "moe.csv"])
     assert {row.why.split(",")[0] for row in report.unexpressed} == {"expected balanced routing"}
     assert report.rows > 0
 
@@ -99,3 +100,30 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a readable table"):
         read_columns(tmp_path / "none.csv.gz")
+
+
+def test_the_command_groups_over_all_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    each = [validate_kernels([DATA / name]) for name in ("gemm.csv", "moe.csv")]
+    assert main(["validate", str(DATA / "gemm.csv"), str(DATA / "moe.csv"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["rows"] == sum(report.rows for report in each) == sum(group["rows"] for group in document["groups"])
+    assert document["groups"] == [group.document() for report in each for group in report.groups]
+    assert len(document["not_expressed"]) == sum(len(report.unexpressed) for report in each)
+    assert main(["validate", str(DATA / "gemm.csv"), str(DATA / "gemm.csv"), "--json"]) == 0
+    twice = json.loads(capsys.readouterr().out)
+    assert [group["rows"] for group in twice["groups"]] == [2 * len(group.logs) for group in each[0].groups]
+
+
+def test_kernels_and_iterations_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "iterations.csv"
+    other.write_text("device,model,npus,measured_s\nh100-80gb,llama3-8b,8,1.0\n")
+    assert main(["validate", str(other), str(DATA / "gemm.csv")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{other}: expected a table of kernels" in err
+
+
+def test_columns_are_read_without_the_rows(tmp_path: Path) -> None:
+    table = tmp_path / "torn.csv"
+    table.write_bytes(b"device,time_us\n" + b"\xff" * 100)
+    assert read_columns(table) == ("device", "time_us")

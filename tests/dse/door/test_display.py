@@ -1,0 +1,91 @@
+"""What goes on is shown as lines where there is no terminal, with time left, and never silent for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from dse.door import display
+from dse.door.display import Display
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(display.time, "monotonic", clock.monotonic)
+    return clock
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Display:
+    monkeypatch.setattr(Display, "_start", lambda self: None)
+    return Display()
+
+
+def text(words: str) -> Callable[[], str]:
+    return lambda: words
+
+
+def test_time_left_is_what_the_rest_takes_at_the_pace_so_far(clock: Clock, shown: Display) -> None:
+    shown.phase("drawing")
+    shown.show(text("page"), 0.0)
+    clock.now += 30.0
+    shown.show(text("page"), 0.75)
+    assert shown.describe() == "drawing: page · 10 s left"
+
+
+def test_what_was_done_before_the_pace_began_does_not_count(clock: Clock, shown: Display) -> None:
+    shown.phase("searching")
+    shown.show(text("4/400 trials"), 0.01, "trials")
+    clock.now += 20.0
+    shown.show(text("100 candidates"), 0.5)
+    clock.now += 20.0
+    shown.show(text("4/400 trials"), 0.01, "trials")
+    clock.now += 10.0
+    shown.show(text("103/400 trials"), 0.2575, "trials")
+    assert shown.describe() == "searching: 103/400 trials · 30 s left"
+
+
+def test_what_begins_again_has_a_pace_of_its_own(clock: Clock, shown: Display) -> None:
+    shown.phase("asking what-ifs")
+    shown.show(text("steps"), 0.0)
+    clock.now += 100.0
+    shown.show(text("steps"), 0.99)
+    shown.show(text("scenarios"), 0.0)
+    clock.now += 4.0
+    shown.show(text("scenarios"), 0.5)
+    assert shown.describe() == "asking what-ifs: scenarios · 4 s left"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(5.0, "5 s"), (600.0, "10 min"), (7200.0, "2.0 h")])
+def test_without_a_share_it_says_how_long_it_has_taken(clock: Clock, shown: Display, seconds: float, said: str) -> None:
+    shown.phase("bounding")
+    shown.show(text("iteration_time, step 3"), None)
+    clock.now += seconds
+    assert shown.describe() == f"bounding: iteration_time, step 3 · {said} so far"
+
+
+def test_a_phase_that_says_nothing_is_not_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(display, "LINE_SECONDS", 0.2)
+    shown = Display()
+    shown.phase("drawing")
+    time.sleep(1.0)
+    shown.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 2
+    assert all(line.startswith("drawing: ") and line.endswith(" s so far") for line in lines)
+    time.sleep(0.5)
+    assert capsys.readouterr().err == ""

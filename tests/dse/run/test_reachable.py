@@ -1,0 +1,32 @@
+"""Constraints that nothing meets are refused; those that a design meets are not bounded first."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_spaces import space
+
+from dse.run.reachable import check_constraints
+from simcore.document.problem import InputError
+
+
+def test_a_design_that_meets_them_all_spares_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.run.reachable.check_reachable", lambda *given: pytest.fail("bounded"))
+    check_constraints(space(constraints=["fits", "iteration_time <= 10"]), "fast")
+    check_constraints(space(constraints=["fits"]), "fast")
+
+
+def test_what_no_design_meets_is_asked_of_the_bounds() -> None:
+    with pytest.raises(InputError, match="iteration_time is proven to be at least"):
+        check_constraints(space(constraints=["iteration_time <= 1e-9"]), "fast")
+
+
+def test_what_no_design_meets_and_no_bound_excludes_is_no_error() -> None:
+    check_constraints(
+        space(constraints=["parallelism.tensor == 8", "parallelism.zero == 1", "parallelism.data > 1"]), "fast"
+    )
+
+
+def test_of_an_engine_from_outside_only_the_cluster_counts() -> None:
+    check_constraints(space(constraints=["iteration_time <= 1e-9"]), "reference_links")
+    with pytest.raises(InputError, match=r"cost\.total is proven"):
+        check_constraints(space(constraints=["cost.total <= 10"]), "reference_links")

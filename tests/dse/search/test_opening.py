@@ -1,0 +1,56 @@
+"""The first batch of samplers that prepare for long: a few designs that need no preparation."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_spaces import space
+
+from dse.evaluate.evaluate import Evaluator
+from dse.execute.serial import Serial
+from dse.search import make_sampler
+from dse.search.guided.sampler import OPENING, Guided
+from dse.space.space import load_space
+from dse.study.memory import Memory
+from dse.study.one_driver import OneDriver
+from dse.study.stop import Limits
+from dse.study.study import Study
+
+
+def test_the_first_batch_is_told_before_candidates_are_looked_at() -> None:
+    given = load_space("spaces/gpt3.yaml")
+    seen: list[int] = []
+    sampler, log = Guided(given, 0), Memory()
+    sampler.on_note = lambda text, done=None: seen.append(len(log.trials))
+    evaluate = Serial(Evaluator(given.objectives, given.constraints, "fast"))
+    Study(given, sampler, OneDriver(log)).run(Limits(OPENING + 1), evaluate)
+    assert seen[0] == OPENING == min(seen)
+    assert len(log.trials) == OPENING + 1
+
+
+@pytest.mark.parametrize("name", ["guided", "exact", "guided-exact"])
+def test_the_designs_of_the_opening_may_be_simulated_and_follow_from_the_seed(name: str) -> None:
+    given = load_space("spaces/gpt3.yaml")
+
+    def opening(seed: int) -> list[str]:
+        sampler = make_sampler(name, given, seed)
+        proposals = [sampler.ask() for _ in range(sampler.first_batch(32))]
+        return [given.key(proposal.filled) for proposal in proposals if proposal is not None]
+
+    assert len(opening(0)) == len({*opening(0)}) == OPENING
+    assert opening(0) == opening(0) != opening(1)
+
+
+def test_other_samplers_begin_with_a_whole_batch() -> None:
+    assert make_sampler("random", space(), 0).first_batch(32) == 32
+
+
+def test_shares_of_the_preparation_grow_to_at_most_one() -> None:
+    given = load_space("spaces/gpt3.yaml")
+    sampler, shares = Guided(given, 0), list[float | None]()
+    sampler.on_note = lambda text, done=None: shares.append(done)
+    for _ in range(OPENING + 1):
+        sampler.ask()
+    known = [share for share in shares if share is not None]
+    assert known == sorted(known) == shares
+    assert len(known) > 5
+    assert 0 <= known[0] <= known[-1] < 1
