@@ -210,7 +210,7 @@ def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...])
                 f"{_PARTS[part]} {shift} {'dearer' if factor > 1 else 'cheaper'}"
             )
     for number, told in causes.items():
-        yield f"with {' or '.join(told)} it is trial {number}", True
+        yield f"with {' or '.join(told)} the choice is trial {number}", True
     if knees and not causes:
         yield f"prices ±{shift}", False
 

@@ -64,6 +64,15 @@ def test_the_robust_pick_is_built_where_it_is_not_the_knee() -> None:
     assert "on the front in 80 % of the scenarios, at most 3.0 % behind it in nine of ten" in decision.sentences[1]
 
 
+@pytest.mark.parametrize(("time", "built"), [(1.99, 0), (1.0, 1)])
+def test_of_two_designs_the_one_is_built_where_more_money_stops_to_pay_whatever_is_robust(
+    time: float, built: int
+) -> None:
+    record = studies.record([trial(0, 2.0, 1e7), trial(1, time, 1.5e7, 4)])
+    scenarios = Scenarios(256, (0, 1), {}, 1 - built, {"iteration_time": {}})
+    assert decided(record, replace(NOTHING, scenarios=scenarios)).trial == built
+
+
 def gains(*front: tuple[float, float]) -> Payoff:
     record = studies.record([trial(n, time, cost) for n, (cost, time) in enumerate(front)])
     found = payoff(record, summarize(record))
@@ -124,8 +133,8 @@ def test_prices_that_move_the_knee_are_named() -> None:
     )
     assert record.knee is not None
     moved = {key: found.number for key, found in knees_at_prices(record).items() if found.number != record.knee.number}
-    print(record.knee.number, moved)
-    assert moved == 3
+    assert moved == {("network", 0.7): 1, ("npu", 1.3): 1}
+    assert "with networks 30 % cheaper or NPUs 30 % dearer the choice is trial 1" in decided(record).sentences[2]
 
 
 def test_prices_that_do_not_move_it_are_said_not_to() -> None:
