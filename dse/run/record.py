@@ -21,10 +21,11 @@ from simcore.design.prices import PriceList
 from simcore.document.problem import InputError, Problem
 
 
-def load_record(folder: Path) -> StudyRecord:
+def load_record(folder: Path, *, bounds: bool = True) -> StudyRecord:
     """The record of a run folder, from its journal and `study.yaml` alone.
 
-    Raises `InputError` where the folder holds no study.
+    Bounds of a large space take seconds; who shows none goes without, and `bounds` of the record is empty. Raises
+    `InputError` where the folder holds no study.
     """
     if not (folder / STUDY).is_file():
         problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
@@ -33,11 +34,16 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    return record_of(space, study, trials, read_proof(folder, space.objectives))
+    return record_of(space, study, trials, read_proof(folder, space.objectives), bounds=bounds)
 
 
 def record_of(
-    space: Space, study: Mapping[str, Any], trials: Iterable[StoredTrial], proof: Mapping[str, Any] | None
+    space: Space,
+    study: Mapping[str, Any],
+    trials: Iterable[StoredTrial],
+    proof: Mapping[str, Any] | None,
+    *,
+    bounds: bool = True,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
     purchase = purchase_of(space)
@@ -53,6 +59,8 @@ def record_of(
         purchase=purchase,
         proof=proof,
     )
+    if not bounds:
+        return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
         space, proof
     )

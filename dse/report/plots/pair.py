@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
-from dse.report.plots import base
+from dse.report.plots import style
 from dse.report.points import KINDS, Window, groups, staircase, window
 from dse.report.summary import Summary
 from dse.report.units import Scale
@@ -27,21 +27,21 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     shown = groups(record, summary)
     objectives = record.objectives
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
-    units = [base.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
+    units = [style.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
     for kind in KINDS:
         points = [[trial.values[objective.name] for trial in shown[kind]] for objective in objectives]
-        base.draw_points(axes, kind, points[0], points[1])
+        style.draw_points(axes, kind, points[0], points[1])
     _draw_stairs(axes, record, summary, windows)
     lines = [_draw_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]
     for which, objective, limits, unit in zip("xy", objectives, windows, units, strict=True):
-        base.set_axis(axes, which, limits, unit)
-        (axes.set_xlabel if which == "x" else axes.set_ylabel)(base.axis_title(objective, unit), labelpad=7)
+        style.set_axis(axes, which, limits, unit)
+        (axes.set_xlabel if which == "x" else axes.set_ylabel)(style.axis_title(objective, unit), labelpad=7)
     _draw_knee(axes, objectives, summary, windows, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
-    base.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
-    base.draw_headline(figure, record, summary)
-    base.draw_note(figure, [base.why_empty(record), base.outside_note(objectives, windows, shown, summary)])
+    style.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
+    style.draw_headline(figure, record, summary)
+    style.draw_note(figure, [style.why_empty(record), style.outside_note(objectives, windows, shown, summary)])
     return figure
 
 
@@ -49,12 +49,12 @@ def _draw_stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: lis
     xs, ys = staircase(record.objectives, summary.front)
     if not xs:
         return
-    axes.plot(xs, ys, color=base.BLUE, linewidth=1.5, zorder=4)
+    axes.plot(xs, ys, color=style.BLUE, linewidth=1.5, zorder=4)
     # What the front dominates goes on to the worse end of each axis.
     ends = [limits.high if o.sign > 0 else limits.low for o, limits in zip(record.objectives, windows, strict=True)]
-    axes.plot([xs[0], xs[0]], [ends[1], ys[0]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
-    axes.plot([xs[-1], ends[0]], [ys[-1], ys[-1]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
-    area = axes.fill_between([*xs, ends[0]], [*ys, ys[-1]], ends[1], color=base.BLUE, alpha=0.05, linewidth=0)
+    axes.plot([xs[0], xs[0]], [ends[1], ys[0]], color=style.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    axes.plot([xs[-1], ends[0]], [ys[-1], ys[-1]], color=style.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    area = axes.fill_between([*xs, ends[0]], [*ys, ys[-1]], ends[1], color=style.BLUE, alpha=0.05, linewidth=0)
     area.set_zorder(0.5)
 
 
@@ -72,7 +72,7 @@ def _draw_bound(
         return False
     text = f"proven bound {units[index].text(bound)}"
     style: dict[str, Any] = {
-        "color": base.INK,
+        "color": style.INK,
         "linewidth": 0.9,
         "linestyle": (0, (5, 3)),
         "alpha": 0.75,
@@ -103,7 +103,7 @@ def _draw_knee(
     if knee is None:
         return
     x, y = (knee.values[objective.name] for objective in objectives)
-    axes.scatter([x], [y], zorder=7, **base.KNEE)
+    axes.scatter([x], [y], zorder=7, **style.KNEE)
     text = f"knee: {units[0].text(x)}, {units[1].text(y)}"
     # Towards what the knee dominates, where the staircase never runs; back inside where that would leave the axes.
     right, up = (objective.sign > 0 for objective in objectives)
@@ -119,5 +119,5 @@ def _draw_knee(
         va="bottom" if up else "top",
         zorder=8,
         bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "#CBD2D9", "alpha": 0.92},
-        arrowprops={"arrowstyle": "-", "color": base.INK, "linewidth": 0.8},
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.8},
     )

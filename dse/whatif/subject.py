@@ -1,0 +1,115 @@
+"""What a picture or an explanation is asked about: a finished run, or one design document.
+
+A run keeps what it takes to ask it more: its space and its engine. Answers to further questions cost simulations, so
+they are found when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.run.document import open_space
+from dse.run.record import load_record
+from dse.space.space import Space
+from dse.study.store import STUDY
+from dse.whatif.answers import NOTHING, WhatIf
+from dse.whatif.ask import answer_what_if
+from simcore.check.load import design_from
+from simcore.document.problem import InputError, Problem
+from simcore.document.text import read_document
+from simcore.engine.registry import BUILT_IN
+
+Say = Callable[[str], None]
+"""Told what takes time."""
+
+
+def say_nothing(text: str) -> None:
+    """For who need not know."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a run was asked with, and is asked more with."""
+
+    space: Space
+    engine: str
+    folder: Path | None = None
+    """Where its `study.yaml` is; None of a run that was written nowhere."""
+
+    def evaluator(self) -> Evaluator:
+        """What evaluates designs as the study did.
+
+        Raises `InputError` where that is code that a file names, or where a cluster is bought for several workloads.
+        """
+        if self.engine not in BUILT_IN:
+            problem = Problem(("engine",), f"an engine of the project ({', '.join(BUILT_IN)})", f"'{self.engine}'")
+            raise InputError([problem], self.space.name)
+        if self.space.jobs:
+            fix = "every other design would have to be tuned for each workload: search a space of one of them"
+            raise InputError([Problem(("workloads",), "a study of one workload", "several", fix)], self.space.name)
+        return Evaluator(self.space.objectives, self.space.constraints, self.engine)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run (then `record` is there), or a design document."""
+
+    name: str
+    record: StudyRecord | None = None
+    study: Study | None = None
+    document: Mapping[str, Any] | None = None
+    say: Say = field(default=say_nothing, compare=False)
+
+    @cached_property
+    def what_if(self) -> WhatIf:
+        """What a report knows of the run beside its journal."""
+        if self.record is None or self.study is None or self.study.folder is None or not self.record.front:
+            return NOTHING
+        self.say(f"{self.name}: asking what would be otherwise")
+        return answer_what_if(self.record, self.study.folder)
+
+    @property
+    def engine(self) -> str:
+        """The engine that simulates its designs again."""
+        known = self.study is not None and self.study.engine in BUILT_IN
+        return self.study.engine if known and self.study is not None else "fast"
+
+    def trial(self, number: int) -> TrialRecord:
+        """A trial of the run. Raises `InputError` where there is none of that number."""
+        found = next((trial for trial in self.record.trials if trial.number == number), None) if self.record else None
+        if found is None:
+            raise InputError([Problem(("trial",), "the number of a trial of this run", str(number))], self.name)
+        return found
+
+
+def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
+    """The run in a folder, or the design in a file; `bounds`: whether what is proven of the run is asked for.
+
+    Raises `InputError` where it is neither.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        return _design_subject(path, say)
+    say(f"{place.name}: reading the journal{' and bounding the space' if bounds else ''}")
+    record = load_record(place, bounds=bounds)
+    if not record.trials:
+        fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
+        raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
+    space, study = open_space(str(place / STUDY))
+    engine = "fast" if study is None else str(study["engine"])
+    return Subject(record.space, record, Study(space, engine, place), say=say)
+
+
+def _design_subject(path: str, say: Say) -> Subject:
+    document = read_document(path)
+    if "versions" in document.data or "objectives" in document.data:
+        fix = f"search it first: dse optimize {path}, and give the run folder"
+        raise InputError([Problem((), "a run folder or a design document", "a space", fix)], path)
+    design = design_from(document.data, document)
+    return Subject(Path(path).stem, document=design.document(), say=say)
