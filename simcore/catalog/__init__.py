@@ -58,10 +58,10 @@ def _with_library(dimension: dict[str, Any]) -> dict[str, Any]:
 def entry(section_name: str, name: str) -> dict[str, Any]:
     """The entry called `name`.
 
-    Raises `Refusal` where there is none, with the nearest name as its fix.
+    Raises `Refusal` where there is none, with the nearest name as its fix, or where all are listed.
     """
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    fix = suggest_nearest(name, entries) or f"known: {', '.join(entries)}"
+    fix = suggest_nearest(name, entries, section_name)
     raise Refusal(f"{_ONE[section_name]} of the catalogue or one spelled out", f"'{name}'", fix)
