@@ -24,6 +24,7 @@ COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
     "simulate": "simulate one design: time, breakdown, memory, cost",
     "space": "show what is in a space: size, examples, schema",
+    "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",
     "verify": "simulate the front again on the reference engine",
     "validate": "compare predictions with measured iterations",

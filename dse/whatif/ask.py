@@ -122,3 +122,11 @@ def _relative_change(objective: Objective, before: float, after: float) -> float
     if before == after:
         return 0.0
     return objective.sign * (after - before) / abs(before) if before else None
+
+
+def ask_steps(
+    space: Space, trial: TrialRecord, objectives: tuple[Objective, ...], evaluator: Evaluator
+) -> tuple[ParameterStep, ...] | None:
+    """Every step from one trial, however many simulations they take; None where the space does not give its design."""
+    near = steps_around(space, trial)
+    return None if near is None else tuple(_steps(near, objectives, _Memory(evaluator)))

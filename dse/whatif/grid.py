@@ -110,7 +110,9 @@ def _hole_of(drawn: Mapping[str, HoleDraw], key: str) -> tuple[str, int]:
                 return name, paths.index(key)
             listed += paths
     expected = "a key of the design whose values the space lists, to fill its cells"
-    raise InputError([Problem((key,), expected, "another", suggest_nearest(key, listed) or f"keys: {', '.join(listed)}")])
+    raise InputError(
+        [Problem((key,), expected, "another", suggest_nearest(key, listed) or f"keys: {', '.join(listed)}")]
+    )
 
 
 def _values_of(hole: Any, at: int) -> list[Any]:

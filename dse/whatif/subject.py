@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluator
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord
 from dse.run.document import open_space
 from dse.run.record import load_record
 from dse.space.space import Space
@@ -24,6 +24,8 @@ from simcore.check.load import design_from
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
 from simcore.engine.registry import BUILT_IN
+from simcore.result import Result
+from simcore.simulate import simulate
 
 Say = Callable[[str], None]
 """Told what takes time."""
@@ -64,6 +66,8 @@ class Subject:
     record: StudyRecord | None = None
     study: Study | None = None
     document: Mapping[str, Any] | None = None
+    place: str = ""
+    """Name of the folder or file that it was read from."""
     say: Say = field(default=say_nothing, compare=False)
 
     @cached_property
@@ -80,12 +84,11 @@ class Subject:
         known = self.study is not None and self.study.engine in BUILT_IN
         return self.study.engine if known and self.study is not None else "fast"
 
-    def trial(self, number: int) -> TrialRecord:
-        """A trial of the run. Raises `InputError` where there is none of that number."""
-        found = next((trial for trial in self.record.trials if trial.number == number), None) if self.record else None
-        if found is None:
-            raise InputError([Problem(("trial",), "the number of a trial of this run", str(number))], self.name)
-        return found
+    @cached_property
+    def result(self) -> Result:
+        """The design document, simulated."""
+        assert self.document is not None
+        return simulate(design_from(self.document), self.engine)
 
 
 def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
@@ -103,7 +106,7 @@ def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
     space, study = open_space(str(place / STUDY))
     engine = "fast" if study is None else str(study["engine"])
-    return Subject(record.space, record, Study(space, engine, place), say=say)
+    return Subject(record.space, record, Study(space, engine, place), place=place.name, say=say)
 
 
 def _design_subject(path: str, say: Say) -> Subject:
@@ -112,4 +115,4 @@ def _design_subject(path: str, say: Say) -> Subject:
         fix = f"search it first: dse optimize {path}, and give the run folder"
         raise InputError([Problem((), "a run folder or a design document", "a space", fix)], path)
     design = design_from(document.data, document)
-    return Subject(Path(path).stem, document=design.document(), say=say)
+    return Subject(Path(path).stem, document=design.document(), place=path, say=say)

@@ -23,6 +23,8 @@ from simcore.system.chunks import PICOSECONDS
 
 MOST_STAGES = 16
 """Stages that are shown: evenly, with the first and the last one."""
+MOST_OPERATORS = 32
+"""Operators of a block that are listed: a layer or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class Timeline:
     """The stage whose network and operators are shown: the one that finishes last."""
     network: Mapping[str, tuple[Span, ...]]
     """Dimension -> when it serves."""
-    operators: tuple[Span, ...]
-    """What happens inside the first forward and the first backward block of the stage."""
+    inside: Mapping[str, tuple[Span, ...]]
+    """Kind of block -> what happens at the beginning of the first one on the stage: at most `MOST_OPERATORS`."""
     microbatches: int
 
 
@@ -81,7 +83,7 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
         of=len(ends),
         stage=last,
         network=dict(_network(design, use)),
-        operators=_operators(log, rows, use, last),
+        inside=dict(_inside(log, rows, use, last)),
         microbatches=1 + max(code >> (CHUNK_SHIFT + 1) for _, _, code, _, _ in blocks),
     )
 
@@ -120,15 +122,22 @@ def _service(blocks: list[tuple[int, int, int]]) -> Iterator[Span]:
         yield Span("", before / PICOSECONDS, (before + waiting) / PICOSECONDS)
 
 
-def _operators(log: Trace, rows: list[list[int]], use: list[BlockUse], stage: int) -> tuple[Span, ...]:
-    """The operators in the first forward and the first backward block; those the log has."""
-    spans = []
-    for direction in (0, 1):
-        block = next((block for block in use if block.code & 1 == direction), None)
-        for level, where, index, begin, end in rows if block is not None else ():
-            if level == pipeline.OPERATOR_LEVEL and where == stage and block.begin <= begin < block.end:  # type: ignore[union-attr]
-                spans.append(Span(_operator(log, index), begin / PICOSECONDS, end / PICOSECONDS))
-    return tuple(spans)
+def _inside(
+    log: Trace, rows: list[list[int]], use: list[BlockUse], stage: int
+) -> Iterator[tuple[str, tuple[Span, ...]]]:
+    """The first operators of the first block of each kind, as far as the log has them."""
+    operators = [row for row in rows if row[0] == pipeline.OPERATOR_LEVEL and row[1] == stage]
+    firsts: dict[str, BlockUse] = {}
+    for block in use:
+        firsts.setdefault(_direction(block.code), block)
+    for what, block in firsts.items():
+        spans = tuple(
+            Span(_operator(log, index), begin / PICOSECONDS, end / PICOSECONDS)
+            for _, _, index, begin, end in operators
+            if block.begin <= begin < block.end
+        )
+        if spans:
+            yield what, spans[:MOST_OPERATORS]
 
 
 def _operator(log: Trace, index: int) -> str:

@@ -18,7 +18,7 @@ from dse.whatif.subject import Subject
 from simcore.document.problem import InputError, Problem
 from simcore.result import Result
 
-MOST_ROWS = 16
+MOST_ROWS = 12
 """Designs of a front that are shown: evenly along it, with its ends and its knee."""
 
 
@@ -108,7 +108,9 @@ def _picked(subject: Subject, words: Sequence[str | None]) -> Iterator[Chosen]:
         asks = word is None or word.strip() == ROBUST
         trial = pick(record, subject.what_if if asks else NOTHING, word)
         if trial.metrics is None:
-            problem = Problem(("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}")
+            problem = Problem(
+                ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"
+            )
             raise InputError([problem], subject.name)
         yield from _parts(record, trial, _note(subject, trial, word))
 

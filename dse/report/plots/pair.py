@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
 from dse.report.plots import style
-from dse.report.points import KINDS, Window, groups, staircase, window
-from dse.report.summary import Summary
+from dse.report.points import KINDS, Window, groups, robust_of, staircase, time_ends, window
+from dse.report.summary import Summary, spread_indices
 from dse.report.units import Scale
 from dse.space.objective import Objective
 
 _LABEL = 0.04
 """Height of a bound's label, as a share of the axes."""
+_BARS = 8
+"""Members of the front that show their interval."""
 _NOTE = 0.3
 """Width of the knee's note, as a share of the axes."""
 
@@ -36,12 +39,21 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     for which, objective, limits, unit in zip("xy", objectives, windows, units, strict=True):
         style.set_axis(axes, which, limits, unit)
         (axes.set_xlabel if which == "x" else axes.set_ylabel)(style.axis_title(objective, unit), labelpad=7)
+    _draw_robust(axes, objectives, record, summary)
     _draw_knee(axes, objectives, summary, windows, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
     style.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
     style.draw_headline(figure, record, summary)
-    style.draw_note(figure, [style.why_empty(record), style.outside_note(objectives, windows, shown, summary)])
+    intervals = _draw_intervals(axes, objectives, summary)
+    style.draw_note(
+        figure,
+        [
+            style.why_empty(record),
+            style.INTERVALS if intervals else "",
+            style.outside_note(objectives, windows, shown, summary),
+        ],
+    )
     return figure
 
 
@@ -71,7 +83,7 @@ def _draw_bound(
     if bound is None or not windows[index].holds(bound):
         return False
     text = f"proven bound {units[index].text(bound)}"
-    style: dict[str, Any] = {
+    look: dict[str, Any] = {
         "color": style.INK,
         "linewidth": 0.9,
         "linestyle": (0, (5, 3)),
@@ -79,13 +91,13 @@ def _draw_bound(
         "zorder": 1.5,
     }
     if index == 0:
-        axes.axvline(bound, **style)
+        axes.axvline(bound, **look)
         near_left = bound - windows[0].low < 0.05 * (windows[0].high - windows[0].low)
         side = "left" if near_left else "right"
         at = axes.get_xaxis_transform()
         axes.text(bound, 0.985, f" {text} ", transform=at, rotation=90, fontsize=8.5, va="top", ha=side)
     else:
-        axes.axhline(bound, **style)
+        axes.axhline(bound, **look)
         # Beyond the bound, where no design can be, if there is room: the staircase ends just on this side of it.
         low, high = windows[1].low, windows[1].high
         lower = objectives[1].sign > 0
@@ -94,6 +106,26 @@ def _draw_bound(
         across = axes.get_yaxis_transform()
         axes.text(0.995, bound, text, transform=across, ha="right", fontsize=8.5, va=side)
     return True
+
+
+def _draw_intervals(axes: Axes, objectives: tuple[Objective, ...], summary: Summary) -> bool:
+    """A light bar through some members of the front, where their times are known to lie; whether there is any."""
+    kept = [summary.front[index] for index in spread_indices(len(summary.front), _BARS)]
+    for index, objective in enumerate(objectives):
+        other = objectives[1 - index].name
+        known = [(trial.values[other], ends) for trial in kept if (ends := time_ends(trial, objective.name))]
+        if known:
+            draw = axes.hlines if index == 0 else axes.vlines
+            places, ends = [place for place, _ in known], np.array([ends for _, ends in known])
+            draw(places, ends[:, 0], ends[:, 1], color=style.BLUE, alpha=0.16, linewidth=2.5, zorder=1.2)
+            return True
+    return False
+
+
+def _draw_robust(axes: Axes, objectives: tuple[Objective, ...], record: StudyRecord, summary: Summary) -> None:
+    robust = robust_of(record, summary)
+    if robust is not None:
+        axes.scatter(*([robust.values[objective.name]] for objective in objectives), zorder=6.5, **style.ROBUST)
 
 
 def _draw_knee(

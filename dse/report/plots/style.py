@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare
 from dse.report.infeasible import explain_infeasible
-from dse.report.points import KINDS, Kind, Window, count_outside, title
+from dse.report.points import KINDS, Kind, Window, count_outside, robust_of, title
 from dse.report.summary import Summary
 from dse.report.units import (
     Scale,
@@ -46,6 +46,11 @@ MOST_VECTORS = 400
 Draw = Callable[[StudyRecord, Summary], Figure]
 
 BLUE, GREY, VERMILION, PURPLE, YELLOW, INK = "#0072B2", "#8C9AA6", "#D55E00", "#AA5B8C", "#F0C000", "#1F2933"
+QUIET = "#52606D"
+"""Of text beside the point."""
+INTERVALS = "Light bars: intervals of predicted times; they move together, so overlap is no tie."
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#AA5B8C", "#E69F00", "#56B4E9", "#1F2933", "#8C9AA6")
+"""One for each run of a picture: Okabe & Ito's, the darkest first."""
 MARKERS: dict[Kind, dict[str, Any]] = {
     "cut": {"marker": "s", "s": 26, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 0.9, "alpha": 0.75},
     "infeasible": {"marker": "x", "s": 26, "color": VERMILION, "linewidths": 1.1, "alpha": 0.75},
@@ -53,6 +58,7 @@ MARKERS: dict[Kind, dict[str, Any]] = {
     "front": {"marker": "o", "s": 46, "color": BLUE, "edgecolors": "white", "linewidths": 0.8},
 }
 KNEE: dict[str, Any] = {"marker": "*", "s": 260, "color": YELLOW, "edgecolors": INK, "linewidths": 0.9}
+ROBUST: dict[str, Any] = {"marker": "D", "s": 90, "color": "#009E73", "edgecolors": INK, "linewidths": 0.9}
 # Any: matplotlib types the keys of its settings from 3.11 on, as a Literal of all of them.
 STYLE: Any = {
     "font.family": ["DejaVu Sans"],
@@ -64,8 +70,8 @@ STYLE: Any = {
     "axes.axisbelow": True,
     "text.color": INK,
     "text.parse_math": False,
-    "xtick.color": "#52606D",
-    "ytick.color": "#52606D",
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
     "svg.hashsalt": "dse",
     "svg.fonttype": "path",
 }
@@ -138,6 +144,8 @@ def draw_legend(
 ) -> None:
     """The legend with its upper left corner at `place` of the figure, below it what the knee is, down to `floor`."""
     handles = _handles(shown, len(record.objectives), knee=summary.knee is not None, bound=bound)
+    if robust_of(record, summary) is not None:
+        handles.insert(1, Figure().add_subplot().scatter([], [], **{**ROBUST, "s": 50}, label="robust pick"))
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, frameon=False, fontsize=9.5)
     index = next((i for i, trial in enumerate(summary.front) if trial.number == summary.knee), None)
     if index is None:
@@ -150,7 +158,7 @@ def draw_legend(
     room = min(12, int((below - floor) * figure.get_figheight() / _LINE))
     kept = lines if len(lines) <= room else [*lines[: room - 1], "…"]
     text = "\n".join(shorten_text(line, 30) for line in kept)
-    figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color="#52606D")
+    figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color=QUIET)
 
 
 def _handles(shown: dict[Kind, list[TrialRecord]], objectives: int, *, knee: bool, bound: bool) -> list[Any]:
@@ -173,22 +181,27 @@ def draw_headline(figure: Figure, record: StudyRecord, summary: Summary) -> None
     count = len(summary.front)
     what = "no feasible design" if not count else "1 design" if count == 1 else f"{format_number(count)} designs"
     front = f"{what} on the Pareto front" if count and len(record.objectives) > 1 else "best design found"
-    height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.16 / height, shorten_text(record.space, 60), fontsize=15, fontweight="bold", va="top")
     said = [
         front if count else what,
         f"{format_number(summary.trials)} evaluated",
         f"sampler {clean_text(record.sampler)}",
+        f"seed {record.seed}",
     ]
-    text = shorten_text("  ·  ".join([*said, f"seed {record.seed}"]), 110)
-    figure.text(0.012, 1 - 0.5 / height, text, fontsize=10, color="#52606D", va="top")
+    write_headline(figure, record.space, "  ·  ".join(said))
+
+
+def write_headline(figure: Figure, title: str, said: str) -> None:
+    """Title and subtitle, at the top left."""
+    height, wide = figure.get_figheight(), figure.get_figwidth()
+    figure.text(0.012, 1 - 0.16 / height, shorten_text(title, int(7 * wide)), fontsize=15, fontweight="bold", va="top")
+    figure.text(0.012, 1 - 0.5 / height, shorten_text(said, int(11 * wide)), fontsize=10, color=QUIET, va="top")
 
 
 def draw_note(figure: Figure, sentences: Sequence[str]) -> None:
     """Small print at the bottom left, in at most two lines."""
     text = shorten_text("  ".join(sentence for sentence in sentences if sentence), 400)
     lines = wrap(text, int(_LETTERS * figure.get_figwidth()), max_lines=2, placeholder=" …")
-    figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color="#52606D", va="bottom")
+    figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color=QUIET, va="bottom")
 
 
 def outside_note(

@@ -1,0 +1,177 @@
+"""One design on fewer and on more NPUs: iteration time, and how much of each NPU's throughput is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dse.report.plots import style
+from dse.report.plots.base import Options, Plot
+from dse.report.plots.chosen import choose_one
+from dse.report.units import format_brief, format_number, format_percent, scale
+from dse.whatif.scaling import AtSize, Mode, scale_design
+from simcore.document.problem import InputError, Problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dse.whatif.subject import Subject
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A design at its sizes, in ascending order."""
+
+    run: str
+    name: str
+    trial: int | None
+    npus: int
+    """Of the design itself."""
+    sizes: tuple[AtSize, ...]
+    efficiency: tuple[float | None, ...]
+    """Throughput of one NPU at each size, as a share of that at the smallest one that runs."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One curve for each design."""
+
+    mode: Mode
+    curves: tuple[Curve, ...]
+
+
+class Scaling(Plot[Curves]):
+    """Time and efficiency against NPUs."""
+
+    about = "time and efficiency of a design against the number of NPUs"
+    takes = frozenset({"trial", "npus", "mode"})
+    designs = True
+
+    def collect(self, subjects: Sequence[Subject], options: Options) -> Curves:
+        """See `Plot.collect`."""
+        mode: Mode = options.mode or "weak"
+        return Curves(mode, tuple(_curve(subject, options, mode) for subject in subjects))
+
+    def draw(self, data: Curves) -> Figure:
+        """See `Plot.draw`."""
+        return _draw(data)
+
+
+def _curve(subject: Subject, options: Options, mode: Mode) -> Curve:
+    chosen = choose_one(subject, options)
+    subject.say(f"{subject.name}: simulating {chosen.name} at other sizes")
+    sizes = scale_design(chosen.document, mode, options.npus, subject.engine)
+    rates = [size.rate for size in sizes]
+    first = next((rate for rate in rates if rate is not None), None)
+    if first is None:
+        why = "; ".join(dict.fromkeys(size.why for size in sizes))
+        raise InputError([Problem(("--npus",), "a size at which the design runs", f"none: {why}")], subject.name)
+    name = f"{chosen.name} {chosen.note}".strip()
+    efficiency = tuple(None if rate is None else rate / first for rate in rates)
+    return Curve(chosen.run, name, chosen.trial, chosen.result.npus, sizes, efficiency)
+
+
+def _draw(data: Curves) -> Figure:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(style.STYLE):
+        figure = Figure(figsize=(11, 5.6))
+        times, shares = (figure.add_axes((left, 0.19, 0.385, 0.6)) for left in (0.07, 0.555))
+        unit = scale("s", [size.seconds for curve in data.curves for size in curve.sizes])
+        for index, curve in enumerate(data.curves):
+            colour = style.SERIES[index % len(style.SERIES)]
+            ran = [size for size in curve.sizes if size.seconds is not None]
+            texts = [format_brief(float(f"{size.seconds / unit.factor:.3g}")) for size in ran if size.seconds]
+            seconds = [size.seconds / unit.factor for size in ran if size.seconds is not None]
+            _draw_line(times, curve, ran, seconds, texts, colour)
+            known = [share for share in curve.efficiency if share is not None]
+            _draw_line(shares, curve, ran, [100 * s for s in known], [format_percent(s) for s in known], colour)
+        _set_axes(data, times, shares, unit.unit)
+        _write(figure, data)
+        return figure
+
+
+def _draw_line(
+    axes: Axes, curve: Curve, ran: Sequence[AtSize], values: Sequence[float], texts: Sequence[str], colour: str
+) -> None:
+    npus, flat = [size.npus for size in ran], max(values) < 1.5 * min(values)
+    axes.plot(npus, values, color=colour, linewidth=1.8, zorder=3)
+    for size, value, text in zip(ran, values, texts, strict=True):
+        inside = colour if size.fits else "white"
+        own = size.npus == curve.npus
+        axes.scatter(
+            [size.npus], [value], s=95 if own else 42, color=inside, edgecolors=colour, linewidths=1.6, zorder=4
+        )
+        axes.annotate(
+            text,
+            (size.npus, value),
+            xytext=(0, 9) if flat else (7, 4),
+            textcoords="offset points",
+            ha="center" if flat else "left",
+            fontsize=9,
+            fontweight="bold" if own else "normal",
+        )
+
+
+def _set_axes(data: Curves, times: Axes, shares: Axes, unit: str) -> None:
+    sizes = sorted({size.npus for curve in data.curves for size in curve.sizes})
+    for axes in (times, shares):
+        axes.set_xscale("log")
+        axes.set_xticks(sizes, [format_number(size) for size in sizes], fontsize=9)
+        axes.minorticks_off()
+        axes.set_xlim(sizes[0] / 1.35, sizes[-1] * 1.35)
+        axes.set_xlabel("NPUs", labelpad=6)
+        axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
+        low, high = axes.get_ylim()
+        axes.set_ylim(0, 1.12 * high)
+    if data.mode == "strong":
+        _show_strong(data, times)
+    times.set_title(f"Time of one iteration [{unit}]", fontsize=11, loc="left", pad=9)
+    shares.set_title("Efficiency [% of the smallest size]", fontsize=11, loc="left", pad=9)
+
+
+def _show_strong(data: Curves, times: Axes) -> None:
+    """Times on a logarithmic axis, where perfect scaling is a straight line."""
+    values = [line for curve in data.curves for size in curve.sizes if (line := size.seconds) is not None]
+    if max(values) > 3 * min(values):
+        low = min(y for artist in times.lines for y in artist.get_ydata())
+        high = max(y for artist in times.lines for y in artist.get_ydata())
+        times.set_yscale("log")
+        times.set_ylim(low / 1.4, high * 1.6)
+        times.minorticks_off()
+        times.yaxis.set_major_formatter(lambda value, _: format_brief(value))
+
+
+def _write(figure: Figure, data: Curves) -> None:
+    first = data.curves[0]
+    grows = "the global batch grows with the NPUs" if data.mode == "weak" else "the global batch stays"
+    if len(data.curves) == 1:
+        said = f"{first.run} {first.name}" if first.trial is not None else first.run
+    else:
+        said = f"{len(data.curves)} designs"
+    style.write_headline(
+        figure,
+        f"{data.mode.capitalize()} scaling: {grows}",
+        f"{said}  ·  data parallel grows or shrinks, all else stays",
+    )
+    if len(data.curves) > 1:
+        for index, curve in enumerate(data.curves):
+            colour = style.SERIES[index % len(style.SERIES)]
+            text = f"{curve.run} {curve.name}" if curve.trial is not None else curve.run
+            figure.text(0.6, 0.975 - 0.042 * index, text, color=colour, fontsize=9.5, va="top", fontweight="bold")
+    missing = [f"{format_number(size.npus)} ({size.why})" for curve in data.curves for size in curve.sizes if size.why]
+    over = any(not size.fits for curve in data.curves for size in curve.sizes)
+    style.draw_note(
+        figure,
+        [
+            "Large: the design itself.",
+            "Hollow: does not fit into memory." if over else "",
+            f"Cannot run on {'; '.join(missing[:3])}." if missing else "",
+        ],
+    )
+
+
+SCALING = Scaling()
