@@ -39,8 +39,8 @@ class BandwidthSplit(Plot[Bars]):
             "Bandwidth of one NPU",
             "B/s",
             tuple(_row(chosen) for chosen in choice.designs),
-            "Dimension 1 is the innermost. In each part, as far as there is room: topology(size), GB/s, and which share "
-            "of this bandwidth the iteration uses.",
+            "Dimension 1 is the innermost. In each part, as far as there is room: topology(size), GB/s, and which "
+            "share of this bandwidth the iteration uses.",
             scale=_GIGA,
         )
 

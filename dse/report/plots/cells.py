@@ -108,8 +108,11 @@ def _draw_cells(axes: Axes, data: Cells, tall: float) -> None:
     for cell in data.cells:
         x, y = columns[cell.x], rows[cell.y]
         built = cell.value is not None
-        colour = colours(norm(cell.value)) if built else "#F3F4F6"
-        edge = {"edgecolor": style.VERMILION if cell is best else "white", "linewidth": 2.6 if cell is best else 1.2}
+        colour: Sequence[float] = colours(norm(cell.value)) if built else (0.95, 0.955, 0.965)
+        edge: dict[str, Any] = {
+            "edgecolor": style.VERMILION if cell is best else "white",
+            "linewidth": 2.6 if cell is best else 1.2,
+        }
         hatch = None if built else "////"
         patch = Rectangle(
             (x - 0.5, y - 0.5),
@@ -203,7 +206,7 @@ def _draw_scale(figure: Figure, data: Cells, place: tuple[float, float, float, f
     bar = figure.colorbar(ScalarMappable(norm, colours), cax=figure.add_axes(place))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_brief(_three(value / unit.factor))))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     name = label(data.metric)
     bar.set_label(f"{name[:1].upper()}{name[1:]} [{unit.unit}]\n{data.better} is better", fontsize=9)
     bar.ax.tick_params(labelsize=8.5)

@@ -1,4 +1,4 @@
-"""The designs that a picture shows: picks of runs, whole fronts, design documents; each with a name to stand beside it."""
+"""The designs that a picture shows: picks of runs, whole fronts, design documents; each with its name."""
 
 from __future__ import annotations
 

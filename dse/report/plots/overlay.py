@@ -86,8 +86,8 @@ def _draw_run(axes: Axes, data: Fronts, index: int, run: RunFront, pair: tuple[i
         _draw_intervals(axes, axis, objective.name, front, (xs, ys), colour)
     many = len(front) > style.MOST_VECTORS
     shape = _SHAPES[index % len(_SHAPES)]
-    size, edge = 34 + 42 * below, {"edgecolors": "white", "linewidths": 0.7}
-    axes.scatter(xs, ys, s=size, color=colour, marker=shape, zorder=5, rasterized=many, **edge)
+    edge: dict[str, Any] = {"s": 34 + 42 * below, "edgecolors": "white", "linewidths": 0.7}
+    axes.scatter(xs, ys, color=colour, marker=shape, zorder=5, rasterized=many, **edge)
     on_union = {trial for at, trial in data.union if at == index}
     kept = [(x, y) for x, y, trial in zip(xs, ys, front, strict=True) if trial.number in on_union]
     if kept:
@@ -173,7 +173,10 @@ def _draw_names(figure: Figure, data: Fronts, height: float) -> None:
         own = sum(at == index for at, _ in data.union)
         front = f"{len(run.summary.front)} on its front,\n{own} on that of all" if many else _best(run)
         text = f"{shorten_text(run.name, 28)}\n{front}"
-        look = {"color": style.SERIES[index % len(style.SERIES)], "marker": _SHAPES[index % len(_SHAPES)]}
+        look: dict[str, Any] = {
+            "color": style.SERIES[index % len(style.SERIES)],
+            "marker": _SHAPES[index % len(_SHAPES)],
+        }
         handles.append(Line2D([], [], linewidth=1.4, label=text, **look))
     if many:
         handles.append(_marker("o", "none", "on the front of all runs", 11))

@@ -116,8 +116,8 @@ def _draw_intervals(axes: Axes, objectives: tuple[Objective, ...], summary: Summ
         known = [(trial.values[other], ends) for trial in kept if (ends := time_ends(trial, objective.name))]
         if known:
             draw = axes.hlines if index == 0 else axes.vlines
-            places, ends = [place for place, _ in known], np.array([ends for _, ends in known])
-            draw(places, ends[:, 0], ends[:, 1], color=style.BLUE, alpha=0.16, linewidth=2.5, zorder=1.2)
+            places, spans = [place for place, _ in known], np.array([ends for _, ends in known])
+            draw(places, spans[:, 0], spans[:, 1], color=style.BLUE, alpha=0.16, linewidth=2.5, zorder=1.2)
             return True
     return False
 

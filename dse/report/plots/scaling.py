@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
 from dse.report.plots.chosen import choose_one
-from dse.report.units import format_brief, format_number, format_percent, scale
+from dse.report.units import Scale, format_brief, format_number, format_percent, scale
 from dse.whatif.scaling import AtSize, Mode, scale_design
 from simcore.document.problem import InputError, Problem
 
@@ -89,7 +89,7 @@ def _draw(data: Curves) -> Figure:
             _draw_line(times, curve, ran, seconds, texts, colour)
             known = [share for share in curve.efficiency if share is not None]
             _draw_line(shares, curve, ran, [100 * s for s in known], [format_percent(s) for s in known], colour)
-        _set_axes(data, times, shares, unit.unit)
+        _set_axes(data, times, shares, unit)
         _write(figure, data)
         return figure
 
@@ -116,7 +116,7 @@ def _draw_line(
         )
 
 
-def _set_axes(data: Curves, times: Axes, shares: Axes, unit: str) -> None:
+def _set_axes(data: Curves, times: Axes, shares: Axes, unit: Scale) -> None:
     sizes = sorted({size.npus for curve in data.curves for size in curve.sizes})
     for axes in (times, shares):
         axes.set_xscale("log")
@@ -125,22 +125,19 @@ def _set_axes(data: Curves, times: Axes, shares: Axes, unit: str) -> None:
         axes.set_xlim(sizes[0] / 1.35, sizes[-1] * 1.35)
         axes.set_xlabel("NPUs", labelpad=6)
         axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
-        low, high = axes.get_ylim()
-        axes.set_ylim(0, 1.12 * high)
+        axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
     if data.mode == "strong":
-        _show_strong(data, times)
-    times.set_title(f"Time of one iteration [{unit}]", fontsize=11, loc="left", pad=9)
+        _show_strong(data, times, unit.factor)
+    times.set_title(f"Time of one iteration [{unit.unit}]", fontsize=11, loc="left", pad=9)
     shares.set_title("Efficiency [% of the smallest size]", fontsize=11, loc="left", pad=9)
 
 
-def _show_strong(data: Curves, times: Axes) -> None:
+def _show_strong(data: Curves, times: Axes, factor: float) -> None:
     """Times on a logarithmic axis, where perfect scaling is a straight line."""
-    values = [line for curve in data.curves for size in curve.sizes if (line := size.seconds) is not None]
+    values = [size.seconds / factor for curve in data.curves for size in curve.sizes if size.seconds is not None]
     if max(values) > 3 * min(values):
-        low = min(y for artist in times.lines for y in artist.get_ydata())
-        high = max(y for artist in times.lines for y in artist.get_ydata())
         times.set_yscale("log")
-        times.set_ylim(low / 1.4, high * 1.6)
+        times.set_ylim(min(values) / 1.4, max(values) * 1.6)
         times.minorticks_off()
         times.yaxis.set_major_formatter(lambda value, _: format_brief(value))
 

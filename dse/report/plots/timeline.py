@@ -99,8 +99,14 @@ def _draw_stages(axes: Axes, its: Timeline, factor: float) -> None:
         colours = [_BLOCKS[span.what] for span in spans]
         bars = [(span.begin / factor, (span.end - span.begin) / factor) for span in spans]
         many = len(spans) > 60
-        edge = {"edgecolor": "white", "linewidth": 0.0 if many else 0.5}
-        axes.broken_barh(bars, (lane - 0.41, 0.82), facecolors=colours, rasterized=many, **edge)
+        axes.broken_barh(
+            bars,
+            (lane - 0.41, 0.82),
+            facecolors=colours,
+            rasterized=many,
+            edgecolor="white",
+            linewidth=0.0 if many else 0.5,
+        )
     axes.set_ylim(len(its.stages) - 0.5, -0.5)
     axes.set_yticks(range(len(its.stages)), [f"stage {stage}" for stage in its.stages], fontsize=8)
     axes.set_xlim(0, its.seconds / factor)
@@ -207,8 +213,8 @@ def _write(figure: Figure, data: Iteration) -> None:
     style.draw_note(
         figure,
         [
-            f"Network and operators are those of an NPU of stage {its.stage}, which finishes last. The network is known "
-            "block by block: what a block issues is served evenly over it, and after it where it does not fit."
+            f"Network and operators are those of an NPU of stage {its.stage}, which finishes last. The network is "
+            "known block by block: what a block issues is served evenly over it, and after it where it does not fit."
         ],
     )
 

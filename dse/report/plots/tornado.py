@@ -159,7 +159,8 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> Iterator[Moved]:
     """What a price list that is 30 % off does to the objectives that go with a price."""
     assert trial.metrics is not None
     cost = read_result(trial.metrics).cost
-    for part, price in (("network", cost.network), ("npu", cost.npu), ("memory", cost.memory)):
+    prices: tuple[tuple[Mover, float], ...] = (("network", cost.network), ("npu", cost.npu), ("memory", cost.memory))
+    for part, price in prices:
         if price <= 0:
             continue
         changes = []

@@ -1,4 +1,4 @@
-"""What each block of a stage asks of the network: the rows of a traced run, with the time each dimension serves them."""
+"""What each block of a stage asks of the network: a traced run's blocks, and how long each dimension serves them."""
 
 from __future__ import annotations
 
