@@ -20,6 +20,7 @@ from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER
 from dse.whatif.ask import answer_what_if
+from dse.whatif.subject import Study, study_in
 
 
 def optimize(
@@ -69,7 +70,8 @@ def optimize(
     ended = "stopped" if caller.stopped else ended
     if isinstance(place, InMemory):
         done = sorted(place.log.trials, key=lambda trial: trial.number)
-        return Run(record_of(loaded, place.document, done, place.proof), ended)
+        study = Study(loaded, settings.engine)
+        return Run(record_of(loaded, place.document, done, place.proof), ended, study)
     return _reported(place.path, ended)
 
 
@@ -92,4 +94,4 @@ def _reported(folder: Path, ended: str) -> Run:
     record = load_record(folder)
     if ended not in ("interrupted", "stopped"):
         write_reports(record, folder, answer_what_if(record, folder))
-    return Run(record, ended)
+    return Run(record, ended, study_in(folder))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.recall import HoleDraw, indices_of, recall
 from dse.evaluate.record import TrialRecord
 from dse.run.record import trial_record
@@ -70,13 +71,12 @@ class Grid:
 
 
 def fill_cells(
-    study: Study, grid: Grid, cells: Iterable[Cell], most: int, done: Callable[[int], None]
+    evaluate: Evaluator, grid: Grid, cells: Iterable[Cell], most: int, done: Callable[[int], None]
 ) -> dict[Cell, TrialRecord]:
-    """The designs of at most `most` cells, evaluated as the study did; `done` is told how many are.
+    """The designs of at most `most` cells, evaluated by `evaluate`; `done` is told how many are.
 
     A design of a cell has number -1: it is no trial.
     """
-    evaluate = study.evaluator()
     found: dict[Cell, TrialRecord] = {}
     for cell in cells:
         if len(found) >= most:

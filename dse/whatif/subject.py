@@ -31,6 +31,10 @@ Say = Callable[[str], None]
 """Told what takes time."""
 
 
+_OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "versions"})
+"""Keys that a design document has not."""
+
+
 def say_nothing(text: str) -> None:
     """For who need not know."""
 
@@ -104,14 +108,18 @@ def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
     if not record.trials:
         fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
-    space, study = open_space(str(place / STUDY))
-    engine = "fast" if study is None else str(study["engine"])
-    return Subject(record.space, record, Study(space, engine, place), place=place.name, say=say)
+    return Subject(record.space, record, study_in(place), place=place.name, say=say)
+
+
+def study_in(folder: Path) -> Study:
+    """What the study of a run folder was asked with. Raises `InputError` where its `study.yaml` is none."""
+    space, study = open_space(str(folder / STUDY))
+    return Study(space, "fast" if study is None else str(study["engine"]), folder)
 
 
 def _design_subject(path: str, say: Say) -> Subject:
     document = read_document(path)
-    if "versions" in document.data or "objectives" in document.data:
+    if _OF_A_SPACE.intersection(document.data):
         fix = f"search it first: dse optimize {path}, and give the run folder"
         raise InputError([Problem((), "a run folder or a design document", "a space", fix)], path)
     design = design_from(document.data, document)

@@ -24,7 +24,7 @@ SUITES = [
         "system/test_inter_dimension.py",
     )
 ]
-UNSUITED = ("stencil", "carbon", "second-hand", "shuffled")
+UNSUITED = ("stencil", "carbon", "second-hand", "shuffled", "utilization")
 """Members whose families have suites of other names: see `test_new_kind.py`, `test_added_metric.py`."""
 
 
@@ -125,6 +125,21 @@ def test_what_is_proven_holds_for_members_of_the_package(package: Path, tmp_path
         front = json.loads((tmp_path / sampler / "pareto.json").read_text())["front"]
         times.append(sorted(member["values"]["iteration_time"] for member in front))
     assert times[0] == times[1]
+
+
+def test_a_picture_of_the_package_is_drawn_and_unknown_without_it(study: Path, package: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mfu.png"
+    done = ran("dse", "plot", "utilization", study / "run", "--out", out, "--json", package=package)
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes().startswith(b"\x89PNG")
+    front = json.loads((study / "run" / "pareto.json").read_text())["front"]
+    drawn = json.loads(done.stdout)
+    known = {f"#{member['trial']}": member["metrics"]["mfu"] for member in front}
+    assert drawn
+    assert drawn == {name: known[name] for name in drawn}
+    missing = ran("dse", "plot", "utilization", study / "run")
+    assert missing.returncode == 2
+    assert "expected a kind of picture, got 'utilization'" in missing.stderr
 
 
 @pytest.mark.parametrize("command", [["report"], ["verify"]])

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _TOP, _BOTTOM, _WIDTH = 0.46, 1.2, 1.0, 11.0
+_ROW, _TOP, _BOTTOM, _WIDTH = 0.48, 1.2, 1.0, 11.0
 """Heights of a row and of what is above and below the rows, and the width, in inches."""
 _LEFT, _NARROW, _RIGHT = 0.30, 0.12, 0.905
 """Where the bars begin, with and without text on what designs differ in, and where the axis ends."""
+_SHORT = 14
+"""Letters of a name that fit beside bars that begin at the left."""
 _LETTER = 0.083
 """Width of a letter in a bar, in inches."""
 _LIGHT = 0.55
@@ -69,7 +71,8 @@ def draw_bars(data: Bars, colours: Mapping[str, str]) -> Figure:
     with mpl.rc_context(style.STYLE):
         height = _TOP + _BOTTOM + _ROW * max(2, len(data.rows))
         figure = Figure(figsize=(_WIDTH, height))
-        left = _LEFT if any(row.told for row in data.rows) else _NARROW
+        long = any(row.told or len(f"{row.name} {row.note}") > _SHORT for row in data.rows)
+        left = _LEFT if long else _NARROW
         axes = figure.add_axes((left, _BOTTOM / height, _RIGHT - left, 1 - (_TOP + _BOTTOM) / height))
         totals = [end for row in data.rows for end in (sum(row.parts.values()), *(row.interval or ()))]
         unit = scale(data.unit, [*totals, *data.limits.values()]) if data.scale is None else Scale(*data.scale)
@@ -102,14 +105,12 @@ def _draw_row(axes: Axes, at: int, row: Row, parts: Sequence[tuple[str, str]], u
         text = next((text for text in texts if len(text) * _LETTER < width * wide), "")
         axes.text(begin + width / 2, at, clean_text(text), ha="center", va="center", fontsize=8.5, color=_ink(colour))
         begin += width
-    end = begin
-    if row.interval is not None:
-        low, high = (value / unit.factor for value in row.interval)
-        axes.plot([low, high], [at, at], color=style.INK, linewidth=1.4, solid_capstyle="butt", alpha=0.8)
-        axes.plot([low, high], [at, at], color=style.INK, linewidth=0, marker="|", markersize=7, alpha=0.8)
-        end = max(begin, high)
+    if row.interval is not None:  # below the bar, where it hides no text
+        ends = [value / unit.factor for value in row.interval]
+        axes.plot(ends, [at + 0.41] * 2, color=style.INK, linewidth=1.3, marker="|", markersize=5, clip_on=False)
     total = unit.text(_round(begin) * unit.factor)
-    axes.text(end + 0.008 * whole, at, total, va="center", fontsize=9.5, fontweight="bold")
+    box = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
+    axes.text(begin + 0.01 * whole, at, total, va="center", fontsize=9.5, fontweight="bold", bbox=box)
     _name_row(axes, at, row)
 
 

@@ -46,7 +46,7 @@ class Breakdown(Plot[Bars]):
             "s",
             tuple(map(_row, choice.designs)),
             "Of an NPU of the pipeline stage that finishes last. Communication is what it waits for: what runs beside "
-            "computation does not show. Whiskers: the interval of the prediction.",
+            "computation does not show. Lines below bars: intervals of the predictions.",
         )
 
     def draw(self, data: Bars) -> Figure:

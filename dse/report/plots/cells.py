@@ -79,7 +79,7 @@ def draw_cells(data: Cells) -> Figure:
 
 def _cell_size(columns: int, rows: int) -> tuple[float, float]:
     """Width and height of a cell, in inches: as large as a slide lets them be."""
-    return max(0.8, min(1.9, 8.0 / columns)), max(0.46, min(0.95, 5.2 / rows))
+    return max(0.8, min(2.6, 8.0 / columns)), max(0.46, min(0.95, 5.2 / rows))
 
 
 def _colours(data: Cells) -> tuple[Any, Any]:

@@ -84,8 +84,14 @@ def choose_along(subjects: Sequence[Subject], options: Options) -> Choice:
     only = subjects[0]
     if len(subjects) > 1 or options.trial or only.record is None:
         words = options.trial or (None,)
-        found = [chosen for subject in subjects for chosen in _picked(subject, words)]
-        return Choice(_tell(found), 0)
+        found = [
+            replace(
+                chosen, run=run, name=f"{run} {chosen.name}" if len(subjects) > 1 and subject.record else chosen.name
+            )
+            for subject, run in zip(subjects, names_of(subjects), strict=True)
+            for chosen in _picked(subject, words)
+        ]
+        return Choice(_tell(_join_notes(found)), 0)
     front = only.record.front
     if not front:
         raise InputError([_nothing_feasible()], only.name)
@@ -113,6 +119,26 @@ def _picked(subject: Subject, words: Sequence[str | None]) -> Iterator[Chosen]:
             )
             raise InputError([problem], subject.name)
         yield from _parts(record, trial, _note(subject, trial, word))
+
+
+def _join_notes(found: Sequence[Chosen]) -> list[Chosen]:
+    """Each design once: one that is the knee and the robust pick is both."""
+    joined: dict[tuple[str, str], Chosen] = {}
+    for chosen in found:
+        key = chosen.run, chosen.name
+        before = joined.get(key)
+        notes = chosen.note if before is None else ", ".join(dict.fromkeys([before.note, chosen.note]))
+        joined[key] = replace(chosen, note=notes)
+    return list(joined.values())
+
+
+def names_of(subjects: Sequence[Subject]) -> list[str]:
+    """Names of the runs, told apart where two spaces have the same."""
+    names = [subject.name for subject in subjects]
+    return [
+        clean_text(name if names.count(name) == 1 else f"{name} ({subject.place or index})")
+        for index, (name, subject) in enumerate(zip(names, subjects, strict=True), 1)
+    ]
 
 
 def _note(subject: Subject, trial: TrialRecord, word: str | None) -> str:

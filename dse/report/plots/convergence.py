@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
 from dse.report.plots import style
-from dse.report.points import KINDS, best_so_far, groups, window
+from dse.report.points import KINDS, best_so_far, groups, robust_of, window
 from dse.report.summary import Summary
 from dse.report.units import format_number
 
@@ -29,6 +29,9 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
         axes.step([*numbers, last], [*values, values[-1]], where="post", color=style.BLUE, linewidth=1.6, zorder=4)
         text = f"best {unit.text(values[-1])}"
         axes.annotate(text, (last, values[-1]), xytext=(6, 0), textcoords="offset points", fontsize=9, va="center")
+    robust = robust_of(record, summary)
+    if robust is not None:
+        axes.scatter([robust.number], [robust.values[objective.name]], zorder=6.5, **style.ROBUST)
     drawn = bound is not None and limits.holds(bound)
     if bound is not None and drawn:
         axes.axhline(bound, color=style.INK, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.75, zorder=1.5)

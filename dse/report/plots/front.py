@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.counted import convert_units
 from dse.report.plots.base import Options, Plot
+from dse.report.plots.chosen import names_of
 from dse.report.plots.fronts import Fronts, RunFront
 from dse.report.points import groups, time_ends
 from dse.report.summary import Summary, summarize
@@ -30,7 +31,7 @@ class Front(Plot[Fronts]):
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> Fronts:
         """See `Plot.collect`."""
-        runs = tuple(_run_front(subject, name) for subject, name in zip(subjects, _names(subjects), strict=True))
+        runs = tuple(_run_front(subject, name) for subject, name in zip(subjects, names_of(subjects), strict=True))
         _check_objectives(runs)
         return Fronts(runs, tuple(_union(runs)) if len(runs) > 1 else ())
 
@@ -67,16 +68,6 @@ def _run_front(subject: Subject, name: str) -> RunFront:
     assert subject.record is not None
     record = convert_units(subject.record)
     return RunFront(name, record, summarize(record, subject.what_if))
-
-
-def _names(subjects: Sequence[Subject]) -> list[str]:
-    """Names of the runs, told apart where two spaces have the same."""
-    return [
-        subject.name
-        if [other.name for other in subjects].count(subject.name) == 1
-        else f"{subject.name} ({subject.place or index + 1})"
-        for index, subject in enumerate(subjects)
-    ]
 
 
 def _check_objectives(runs: Sequence[RunFront]) -> None:

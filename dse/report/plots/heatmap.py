@@ -203,6 +203,7 @@ def _fill(
         raise InputError([Problem(("--fill",), "a run that can be asked further", "one in memory alone", fix)])
     if len(options.trial) > 1:
         raise InputError([Problem(("--trial",), "one design around which cells are filled", str(len(options.trial)))])
+    evaluate = subject.study.evaluator()
     word = options.trial[0] if options.trial else None
     around = pick(record, subject.what_if, word)
     grid = Grid(subject.study, around, *keys)
@@ -216,7 +217,7 @@ def _fill(
         if count % every == 0:
             subject.say(f"{subject.name}: {count} of {most} cells")
 
-    return around, fill_cells(subject.study, grid, empty, options.fill, done)
+    return around, fill_cells(evaluate, grid, empty, options.fill, done)
 
 
 def _order(values: Iterable[Any]) -> list[Any]:

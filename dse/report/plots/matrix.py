@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.plots import style
-from dse.report.points import KINDS, Kind, groups, window
+from dse.report.points import KINDS, Kind, groups, robust_of, window
 from dse.report.summary import Summary
 from dse.report.units import label
 
@@ -71,6 +71,9 @@ def _draw_points(
     for kind in KINDS:
         xs, ys = ([trial.values[name] for trial in shown[kind]] for name in names)
         style.draw_points(axes, kind, xs, ys)
+    robust = robust_of(record, summary)
+    if robust is not None:
+        axes.scatter([robust.values[names[0]]], [robust.values[names[1]]], zorder=6.5, **style.ROBUST)
     knee = [trial for trial in summary.front if trial.number == summary.knee]
     if knee:
         axes.scatter([knee[0].values[names[0]]], [knee[0].values[names[1]]], zorder=7, **style.KNEE)

@@ -40,7 +40,7 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
         style.set_axis(axes, which, limits, unit)
         (axes.set_xlabel if which == "x" else axes.set_ylabel)(style.axis_title(objective, unit), labelpad=7)
     _draw_robust(axes, objectives, record, summary)
-    _draw_knee(axes, objectives, summary, windows, units)
+    _draw_knee(axes, record, summary, windows, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
     style.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
@@ -128,17 +128,17 @@ def _draw_robust(axes: Axes, objectives: tuple[Objective, ...], record: StudyRec
         axes.scatter(*([robust.values[objective.name]] for objective in objectives), zorder=6.5, **style.ROBUST)
 
 
-def _draw_knee(
-    axes: Axes, objectives: tuple[Objective, ...], summary: Summary, windows: list[Window], units: list[Scale]
-) -> None:
+def _draw_knee(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window], units: list[Scale]) -> None:
     knee = next((trial for trial in summary.front if trial.number == summary.knee), None)
     if knee is None:
         return
-    x, y = (knee.values[objective.name] for objective in objectives)
+    x, y = (knee.values[objective.name] for objective in record.objectives)
     axes.scatter([x], [y], zorder=7, **style.KNEE)
-    text = f"knee: {units[0].text(x)}, {units[1].text(y)}"
+    robust = robust_of(record, summary)
+    name = "knee and robust pick" if robust is not None and robust.number == knee.number else "knee"
+    text = f"{name}: {units[0].text(x)}, {units[1].text(y)}"
     # Towards what the knee dominates, where the staircase never runs; back inside where that would leave the axes.
-    right, up = (objective.sign > 0 for objective in objectives)
+    right, up = (objective.sign > 0 for objective in record.objectives)
     at = axes.transLimits.transform(axes.transScale.transform((x, y)))
     leaves = at[0] > 1 - _NOTE if right else at[0] < _NOTE
     axes.annotate(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
-from dse.report.plots.chosen import choose_one
+from dse.report.plots.chosen import choose_one, names_of
 from dse.report.units import Scale, format_brief, format_number, format_percent, scale
 from dse.whatif.scaling import AtSize, Mode, scale_design
 from simcore.document.problem import InputError, Problem
@@ -52,14 +52,19 @@ class Scaling(Plot[Curves]):
     def collect(self, subjects: Sequence[Subject], options: Options) -> Curves:
         """See `Plot.collect`."""
         mode: Mode = options.mode or "weak"
-        return Curves(mode, tuple(_curve(subject, options, mode) for subject in subjects))
+        return Curves(
+            mode,
+            tuple(
+                _curve(subject, run, options, mode) for subject, run in zip(subjects, names_of(subjects), strict=True)
+            ),
+        )
 
     def draw(self, data: Curves) -> Figure:
         """See `Plot.draw`."""
         return _draw(data)
 
 
-def _curve(subject: Subject, options: Options, mode: Mode) -> Curve:
+def _curve(subject: Subject, run: str, options: Options, mode: Mode) -> Curve:
     chosen = choose_one(subject, options)
     subject.say(f"{subject.name}: simulating {chosen.name} at other sizes")
     sizes = scale_design(chosen.document, mode, options.npus, subject.engine)
@@ -70,7 +75,7 @@ def _curve(subject: Subject, options: Options, mode: Mode) -> Curve:
         raise InputError([Problem(("--npus",), "a size at which the design runs", f"none: {why}")], subject.name)
     name = f"{chosen.name} {chosen.note}".strip()
     efficiency = tuple(None if rate is None else rate / first for rate in rates)
-    return Curve(chosen.run, name, chosen.trial, chosen.result.npus, sizes, efficiency)
+    return Curve(run, name, chosen.trial, chosen.result.npus, sizes, efficiency)
 
 
 def _draw(data: Curves) -> Figure:

@@ -144,8 +144,9 @@ def draw_legend(
 ) -> None:
     """The legend with its upper left corner at `place` of the figure, below it what the knee is, down to `floor`."""
     handles = _handles(shown, len(record.objectives), knee=summary.knee is not None, bound=bound)
-    if robust_of(record, summary) is not None:
-        handles.insert(1, Figure().add_subplot().scatter([], [], **{**ROBUST, "s": 50}, label="robust pick"))
+    if (robust := robust_of(record, summary)) is not None:
+        look = {**ROBUST, "s": 50, "label": f"robust pick: trial {robust.number}"}
+        handles.insert(1, Figure().add_subplot().scatter([], [], **look))
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, frameon=False, fontsize=9.5)
     index = next((i for i, trial in enumerate(summary.front) if trial.number == summary.knee), None)
     if index is None:
