@@ -68,7 +68,7 @@ def _times(trial: TrialRecord) -> str:
     said = _provenance(trial)
     told = [clean_text(said[key]) for key in ("operators", "software") if key in said]
     unmeasured = _unmeasured(trial, said)
-    told += [f"networks {', '.join(unmeasured)} not calibrated"] if unmeasured else []
+    told += [f"network {', '.join(unmeasured)} not calibrated"] if unmeasured else []
     return f"Times: {'; '.join(told)}." if told else ""
 
 

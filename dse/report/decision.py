@@ -11,13 +11,13 @@ from dse.report.aspects import BY_NAME
 from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
-from dse.report.families import RESOLUTION, Family, families
+from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.ties import time_stretch
-from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
@@ -25,6 +25,8 @@ from simcore.metrics import moves
 
 NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
+_ON = 0.0005
+"""A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = ("ZeRO", "microbatch", "interleave", "recompute")
@@ -91,7 +93,10 @@ def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
     sure = None if scenarios is None else scenarios.members.get(trial.number)
     if sure is None:
         return ""
-    return f"on the front in {format_percent(sure.on_front)} of the scenarios"
+    if sure.regret_p90 < _ON:
+        return "in nine of ten scenarios on the front or as good"
+    behind = f"at most {format_percent(sure.regret_p90)} behind it in nine of ten"
+    return f"on the front in {format_percent(sure.on_front)} of the scenarios, {behind}"
 
 
 def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_interval: bool) -> str:
@@ -143,8 +148,7 @@ def _describe_payoff(pay: Payoff, trial: TrialRecord) -> str:
     if pay.before is None:
         return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
     return (
-        f"more money stops to pay at {where}: to there 1 % buys {_of(pay.before)} of {what} or more, "
-        f"from there {_of(pay.after)}"
+        f"more money stops to pay at {where}: 1 % buys {_of(pay.before)} of {what} up to there, {_of(pay.after)} beyond"
     )
 
 
@@ -159,7 +163,7 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
     answers = (*at_prices, *_at_batches(summary, trial))
     yield from (text for text, changes in answers if changes)
     kept = " and ".join(text for text, changes in answers if not changes)
-    yield f"{kept} leave the choice" if kept else ""
+    yield f"{kept} keep it" if kept else ""
     yield _limits(trial)
 
 
@@ -174,19 +178,19 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)
     rival = others[int(far.argmin())]
     changes = ", ".join(_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives)
-    return f"the closest rival is trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}: {changes}"
+    return f"closest rival: trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {changes}"
 
 
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
     """How a rival differs in one objective, and whether that can be told."""
     before, after = trial.values[objective.name], rival.values[objective.name]
     share = objective.sign * (after - before) / abs(before) if before else None
-    text = f"{clean_text(label(objective.name))} {format_change(share, objective.sign)}"
+    text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
     scenarios = summary.what_if.scenarios
     timed = any(moves(name, "time") for name in objective.names)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
     if timed and known is not None:
-        return f"{text} (better in {format_percent(known)} of the scenarios)"
+        return f"{text} (too near to tell)" if 1 - TOLD_APART < known < TOLD_APART else text
     near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
     return f"{text} (too near to tell)" if near else text
 
@@ -205,10 +209,10 @@ def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...])
             causes.setdefault(trial.number, []).append(
                 f"{_PARTS[part]} {shift} {'dearer' if factor > 1 else 'cheaper'}"
             )
-    for number, said in causes.items():
-        yield f"{' or '.join(said)} makes it trial {number}", True
+    for number, told in causes.items():
+        yield f"with {' or '.join(told)} it is trial {number}", True
     if knees and not causes:
-        yield f"prices {shift} up or down", False
+        yield f"prices ±{shift}", False
 
 
 def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
@@ -230,5 +234,6 @@ def _fate(why: str) -> str:
 def _limits(trial: TrialRecord) -> str:
     """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
     told = {VALID} if trial.workloads else {VALID, "fits"}
-    near = [clean_text(name) for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
-    return f"it is within {format_percent(NEAR)} of a limit: {', '.join(near)}" if near else ""
+    near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
+    said = ["memory" if name == "fits" else clean_text(name) for name in near]
+    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}" if said else ""

@@ -15,15 +15,14 @@ from dse.report.describe import Comparison, compare
 from dse.report.families import KIND, Family
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary, spread_indices
-from dse.report.units import MISSING, format_number, format_percent, label, scale, shorten_text
+from dse.report.units import MISSING, format_number, format_percent, scale, short_label, shorten_text
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
-from simcore.metrics import METRICS
 
 KNEE, ROBUST = "★", "◆"
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
-_LEAST_ROOM, _LEAST_ROOM_OF_SEVERAL = 30, 80
+_LEAST_ROOM = 28
 _LEAST_HEADING = 5
 _INDENT = 8
 _COMPARED = 500
@@ -58,9 +57,9 @@ class FamilyTable:
 
     columns: tuple[Column, ...]
     phrases: tuple[tuple[str, ...], ...]
-    room: int
-    """Characters that a description needs to stand beside the numbers."""
     recommended: tuple[bool, ...]
+    depth: int
+    """Lines of a row at most."""
 
     def heading(self, width: int) -> list[str]:
         """The lines above the rows."""
@@ -73,13 +72,17 @@ class FamilyTable:
         return lines
 
     def rows(self, width: int, most: int) -> list[Row]:
-        """The rows; all together at most `most` lines, but each one at least: the first to get two is the one to build."""
-        spare = most - len(self.recommended)
-        found: dict[int, Row] = {}
-        for index in sorted(range(len(self.recommended)), key=lambda index: not self.recommended[index]):
-            found[index] = Row(tuple(self._lines(index, width, 1 + (spare > 0))), self.recommended[index])
-            spare -= len(found[index].lines) - 1
-        return [found[index] for index in sorted(found)]
+        """The rows, of a line at least and `depth` at most, `most` together; the one to build has the first choice."""
+        order = sorted(range(len(self.recommended)), key=lambda index: not self.recommended[index])
+        found = {index: self._lines(index, width, 1) for index in order}
+        spare = most - len(order)
+        for depth in range(2, self.depth + 1):
+            for index in order:
+                longer = self._lines(index, width, depth)
+                if spare > 0 and len(longer) > len(found[index]):
+                    found[index] = longer
+                    spare -= 1
+        return [Row(tuple(found[index]), marked) for index, marked in enumerate(self.recommended)]
 
     def _lines(self, index: int, width: int, most: int) -> list[str]:
         numbers, phrases = self._join([column.cells[index] for column in self.columns]), self.phrases[index]
@@ -91,7 +94,7 @@ class FamilyTable:
 
     def _is_beside(self, width: int) -> bool:
         """Whether descriptions stand beside the numbers."""
-        return self._room(width) >= self.room
+        return self._room(width) >= _LEAST_ROOM
 
     def _join(self, cells: Sequence[str]) -> str:
         return "  ".join(cell.rjust(column.width) for cell, column in zip(cells, self.columns, strict=True))
@@ -110,16 +113,17 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
-        sure = [scenarios.members.get(family.chosen) for family in found]
-        shares = tuple(MISSING if s is None else format_percent(s.on_front) for s in sure)
-        columns.append(Column(("on", "front"), shares))
+        known = {**scenarios.others, **scenarios.members}
+        sure = [known.get(family.chosen) for family in found]
+        shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
+        columns.append(Column(("regret",), shares))
     trials = {trial.number: trial for trial in record.feasible_trials}
     phrases = [
         (*told, *workload_phrases(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
     ]
-    room = _LEAST_ROOM if record.purchase is None else _LEAST_ROOM_OF_SEVERAL
-    return FamilyTable(tuple(columns), tuple(phrases), room, tuple(number == family.chosen for family in found))
+    marked = tuple(number == family.chosen for family in found)
+    return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
 
 
 def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
@@ -147,8 +151,7 @@ def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Colum
         low, high = (unit.number(by[objective.name]) for by in (family.low, family.high))
         best = low if objective.sign > 0 else high
         cells.append(best if not whole or low == high else f"{low}{MISSING}{high}")
-    short = METRICS[objective.name].short if objective.name in METRICS else ""
-    heading = shorten_text(short or label(objective.name), 40)
+    heading = shorten_text(short_label(objective.name), 40)
     width = max(_LEAST_HEADING, *map(len, cells))
     words = f"{heading} [{unit.unit.replace(' ', GLUE)}]" if unit.unit else heading
     return Column(tuple(line.replace(GLUE, " ") for line in wrap(words, width, break_long_words=False)), tuple(cells))

@@ -6,7 +6,7 @@ All else is in the files; the numbers are those of `pareto.json`, by the functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import wrap
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
-from dse.report.families import RESOLUTION, Family, families, is_joined
+from dse.report.families import RESOLUTION, families, is_joined
 from dse.report.family_table import GLUE, KNEE, ROBUST, FamilyTable, compare_members, family_table
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
@@ -30,9 +30,8 @@ __all__ = ["explain_infeasible", "print_front"]
 
 HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
-_ABBREVIATIONS = 2
-"""Lines that are kept for them."""
-_ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-"})
+_ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
+_REGRET = ("behind another design", "behind another design in all objectives")
 _Line = tuple[str, str]
 """Text and its style."""
 
@@ -48,18 +47,23 @@ def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING
 def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     """The lines of the answer, none longer than `width`, and their styles."""
     if not summary.front:
-        reasons = explain_infeasible(record).splitlines()
-        return [line for reason in reasons for line in _paragraph(reason, width)]
+        told = explain_infeasible(record).splitlines()
+        return [line for sentence in told for line in _paragraph(sentence, width)]
     decision = describe_decision(record, summary)
     found = families(record, summary)
     compared = compare_members(record, found)
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
-    below = [line for text in _below(record, summary, decision, found) for line in _paragraph(text, width)]
-    heading = [(line, "dim") for line in table.heading(width)] + [("─" * width, "dim")]
-    rows = list(_rows(table, width, HEIGHT - len(above) - len(heading) - len(below) - _ABBREVIATIONS))
-    told = "\n".join(text for text, _ in above + rows + below)
-    return [*above, *heading, *rows, *below, *_paragraph(explain_abbreviations(told), width, "dim")]
+    above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
+    whole = len(list(_rows(table, width, HEIGHT * len(found))))
+    for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
+        below = [line for text in _below(record, summary, decision, reasons) for line in _paragraph(text, width)]
+        rows = list(_rows(table, width, HEIGHT - len(above) - len(below) - kept))
+        lines = [*above, *rows, *below]
+        lines += _paragraph(explain_abbreviations("\n".join(text for text, _ in lines)), width, "dim")
+        if len(lines) <= HEIGHT and (len(rows) == whole or not reasons):
+            break
+    return lines
 
 
 def _sentences(decision: Decision, width: int) -> Iterator[_Line]:
@@ -81,20 +85,20 @@ def _rows(table: FamilyTable, width: int, most: int) -> Iterator[_Line]:
             yield line, "bold" if row.recommended else ""
 
 
-def _below(record: StudyRecord, summary: Summary, decision: Decision, found: Sequence[Family]) -> Iterator[str]:
-    """The paragraphs under the table."""
-    yield _legend(record, summary, found)
+def _below(record: StudyRecord, summary: Summary, decision: Decision, reasons: bool) -> Iterator[str]:
+    """The paragraphs under the table, with the reasons of gaps or without."""
+    yield _legend(record, summary)
     yield from describe_own_best(record, summary)
-    yield from _bounds(record, summary)
+    yield from _bounds(record, summary, reasons)
     yield from decision.assumptions
     yield f"More: report.html, pareto.csv (all members), trials.csv; dse show RUN {decision.trial}."
 
 
-def _bounds(record: StudyRecord, summary: Summary) -> Iterator[str]:
+def _bounds(record: StudyRecord, summary: Summary, reasons: bool) -> Iterator[str]:
     """A paragraph for each objective whose gap needs words, one for all others."""
     rest = []
     for objective in record.objectives:
-        why = describe_gap_in_short(objective, record, summary)
+        why = describe_gap_in_short(objective, record, summary) if reasons else ""
         best = describe_best(objective, summary)
         if why:
             yield f"{best.removesuffix('.')}: {why}."
@@ -104,18 +108,21 @@ def _bounds(record: StudyRecord, summary: Summary) -> Iterator[str]:
         yield " ".join(rest)
 
 
-def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:
+def _legend(record: StudyRecord, summary: Summary) -> str:
+    found, scenarios = families(record, summary), summary.what_if.scenarios
+    chosen = {family.chosen for family in found}
+    named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", scenarios and scenarios.robust))
+    marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
     near = format_percent(RESOLUTION)
     if len(record.objectives) == 1:
-        return f"A row: the best design of a kind, and how many of the kind are within {near} of it."
-    scenarios = summary.what_if.scenarios
-    robust = None if scenarios is None else scenarios.robust
-    named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", robust))
-    marks = [f"{mark} {name} (trial {number})" for mark, name, number in named if number is not None]
-    joined = any(is_joined(record, summary, family) for family in found)
-    what = "the most alike designs" if joined else f"designs of a kind within {near} in time"
-    regret = " Regret: against a workload's own best cluster." if record.purchase else ""
-    return f"A row: {'; '.join([f'{what}, by one of them', *marks])}.{regret}"
+        what = f"the best of a kind, and how many of it are within {near}"
+    elif any(is_joined(record, summary, family) for family in found):
+        what = "the most alike designs, by one of them"
+    else:
+        what = f"designs of a kind within {near} in time, by one of them"
+    text = f"A row: {', '.join([what, *marks])}."
+    text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
+    return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:
