@@ -6,6 +6,8 @@ The one place that reads such words: `dse show`, pictures of one design and prog
 from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import recommended
+from dse.report.summary import summarize
 from dse.report.values import trial_metrics
 from dse.whatif.answers import NOTHING, WhatIf
 from simcore.document.problem import InputError, Problem, suggest_nearest
@@ -19,11 +21,13 @@ FORMS = f"a trial's number, {KNEE}, {ROBUST} or {BEST}METRIC"
 def pick(record: StudyRecord, what_if: WhatIf = NOTHING, text: str | None = None) -> TrialRecord:
     """The trial that `text` means: a number, `knee`, `robust`, `best:METRIC`.
 
-    Without it the robust pick where it is known, else the knee, else the best of the first objective. Raises
-    `InputError` where there is no such trial, saying why, or where no trial is feasible and none is named.
+    Without it the design to build (`dse.report.choice.recommended`): the robust pick where it is known, else the knee,
+    else the best balanced one. Raises `InputError` where there is no such trial, saying why, or where no trial is
+    feasible and none is named.
     """
     if text is None:
-        return pick(record, what_if, usual_pick(record, what_if))
+        number = recommended(record, summarize(record, what_if))
+        return _knee(record) if number is None else numbered_trial(record, number)
     word = text.strip()
     if word == KNEE:
         return _knee(record)
@@ -37,16 +41,10 @@ def pick(record: StudyRecord, what_if: WhatIf = NOTHING, text: str | None = None
     raise InputError([Problem(("trial",), FORMS, f"'{text}'", fix)])
 
 
-def usual_pick(record: StudyRecord, what_if: WhatIf = NOTHING) -> str:
-    """The word for what is shown unless told: the most telling pick that the study has."""
-    if what_if.scenarios is not None and what_if.scenarios.robust is not None:
-        return ROBUST
-    return KNEE if record.knee is not None else f"{BEST}{record.objectives[0].name}"
-
-
 def picks(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, int]:
     """Each word that means a trial of this study -> its number: `robust`, `knee`, the best of each objective."""
-    words = [ROBUST] if usual_pick(record, what_if) == ROBUST else []
+    scenarios = what_if.scenarios
+    words = [ROBUST] if scenarios is not None and scenarios.robust is not None else []
     words += [KNEE] if record.knee is not None else []
     words += [f"{BEST}{objective.name}" for objective in record.objectives] if record.feasible_trials else []
     return {word: pick(record, what_if, word).number for word in words}

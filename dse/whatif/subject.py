@@ -104,7 +104,7 @@ def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
     if not place.is_dir():
         return _design_subject(path, say)
     say(f"{place.name}: reading the journal{' and bounding the space' if bounds else ''}")
-    record = load_record(place, bounds=bounds)
+    record = load_record(place, bounds)
     if not record.trials:
         fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)

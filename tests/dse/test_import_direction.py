@@ -129,11 +129,11 @@ ORDER = {
             "engine",
             "check",
         ),
-        *("bounds", "uncertainty", "simulate", "astra"),
+        *("bounds", "uncertainty", "simulate", "anatomy", "astra"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("door", "cli"),
+        *("explain", "catalogue", "door", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

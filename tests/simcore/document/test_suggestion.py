@@ -20,3 +20,8 @@ def test_of_more_names_than_fit_a_message_the_command_is_named_that_lists_them()
 
 def test_of_names_that_no_catalogue_has_nothing_is_said() -> None:
     assert suggest_nearest("zzz", MANY) == ""
+
+
+def test_names_that_begin_with_the_word_come_before_one_that_looks_like_it() -> None:
+    names = ["h800", "h100-80gb", "h100-pcie", "h1000"]
+    assert suggest_nearest("h100", names) == "did you mean 'h100-80gb' or 'h100-pcie'?"

@@ -1,0 +1,142 @@
+"""Changes of a design, and what they do to it.
+
+A change is a set of leaves of the complete document that go together: the degrees of parallelism multiply to the
+number of NPUs, the dimensions of a network and what names them (algorithms, placement) follow one another.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.report.aspects import short_name, shorten_value
+from dse.report.units import MISSING, clean_text, shorten_text
+from dse.whatif.answers import DOES_NOT_FIT
+from simcore.check.check import check
+from simcore.check.load import parse_design
+from simcore.design.design import Design
+from simcore.document.problem import InputError, Path
+from simcore.network import TOPOLOGIES
+from simcore.result import Result
+from simcore.simulate import simulate
+
+Document = Mapping[str, Any]
+NETWORK = "network"
+"""Name of the change of the blocks of a network, with all that names its dimensions."""
+DIMENSIONS: Path = ("cluster", "dimensions")
+ABSENT = object()
+"""In place of the value of a key that a document lacks."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Leaves of a document that change together."""
+
+    name: str
+    values: Mapping[Path, tuple[Any, Any]]
+    """Path -> before and after; `ABSENT` where a document has no such key."""
+
+    @property
+    def text(self) -> str:
+        """The change in words: `interleave 4 → 2`."""
+        if len(self.values) == 1:
+            ((before, after),) = self.values.values()
+            return f"{self.name} {_said(before)} → {_said(after)}"
+        told = [f"{_last(path)} {_said(a)} → {_said(b)}" for path, (a, b) in self.values.items()]
+        if self.name == NETWORK:  # what names its dimensions goes without saying
+            before, after = self.values[DIMENSIONS]
+            return f"network {_said(before)} → {_said(after)}"
+        return shorten_text(", ".join(told), 120)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The change as JSON."""
+        ends = {_dotted(path): [None if end is ABSENT else end for end in pair] for path, pair in self.values.items()}
+        return {"name": self.name, "text": self.text, "values": ends}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A design with changes, simulated."""
+
+    changes: tuple[Change, ...]
+    result: Result | None
+    why: str
+    """Why it cannot be built; empty where it can."""
+
+    @property
+    def text(self) -> str:
+        """The changes in words."""
+        return "; ".join(change.text for change in self.changes)
+
+    @property
+    def name(self) -> str:
+        """The changes by their names."""
+        return " + ".join(change.name for change in self.changes)
+
+
+def apply_changes(document: Document, changes: Sequence[Change]) -> dict[str, Any]:
+    """A document with changes made, as a new one."""
+    changed: dict[str, Any] = copy.deepcopy(dict(document))
+    for change in changes:
+        for path, (_, after) in change.values.items():
+            _put(changed, path, copy.deepcopy(after) if after is not ABSENT else ABSENT)
+    return changed
+
+
+def attempt(document: Document, changes: Sequence[Change]) -> Tried:
+    """A complete design document with changes, simulated by engine `fast` where it is a design at all.
+
+    A design that does not fit has its result, and a reason against it.
+    """
+    design, problems = parse_design(apply_changes(document, changes))
+    if design is not None:
+        problems = check(design)
+    if design is None or problems:
+        return Tried(tuple(changes), None, str(problems[0]))
+    return _simulated(design, tuple(changes))
+
+
+def _simulated(design: Design, changes: tuple[Change, ...]) -> Tried:
+    try:
+        result = simulate(design)
+    except InputError as error:
+        return Tried(changes, None, str(error.problems[0]))
+    return Tried(changes, result, "" if result.fits else DOES_NOT_FIT)
+
+
+def _put(document: Any, path: Path, value: Any) -> None:
+    for part in path[:-1]:
+        document = document.setdefault(part, {}) if isinstance(document, dict) else document[part]
+    if value is ABSENT:
+        document.pop(path[-1], None)
+    else:
+        document[path[-1]] = value
+
+
+def value_at(document: Any, path: Path) -> Any:
+    """What stands at a path of a document; `ABSENT` where nothing does."""
+    for part in path:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return document
+
+
+def _said(value: Any) -> str:
+    if value is ABSENT:
+        return MISSING
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        return "_".join(f"{short_name(TOPOLOGIES, entry.get('topology'))}({entry.get('size')})" for entry in value)
+    return shorten_text(shorten_value(value), 40)
+
+
+def _last(path: Path) -> str:
+    return clean_text(path[-1])
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(str, path))

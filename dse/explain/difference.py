@@ -1,0 +1,135 @@
+"""What differs between two designs: the changes that lead from the one to the other, and the parts of time and cost.
+
+Leaves of the two complete documents that differ are one change each, but for those that must go together: the degrees
+of parallelism; the stage of ZeRO; a network of other blocks with what names its dimensions. Where the blocks are the
+same, each key of each dimension is a change of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dse.explain.changes import ABSENT, DIMENSIONS, NETWORK, Change, Document, value_at
+from dse.report.reasons import breakdown
+from simcore.document.problem import Path, format_path
+from simcore.result import Cost, Result
+
+DEGREES = ("tensor", "pipeline", "data", "context", "expert")
+_WITH_BLOCKS: tuple[Path, ...] = (DIMENSIONS, ("system", "collective"), ("cluster", "placement"))
+_SHARDED: tuple[Path, ...] = tuple(("parallelism", name) for name in ("zero", "accumulate", "gather"))
+"""The stage of ZeRO, and what only some stages have."""
+_SHORT = ("parallelism", "system", "cluster", "workload")
+
+
+@dataclass(frozen=True, slots=True)
+class PartDifference:
+    """A part of a total in two designs."""
+
+    part: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """What it adds to the total difference."""
+        return self.after - self.before
+
+
+def changes_between(one: Document, other: Document) -> tuple[Change, ...]:
+    """The changes that lead from the one complete document to the other, in the document's order."""
+    return tuple(_changes(one, other))
+
+
+def _changes(one: Document, other: Document) -> Iterator[Change]:
+    degrees: list[Path] = [("parallelism", name) for name in DEGREES]
+    blocks = _blocks(one) != _blocks(other)
+    together = [("degrees", degrees), *([(NETWORK, list(_WITH_BLOCKS))] if blocks else [])]
+    if value_at(one, _SHARDED[0]) != value_at(other, _SHARDED[0]):
+        together.append(("zero", list(_SHARDED)))
+    taken = {path for _, paths in together for path in paths}
+    for path in _differing_leaves(one, other):
+        if path == DIMENSIONS and not blocks:
+            yield from _of_dimensions(one, other)
+        elif path not in taken:
+            yield _change(_short(path), [path], one, other)
+    for name, paths in together:
+        change = _change(name, paths, one, other)
+        if change.values:
+            yield change
+
+
+def _differing_leaves(one: Document, other: Document) -> list[Path]:
+    paths = dict.fromkeys([*_leaves(one), *_leaves(other)])
+    return [path for path in paths if value_at(one, path) != value_at(other, path)]
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths of all values that are no mappings."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path
+
+
+def _change(name: str, paths: list[Path], one: Document, other: Document) -> Change:
+    pairs = {path: (value_at(one, path), value_at(other, path)) for path in paths}
+    return Change(name, {path: pair for path, pair in pairs.items() if pair[0] is not pair[1] and pair[0] != pair[1]})
+
+
+def _blocks(document: Document) -> list[Any]:
+    dimensions = value_at(document, DIMENSIONS)
+    return [] if dimensions is ABSENT else [(entry.get("topology"), entry.get("size")) for entry in dimensions]
+
+
+def _of_dimensions(one: Document, other: Document) -> Iterator[Change]:
+    for index in range(len(_blocks(one))):
+        keys = dict.fromkeys([*value_at(one, (*DIMENSIONS, index)), *value_at(other, (*DIMENSIONS, index))])
+        for key in keys:
+            path: Path = (*DIMENSIONS, index, key)
+            if value_at(one, path) != value_at(other, path):
+                yield _change(f"{key} of dimension {index + 1}", [path], one, other)
+
+
+def _short(path: Path) -> str:
+    return format_path(path[1:] if path[0] in _SHORT and len(path) > 1 else path)
+
+
+def time_differences(one: Result, other: Result) -> tuple[PartDifference, ...]:
+    """The parts of the iteration time that either has, the largest change first; the changes add up to the total."""
+    return _differences(breakdown(one), breakdown(other))
+
+
+def cost_differences(one: Result, other: Result) -> tuple[PartDifference, ...]:
+    """The parts of the cost, likewise; electricity is what the total has beyond the parts."""
+    return _differences(_costs(one.cost), _costs(other.cost))
+
+
+def memory_differences(one: Result, other: Result) -> tuple[PartDifference, ...]:
+    """The parts of the memory that must be reserved, likewise; empty where a workload has none."""
+    return (
+        _differences(*(_memory(result) for result in (one, other))) if one.memory_bytes and other.memory_bytes else ()
+    )
+
+
+def _costs(cost: Cost) -> dict[str, float]:
+    parts = {field.name: float(getattr(cost, field.name)) for field in fields(Cost) if field.name != "total"}
+    rest = cost.total - sum(parts.values())
+    return {**parts, "electricity": rest if abs(rest) > 1e-9 * abs(cost.total) else 0.0}
+
+
+def _memory(result: Result) -> dict[str, float]:
+    memory = result.memory_bytes
+    assert memory is not None
+    parts = {name: float(getattr(memory, name)) for name in ("weights", "gradients", "optimizer", "activations")}
+    parts["keys, values"] = memory.kv_cache or 0.0
+    parts["working space"] = memory.peak - sum(parts.values())
+    parts["allocator, context"] = memory.reserved - memory.peak
+    return parts
+
+
+def _differences(one: dict[str, float], other: dict[str, float]) -> tuple[PartDifference, ...]:
+    parts = [PartDifference(name, before, other[name]) for name, before in one.items() if before or other[name]]
+    return tuple(sorted(parts, key=lambda part: -abs(part.change)))

@@ -1,0 +1,109 @@
+"""The parts of an iteration, each with what is behind it in words: operators, collectives, pipeline stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dse.report.aspects import short_name
+from dse.report.reasons import breakdown
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
+from simcore.anatomy import CollectiveUse, OperatorUse, collectives_of, operators_of
+from simcore.design.design import Design
+from simcore.memory.plan import program_of
+from simcore.network import TOPOLOGIES
+from simcore.result import Result
+
+_KINDS = {"gemm": "matrix products", "memory": "element-wise", "flash": "attention", "core": "attention"}
+_LEAST_SHARE = 0.02
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the iteration time."""
+
+    name: str
+    seconds: float
+    share: float
+    why: str
+    """What is behind it."""
+
+
+def explain_parts(design: Design, result: Result) -> tuple[Part, ...]:
+    """The parts that take any time, the longest first; their seconds add up to the iteration."""
+    operators, collectives = operators_of(design), collectives_of(design)
+    parts = []
+    for name, seconds in breakdown(result).items():
+        if seconds:
+            why = _reason(name, design, result, operators, collectives)
+            parts.append(Part(name, seconds, seconds / result.iteration_time_s, why))
+    return tuple(sorted(parts, key=lambda part: -part.seconds))
+
+
+def _reason(
+    name: str,
+    design: Design,
+    result: Result,
+    operators: Sequence[OperatorUse],
+    collectives: Sequence[CollectiveUse],
+) -> str:
+    if name == "compute":
+        return _of_compute(design, result, operators)
+    if name == "bubble":
+        return _of_bubble(design)
+    if name.endswith(" communication"):
+        group = name.removesuffix(" communication")
+        return _of_collectives(design, [use for use in collectives if use.category.name.lower() == group])
+    return "updates the weights from gradients; bytes moved" if name == "optimizer" else ""
+
+
+def _of_compute(design: Design, result: Result, operators: Sequence[OperatorUse]) -> str:
+    total = sum(use.seconds for use in operators)
+    if not total:
+        return ""
+    kinds: dict[str, float] = {}
+    for use in operators:
+        kind = _KINDS.get(use.kind, use.kind)
+        kinds[kind] = kinds.get(kind, 0.0) + use.seconds
+    texts = [
+        f"{kind} {format_percent(seconds / total)}{_rate(design, operators) if kind == 'matrix products' else ''}"
+        for kind, seconds in sorted(kinds.items(), key=lambda pair: -pair[1])
+        if seconds >= _LEAST_SHARE * total
+    ]
+    named = [f"{clean_text(use.name)} {format_percent(use.seconds / total)}" for use in operators[:_NAMED]]
+    slowed = result.compute_s - total
+    if slowed > _LEAST_SHARE * result.compute_s:
+        texts.append(f"slowed by collectives beside it {format_with_unit(slowed, 's')}")
+    return f"{', '.join(texts)}; longest: {', '.join(named)}"
+
+
+def _rate(design: Design, operators: Sequence[OperatorUse]) -> str:
+    """How near matrix products come to the data sheet's peak."""
+    products = [use for use in operators if use.kind == "gemm"]
+    seconds, peak = sum(use.seconds for use in products), design.cluster.npu.rate(design.workload.precision)
+    return f" (at {format_percent(sum(use.flops for use in products) / seconds / peak)} of the peak)" if seconds else ""
+
+
+def _of_bubble(design: Design) -> str:
+    program = program_of(design)
+    chunks = f", {program.chunks} chunks a stage" if program.chunks > 1 else ""
+    return (
+        f"{program.stages} stages wait for each other: {program.microbatches} microbatches, {program.schedule}{chunks}"
+    )
+
+
+def _of_collectives(design: Design, uses: Sequence[CollectiveUse]) -> str:
+    """What is sent over which dimension, for how long in all, hidden or not."""
+    told = []
+    for use in uses[:2]:
+        busiest = max(range(len(use.busy)), key=lambda index: use.busy[index])
+        dimension = design.cluster.dimensions[busiest]
+        block = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"
+        where = f"dimension {busiest + 1}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"
+        size = format_with_unit(use.bytes / use.count, "B")
+        told.append(
+            f"{format_brief(use.count)} {use.kind} of {size} keep {where} busy for "
+            f"{format_with_unit(use.busy[busiest], 's')}"
+        )
+    return "; ".join(told)

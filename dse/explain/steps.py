@@ -1,0 +1,73 @@
+"""The designs one step from a design that belongs to no space: common keys of its document, a step up and a step down.
+
+Degrees give a prime factor to one another, counts double and halve, names take every other value. What a design of its
+kind cannot have is found out by the check of designs, so the list needs to know no rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any
+
+from dse.explain.changes import ABSENT, Change, Document, value_at
+from dse.space.hole import divisors
+from simcore.collective import ALGORITHMS
+from simcore.document.problem import Path
+from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.policy.intra_dimension import INTRA_DIMENSION
+from simcore.schedule import SCHEDULES
+
+_TRADED = ("tensor", "pipeline", "data", "context")
+_DOUBLED: tuple[Path, ...] = (("parallelism", "microbatch"), ("parallelism", "interleave"), ("system", "chunks"))
+_NAMED: dict[Path, tuple[Any, ...]] = {
+    ("parallelism", "zero"): (0, 1, 2, 3),
+    ("parallelism", "recompute"): ("none", "selective", "full"),
+    ("parallelism", "sequence_parallel"): (False, True),
+    ("parallelism", "tensor_overlap"): (False, True),
+    ("parallelism", "schedule"): tuple(SCHEDULES),
+    ("system", "intra_dimension"): tuple(INTRA_DIMENSION),
+    ("system", "inter_dimension"): tuple(INTER_DIMENSION),
+}
+
+
+def steps_of(document: Document) -> tuple[Change, ...]:
+    """The steps from a complete design document, in its order."""
+    return tuple(change for family in (_degrees, _counts, _names, _algorithms) for change in family(document))
+
+
+def _degrees(document: Document) -> Iterator[Change]:
+    paths: dict[str, Path] = {name: ("parallelism", name) for name in _TRADED}
+    degrees = {name: value_at(document, path) for name, path in paths.items()}
+    for giver, taker in permutations(_TRADED, 2):
+        give, take = degrees[giver], degrees[taker]
+        if not isinstance(give, int) or not isinstance(take, int):
+            continue
+        for prime in (d for d in divisors(give) if len(divisors(d)) == 2):
+            values = {paths[giver]: (give, give // prime), paths[taker]: (take, take * prime)}
+            yield Change("degrees", values)
+
+
+def _counts(document: Document) -> Iterator[Change]:
+    for path in _DOUBLED:
+        now = value_at(document, path)
+        if isinstance(now, int) and not isinstance(now, bool):
+            later = [2 * now, *([now // 2] if now % 2 == 0 else [])]
+            yield from (Change(str(path[-1]), {path: (now, new)}) for new in later)
+
+
+def _names(document: Document) -> Iterator[Change]:
+    for path, known in _NAMED.items():
+        now = value_at(document, path)
+        if now is not ABSENT:
+            yield from (Change(str(path[-1]), {path: (now, new)}) for new in known if new != now)
+
+
+def _algorithms(document: Document) -> Iterator[Change]:
+    path: Path = ("system", "collective")
+    now = value_at(document, path)
+    if not isinstance(now, list):
+        return
+    for index, own in enumerate(now):
+        for name in (known for known in ALGORITHMS if known != own):
+            yield Change(f"algorithm of dimension {index + 1}", {(*path, index): (own, name)})

@@ -1,0 +1,217 @@
+"""Explaining designs: parts and differences that add up, changes that lead from one to the other, what helps most."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import DESIGN, write_design
+
+from dse.cli import main
+from dse.explain.changes import ABSENT, apply_changes, attempt
+from dse.explain.difference import changes_between
+from dse.explain.explained import explain, explain_against
+from dse.explain.steps import steps_of
+from simcore.check.load import load_design, parse_design
+from simcore.design.design import Design
+from simcore.simulate import simulate
+
+
+def design(**changes: Any) -> Design:
+    return load_design(DESIGN).with_({path.replace("__", "."): value for path, value in changes.items()})
+
+
+def pairs() -> list[tuple[Design, Design]]:
+    """Designs that differ in degrees, in a network of the same blocks, in one of other blocks, in the workload."""
+    one = design()
+    other: dict[str, Any] = copy.deepcopy(DESIGN)
+    other["cluster"]["dimensions"] = [
+        {"topology": "ring", "size": 4, "bandwidth": "100 GB/s", "latency": "700 ns", "tier": "node"},
+        {"topology": "switch", "size": 4, "bandwidth": "50 GB/s", "latency": "700 ns", "tier": "node"},
+        {"topology": "switch", "size": 8, "bandwidth": "25 GB/s", "latency": "1.7 us", "tier": "pod"},
+    ]
+    return [
+        (one, design(parallelism__tensor=4, parallelism__pipeline=16, parallelism__recompute="full")),
+        (one, one.with_({"cluster.dimensions[1].bandwidth": "50 GB/s", "cluster.npu": "h100-80gb"})),
+        (one, load_design(other)),
+        (one, one.with_({"workload.global_batch": 128, "software": "deepspeed", "parallelism.zero": 3})),
+    ]
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_all_changes_together_lead_to_the_other_design(index: int) -> None:
+    one, other = pairs()[index]
+    for start, end in ((one, other), (other, one)):
+        changes = changes_between(start.document(), end.document())
+        found, problems = parse_design(apply_changes(start.document(), changes))
+        assert found is not None, problems
+        assert found.key == end.key
+
+
+def test_degrees_change_together_and_so_does_a_network_of_other_blocks() -> None:
+    names = [[change.name for change in changes_between(a.document(), b.document())] for a, b in pairs()]
+    assert names[0] == ["recompute", "degrees"]
+    assert names[1] == ["bandwidth of dimension 2", "npu"] or names[1] == ["npu", "bandwidth of dimension 2"]
+    assert names[2] == ["network"]
+
+
+def test_equal_designs_have_no_changes() -> None:
+    assert changes_between(design().document(), design().document()) == ()
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_differences_by_part_add_up_to_the_total(index: int) -> None:
+    one, other = pairs()[index]
+    compared = explain_against(one, other, budget=1)
+    before, after = compared.side.result, compared.against.result
+    total = after.iteration_time_s - before.iteration_time_s
+    assert sum(part.change for part in compared.time) == pytest.approx(total, rel=1e-9, abs=1e-12)
+    assert sum(part.change for part in compared.cost) == pytest.approx(after.cost.total - before.cost.total)
+    assert before.memory_bytes is not None
+    assert after.memory_bytes is not None
+    grown = after.memory_bytes.reserved - before.memory_bytes.reserved
+    assert sum(part.change for part in compared.memory) == pytest.approx(grown)
+
+
+def test_parts_add_up_to_the_iteration_and_say_what_is_behind_them() -> None:
+    explained = explain(design(), budget=1)
+    assert sum(part.seconds for part in explained.parts) == pytest.approx(explained.side.result.iteration_time_s)
+    why = {part.name: part.why for part in explained.parts}
+    assert "matrix products" in why["compute"]
+    assert "of the peak" in why["compute"]
+    assert "all_reduce of 48 MiB keep dimension 1, SW(8) at 300 GB/s, busy for" in why["tensor communication"]
+    assert "8 stages wait for each other: 32 microbatches, 1f1b" in why["bubble"]
+
+
+def test_prices_of_dimensions_add_up_to_the_network() -> None:
+    side = explain(design(), budget=1).side
+    assert sum(side.network_cost) == pytest.approx(side.result.cost.network)
+
+
+def test_each_single_change_and_pair_is_a_simulation_and_the_interaction_is_what_is_beyond_their_sum() -> None:
+    one, other = design(), design(parallelism__zero=1, system__chunks=16, parallelism__interleave=2)
+    compared = explain_against(one, other)
+    singles = {tried.name: tried for tried in compared.subsets.singles}
+    assert set(singles) == {"zero", "chunks", "interleave"}
+    assert singles["interleave"].result == simulate(one.with_("parallelism.interleave", 2))
+    assert len(compared.subsets.pairs) == 3
+    base = compared.side.result.iteration_time_s
+    for pair in compared.subsets.pairs:
+        a, b = (singles[change.name].result for change in pair.tried.changes)
+        assert a is not None
+        assert b is not None
+        assert pair.tried.result is not None
+        expected = pair.tried.result.iteration_time_s - a.iteration_time_s - b.iteration_time_s + base
+        assert pair.interaction == pytest.approx(expected, abs=1e-12)
+    order = [tried.result.iteration_time_s for tried in singles.values() if tried.result and not tried.why]
+    assert order == sorted(order)
+
+
+def test_a_change_that_is_no_design_alone_is_told_and_its_pair_has_no_interaction() -> None:
+    one = design()
+    other = one.with_({"parallelism.tensor": 16, "cluster.dimensions[0].size": 16, "cluster.dimensions[1].size": 16})
+    subsets = explain_against(one, other).subsets
+    network = next(tried for tried in subsets.singles if tried.name == "network")
+    assert network.result is None
+    assert "expected" in network.why
+    pair = next(pair for pair in subsets.pairs if {c.name for c in pair.tried.changes} == {"network", "degrees"})
+    assert pair.interaction is None
+    assert pair.tried.result is not None
+
+
+def test_the_budget_limits_what_is_simulated_and_what_is_left_out_is_counted() -> None:
+    one, other = design(), design(parallelism__zero=1, system__chunks=16, parallelism__interleave=2)
+    told: list[tuple[int, int]] = []
+    subsets = explain_against(one, other, 4, lambda done, total: told.append((done, total))).subsets
+    assert (len(subsets.singles), len(subsets.pairs), subsets.left_out) == (3, 1, 2)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_steps_move_degrees_by_a_prime_and_keep_their_product() -> None:
+    document = design().document()
+    for step in steps_of(document):
+        if step.name == "degrees":
+            (a, after_a), (b, after_b) = step.values.values()
+            assert after_a * after_b == a * b
+
+
+def test_a_step_is_the_design_with_the_key_changed() -> None:
+    one = design()
+    step = next(s for s in steps_of(one.document()) if s.text == "zero 0 → 1")
+    assert attempt(one.document(), [step]).result == simulate(one.with_("parallelism.zero", 1))
+
+
+def test_a_design_that_does_not_fit_keeps_its_result() -> None:
+    one = design()
+    step = next(s for s in steps_of(one.document()) if s.text == "tensor 8 → 4, data 2 → 4")
+    tried = attempt(one.document(), [step])
+    assert tried.why == "does not fit"
+    assert tried.result is not None
+
+
+def test_keys_that_only_one_document_has_come_and_go() -> None:
+    one = design()
+    other = one.with_("parallelism.zero", 3)
+    changes = {change.name: change for change in changes_between(one.document(), other.document())}
+    assert changes["zero"].values[("parallelism", "gather")] == (ABSENT, "once")
+    assert changes["zero"].document["values"]["parallelism.gather"] == [None, "once"]
+
+
+@pytest.mark.parametrize(
+    "workload", [{"collective": "all_reduce", "size": "1 GiB"}, {"layers": "resnet-50", "global_batch": 512}]
+)
+def test_other_kinds_of_workload_are_explained_too(workload: dict[str, Any]) -> None:
+    document = {key: value for key, value in DESIGN.items() if key != "parallelism"} | {"workload": workload}
+    explained = explain(load_design(document))
+    assert explained.parts
+    assert any(tried.result is not None for tried in explained.steps)
+
+
+def test_the_command_prints_parts_steps_and_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = write_design(tmp_path), tmp_path / "other.yaml"
+    write_design(tmp_path, {**DESIGN, "system": {"chunks": 16}}, "other.yaml")
+    assert main(["explain", str(one)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "where the time goes" in out
+    assert "steps of common keys were tried" in out
+    assert main(["explain", str(one), "--against", str(other)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "chunks 8 → 16" in out
+    assert "difference by part" in out
+
+
+def test_json_has_the_keys_that_are_documented(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = write_design(tmp_path)
+    other = write_design(tmp_path, {**DESIGN, "system": {"chunks": 16}}, "other.yaml")
+    alone = {"design", "parts", "operators", "collectives", "network_cost", "simulations"}
+    assert main(["explain", str(one), "--json", "--simulations", "5"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == alone | {"steps", "steps_left_out"}
+    assert (len(document["steps"]), document["simulations"]) == (5, 6)
+    assert main(["explain", str(one), "--against", str(other), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    more = {"against", "against_parts", "changes", "difference", "singles", "pairs", "pairs_left_out"}
+    assert set(document) == alone | more
+    assert document["changes"][0]["values"] == {"system.chunks": [8, 16]}
+    assert document["singles"][0]["iteration_time_s"] == document["against"]["metrics"]["iteration_time_s"]
+
+
+def test_the_same_design_twice_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = str(write_design(tmp_path))
+    assert main(["explain", one, "--against", one]) == 0
+    assert "The two are the same design." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["nothing.yaml"], ["design.yaml", "--against", "nothing.yaml"]])
+def test_a_file_that_is_not_there_ends_with_status_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_design(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert "nothing.yaml: 1 problem" in captured.err
+    assert captured.out == ""
