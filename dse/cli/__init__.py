@@ -54,14 +54,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
 
 
-def make_parser() -> Parser:
-    """The parser of `dse` and all its commands."""
+def make_parser(arguments: Sequence[str]) -> Parser:
+    """The parser of `dse`; of its commands only the one that `arguments` begin with is built, the others are named."""
     top = Parser(
         prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"dse {_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser, required=True)
     for name, summary in COMMANDS.items():
+        if name not in arguments[:1]:
+            commands.add_parser(name, help=summary)
+            continue
         module = import_module(f"dse.cli.{name.replace('-', '_')}")
         command = commands.add_parser(
             name,
@@ -87,7 +90,8 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
     with Interrupt() as interrupt:
-        options = make_parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        options = make_parser(given).parse_args(given)
         options.interrupt = interrupt
         try:
             return _run(options)

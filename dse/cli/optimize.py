@@ -17,6 +17,8 @@ from dse.cli.arguments import EXECUTORS, check_jobs, duration, positive_integer,
 
 if TYPE_CHECKING:
     from dse.door.interrupt import Interrupt
+    from dse.door.progress import Progress
+    from dse.door.reports import Reported
     from dse.evaluate.record import StudyRecord, TrialRecord
     from dse.space.space import Space
 
@@ -30,6 +32,7 @@ EXAMPLES = """examples:
   dse optimize spaces/transformer1t.yaml
   dse optimize spaces/gpt3.yaml --trials 1000 --sampler tpe --jobs 2 --out runs/gpt3-tpe
   dse optimize spaces/gpt3.yaml --trials 2000 --out runs/gpt3-tpe --sampler tpe --resume
+  dse optimize spaces/gpt3.yaml --live
   dse optimize runs/transformer1t/study.yaml --out runs/again
   dse optimize spaces/transformer1t.yaml --trials 100000 --sampler random --executor ray --address auto
 """
@@ -90,6 +93,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engine", metavar="E", help="fast, reference, reference_links, or package.module:function [fast]"
     )
+    command.add_argument("--live", action="store_true", help="show the front while it grows (on a terminal)")
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
@@ -114,13 +118,14 @@ def run(options: argparse.Namespace) -> int:
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
     interrupt: Interrupt = options.interrupt
-    with Progress(space, settings.trials, interrupt) as progress, _silence_ray(settings.executor):
-        interrupt.farewell = lambda: _farewell(progress.done, folder)
-        ended = optimize(space, settings, folder, options.resume, progress)
-    if ended == "interrupted":
-        raise KeyboardInterrupt
-    interrupt.raise_if_signalled()
-    record = _report(folder, options.json)
+    with Progress(space, settings.trials, interrupt, _is_live(options.live)) as progress:
+        interrupt.farewell = lambda: _farewell(progress, folder)
+        with _silence_ray(settings.executor):
+            ended = optimize(space, settings, folder, options.resume, progress)
+        if ended == "interrupted":
+            raise KeyboardInterrupt
+        reported = _report(folder, progress)
+    record = _print_report(reported, options.json)
     proven = ended == "exhausted" and record.proof is not None  # then the proof says it
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
@@ -133,21 +138,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _report(folder: Path, as_json: bool) -> StudyRecord:
-    """Write the reports of a run folder and print its front; its record."""
-    from dse.report import print_front, write_reports
-    from dse.run.record import load_record
-    from dse.whatif.ask import answer_what_if
+def _is_live(asked: bool) -> bool:
+    """Whether the front is shown while it grows, for which it takes a terminal."""
+    from dse.door.display import is_redrawn
 
-    record = load_record(folder)
-    answers = answer_what_if(record, folder)
-    write_reports(record, folder, answers)
+    if asked and not is_redrawn():
+        print("warning: --live needs a terminal; lines tell how the search goes", file=sys.stderr)
+    return asked and is_redrawn()
+
+
+def _report(folder: Path, progress: Progress) -> Reported:
+    """Write the reports of a run folder."""
+    progress.phase("bounding")
+    from dse.door.reports import report_run  # brings what draws: only now, and shown
+
+    return report_run(folder, watcher=progress)
+
+
+def _print_report(reported: Reported, as_json: bool) -> StudyRecord:
+    """Print the front of a run, and where its files are; its record."""
+    from dse.report import print_front
+
+    record, folder = reported.record, reported.folder
     if as_json:
         sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible_trials:
         from rich.console import Console
 
-        print_front(record, Console(), answers)
+        print_front(record, Console(), reported.answers)
     print(f"wrote {sum(1 for _ in folder.iterdir())} files to {folder}/", file=sys.stderr)
     return record
 
@@ -166,11 +184,14 @@ def _print_without_value(source: str, space: Space, record: StudyRecord) -> None
             )
 
 
-def _farewell(trials: int, folder: Path) -> str:
-    """The last message of an interrupted search: how many trials are saved, and how to continue."""
-    if not trials:
+def _farewell(progress: Progress, folder: Path) -> str:
+    """The last message of an interrupted run: how many trials are saved, and how to go on."""
+    if not progress.done:
         return "interrupted before the first trial was done"
-    what = f"interrupted after {trials} trials, all saved"
+    if progress.has_searched:
+        what = f"interrupted after the search, its {progress.done} trials all saved"
+        return f"{what}; write the reports: dse report {folder}"
+    what = f"interrupted after {progress.done} trials, all saved"
     return f"{what}; continue with --resume, or write the reports: dse report {folder}"
 
 

@@ -69,14 +69,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse plot`."""
+    from dse.door.progress import Phases
     from dse.report.plots import plot_named, plot_of
     from dse.study.files import write_whole
     from dse.whatif.subject import subject_of
 
     kind = plot_named(options.kind)
     out = _target(options)
-    subjects = [subject_of(run, bounds=kind.bounds, say=_say) for run in options.runs]
-    picture = plot_of(options.kind, subjects, _asked(options))
+    with Phases(options.interrupt) as phases:
+        subjects = [subject_of(run, bounds=kind.bounds, watcher=phases) for run in options.runs]
+        picture = plot_of(options.kind, subjects, _asked(options))
     if out is not None:
         from dse.report.plots.style import render
 
@@ -100,10 +102,6 @@ def _asked(options: argparse.Namespace) -> Options:
         npus=options.npus,
         mode=options.mode,
     )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 def _target(options: argparse.Namespace) -> Path | None:

@@ -33,28 +33,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse report`."""
-    from dse.report import explain_infeasible, print_front, write_reports
-    from dse.run.record import load_record
-    from dse.study.store import check_folder
-    from dse.whatif.ask import answer_what_if
-    from simcore.document.problem import InputError, Problem
+    from dse.door.progress import Phases
+    from dse.door.reports import report_run
+    from dse.report import explain_infeasible, print_front
 
-    record = load_record(options.run_folder)
-    if not record.trials:
-        fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
-        problem = Problem((), "a journal with trials to report", "one without any", fix)
-        raise InputError([problem], str(options.run_folder))
-    folder: Path = options.out or options.run_folder
-    check_folder(folder)
-    answers = answer_what_if(record, options.run_folder, options.simulations)
-    files = write_reports(record, folder, answers)
+    with Phases(options.interrupt) as phases:
+        reported = report_run(options.run_folder, options.out, options.simulations, phases)
+    record = reported.record
     if options.json:
-        sys.stdout.write((folder / "pareto.json").read_text(encoding="utf-8"))
+        sys.stdout.write((reported.folder / "pareto.json").read_text(encoding="utf-8"))
     elif record.feasible_trials:
         from rich.console import Console
 
-        print_front(record, Console(), answers)
-    print(f"wrote {len(files)} files to {folder}/", file=sys.stderr)
+        print_front(record, Console(), reported.answers)
+    print(f"wrote {len(reported.files)} files to {reported.folder}/", file=sys.stderr)
     if not record.feasible_trials:
         print(explain_infeasible(record), file=sys.stderr)
         return 1

@@ -39,20 +39,24 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
+    from dse.door.progress import Phases
     from dse.report.units import format_with_unit
     from dse.run.record import load_record
     from dse.run.verify import ranks, verify
 
     check_jobs(options.jobs)
-    record = load_record(options.run_folder)
+    record = load_record(options.run_folder, bounded=False)
     if not record.front:
         print("nothing to verify: no feasible design", file=sys.stderr)
         return 1
     rows: list[Verified] = []
     total = sum(len(trial.parts) for trial in record.front)
-    for row in verify(record, options.budget, options.jobs, options.links):
-        rows.append(row)
-        print(f"{len(rows)}/{total} {_name(row)}: {_percent(row.difference)}", file=sys.stderr)
+    with Phases(options.interrupt) as phases:
+        phases.phase("verifying")
+        for row in verify(record, options.budget, options.jobs, options.links):
+            rows.append(row)
+            phases.say(f"{len(rows)}/{total} {_name(row)}: {_percent(row.difference)}")
+            phases.note(f"{len(rows)} of {total} designs", len(rows) / total)
     compared = [row for row in rows if row.reference_s is not None]
     fast = ranks([row.fast_s for row in compared])
     reference = ranks([row.reference_s for row in compared if row.reference_s is not None])

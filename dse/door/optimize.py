@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dse.door.options import Options, check_options
+from dse.door.reports import report_run
 from dse.door.run import Run
 from dse.door.watch import Caller
 from dse.evaluate.record import TrialRecord
-from dse.report import write_reports
 from dse.run.document import open_space
 from dse.run.drive import run_study
 from dse.run.place import InMemory, RunFolder
 from dse.run.record import load_record, record_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
-from dse.study.watch import WATCHER
-from dse.whatif.ask import answer_what_if
+from dse.study.watch import WATCHER, Watcher
 from dse.whatif.subject import Study, study_in
 
 
@@ -67,12 +66,13 @@ def optimize(
     with _progress(loaded, settings.trials) if progress else nullcontext(WATCHER) as shown:
         caller = Caller(shown, callback)
         ended = run_study(loaded, settings, place, caller)
-    ended = "stopped" if caller.stopped else ended
-    if isinstance(place, InMemory):
-        done = sorted(place.log.trials, key=lambda trial: trial.number)
-        study = Study(loaded, settings.engine)
-        return Run(record_of(loaded, place.document, done, place.proof), ended, study)
-    return _reported(place.path, ended)
+        ended = "stopped" if caller.stopped else ended
+        if isinstance(place, InMemory):
+            shown.phase("bounding")
+            done = sorted(place.log.trials, key=lambda trial: trial.number)
+            record = record_of(loaded, place.document, done, place.proof, note=shown.note)
+            return Run(record, ended, Study(loaded, settings.engine))
+        return _reported(place.path, ended, shown)
 
 
 def _open(space: Space | str | Path | Mapping[str, Any]) -> tuple[Space, Mapping[str, Any] | None]:
@@ -89,9 +89,8 @@ def _progress(space: Space, trials: int) -> Any:
     return Progress(space, trials, Interrupt())
 
 
-def _reported(folder: Path, ended: str) -> Run:
+def _reported(folder: Path, ended: str, shown: Watcher) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
-    record = load_record(folder)
-    if ended not in ("interrupted", "stopped"):
-        write_reports(record, folder, answer_what_if(record, folder))
+    broken_off = ended in ("interrupted", "stopped")
+    record = load_record(folder, watcher=shown) if broken_off else report_run(folder, watcher=shown).record
     return Run(record, ended, study_in(folder))

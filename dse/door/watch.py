@@ -29,9 +29,13 @@ class Caller(Watcher):
         """See `Watcher.watch`."""
         self._shown.watch(executor)
 
-    def note(self, text: str) -> None:
+    def phase(self, name: str) -> None:
+        """See `Watcher.phase`."""
+        self._shown.phase(name)
+
+    def note(self, text: str, done: float | None = None) -> None:
         """See `Watcher.note`."""
-        self._shown.note(text)
+        self._shown.note(text, done)
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """See `Watcher.trial`; a search that is to stop ends as an interrupted one does: at once, with all it has."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
 from dse.evaluate.aggregate import aggregate
+from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times
 from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
@@ -55,13 +56,13 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in space_limits(space).items()}
 
 
-def space_limits(space: Space) -> dict[str, ProvenLimit]:
-    """As `space_bounds`, with what each bound comes from."""
+def space_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit]:
+    """As `space_bounds`, with what each bound comes from; `note` is told how far they are."""
     if space.jobs:
         return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}
     try:
         shapes = _shapes_of(space)
-        return {objective.name: _best_limit(objective, shapes, space) for objective in space.objectives}
+        return {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
     except (InfiniteError, ValueError):
         return {objective.name: ProvenLimit() for objective in space.objectives}
 
@@ -130,7 +131,7 @@ class _BoundedShape:
         return parse_sound({**self.design.document(), **network, **leader.job.document}).document()
 
 
-def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Space) -> ProvenLimit:
+def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Space, note: Note) -> ProvenLimit:
     """The bound of an objective over all shapes.
 
     Refines the shape with the best bound until that bound no longer changes.
@@ -148,6 +149,7 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
 
     queue = [(promised_loss(shape), number) for number, shape in enumerate(shapes)]
     heapify(queue)
+    steps = count(1)
     while queue:
         before, number = heappop(queue)
         shape = shapes[number]
@@ -155,6 +157,7 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
         if now == before and (shape.search.done or now == np.inf):
             return ProvenLimit(objective.sign * now, shape.leader) if np.isfinite(now) else ProvenLimit()
         while now == before and not shape.search.done:
+            note(f"{objective.name}, step {next(steps):,}")
             shape.search.advance()
             now = promised_loss(shape)
         heappush(queue, (now, number))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dse.evaluate.note import Note, be_silent
 from dse.proof.bound import ProvenLimit, bound_over_jobs, space_bounds, space_limits
 from dse.proof.parts import PROVABLE
 from dse.proof.unreachable import unreachable_problem
@@ -25,18 +26,21 @@ def proven_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in proven_limits(space).items()}
 
 
-def proven_limits(space: Space) -> dict[str, ProvenLimit]:
-    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none."""
+def proven_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit]:
+    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none.
+
+    `note` is told how far they are.
+    """
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return space_limits(space)
+        return space_limits(space, note)
     if space.jobs:
         over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job)) for job in space.jobs])
         return {name: ProvenLimit(value) for name, value in over.items()}
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural_objectives(sorted(names - {objective.name for objective in plain}))
-    found = space_limits(replace(space, objectives=(*plain, *more)))
+    found = space_limits(replace(space, objectives=(*plain, *more)), note)
     between = interval_lookup({name: limit.value for name, limit in found.items()})
     return {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives

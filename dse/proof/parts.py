@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.expression import Expression
-from dse.space.fill import FilledDocument, fill_template, has_solved_split
+from dse.space.fill import FilledDocument, fill_template, has_solved_split, template_count
 from dse.space.hole import Choice, ExpressionHole, Product, Split
 from dse.space.npus import following_product
 from dse.space.space import Space
@@ -128,6 +128,11 @@ class Parts:
         if not self.separable:
             return _draw_parts(self.space.fill)
         return fillings({k: v for k, v in self.space.template.items() if k in JOB})
+
+    def count_jobs(self) -> float:
+        """How many those are."""
+        template = self.space.template
+        return template_count({k: v for k, v in template.items() if k in JOB} if self.separable else template)
 
     @cached_property
     def networks(self) -> tuple[Networks, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import StudyRecord
 from dse.whatif.answers import NOTHING, WhatIf
 
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
 __all__ = ["explain_infeasible", "print_front", "write_reports"]
 
 
-def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING) -> tuple[Path, ...]:
+def write_reports(
+    record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING, note: Note = be_silent
+) -> tuple[Path, ...]:
     """Write `trials.csv`, `trials.parquet`, `pareto.csv`, `.json`, `.png`, `.svg` and `report.html` into `folder`.
 
-    `what_if` are the answers to questions that took simulations (`dse.whatif`).
+    `what_if` are the answers to questions that took simulations (`dse.whatif`); `note` is told how far the files are.
     Each file is replaced whole or not at all. Returns their paths. Raises `OSError` where the folder cannot be written.
     """
     from dse.report import write
 
-    return write.write_reports(record, folder, what_if)
+    return write.write_reports(record, folder, what_if, note)
 
 
 def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:

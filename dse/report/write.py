@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import StudyRecord
 from dse.report.counted import convert_units
 from dse.report.front import pareto_json
@@ -16,25 +17,34 @@ from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_tabl
 from dse.study.files import write_whole
 from dse.whatif.answers import NOTHING, WhatIf
 
+DRAWING = {"importance": 0.0, "tables": 0.4, "plots": 0.45, "page": 0.75, "files": 0.95}
+"""What drawing consists of, and the share of its time that is over when each part begins, as measured."""
 FILES = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
 
 
-def write_reports(record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING) -> tuple[Path, ...]:
+def write_reports(
+    record: StudyRecord, folder: str | Path, what_if: WhatIf = NOTHING, note: Note = be_silent
+) -> tuple[Path, ...]:
     """Write every report of a study into `folder`, which is made where it is missing; return their paths."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    contents = report_files(record, what_if)
+    contents = report_files(record, what_if, note)
+    _tell(note, "files")
     for name in FILES:
         write_whole(place / name, contents[name])
     return tuple(place / name for name in FILES)
 
 
-def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, bytes]:
+def report_files(record: StudyRecord, what_if: WhatIf = NOTHING, note: Note = be_silent) -> dict[str, bytes]:
     """The content of every file of `FILES` by name."""
+    _tell(note, "importance")
     record = convert_units(record)
     summary = replace(summarize(record, what_if), importance=importance(record))
+    _tell(note, "tables")
     trials = trials_table(record)
+    _tell(note, "plots")
     plots = plot_bytes(record, summary)
+    _tell(note, "page")
     texts = {
         "trials.csv": csv_text(trials),
         "pareto.csv": csv_text(pareto_table(record, summary)),
@@ -45,3 +55,7 @@ def report_files(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, by
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     binary = {"trials.parquet": parquet_bytes(trials), "pareto.png": plots["png"], "pareto.svg": plots["svg"]}
     return encoded | binary
+
+
+def _tell(note: Note, part: str) -> None:
+    note(part, DRAWING[part])

@@ -16,10 +16,11 @@ from dse.buy.evaluate import Buyer, tuning_objective
 from dse.buy.tuner import Tuner
 from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
-from dse.proof.certificate import check_reachable, proven_bounds
+from dse.proof.certificate import proven_bounds
 from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
+from dse.run.reachable import check_constraints
 from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
 from dse.space.samplers import PROVERS
@@ -58,7 +59,7 @@ def run_study(space: Space, settings: Settings, place: Place, watcher: Watcher =
 
 
 def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher) -> str:
-    check_reachable(space, settings.engine)
+    check_constraints(space, settings.engine)
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
     document = study_document(space, settings, name) | _beside(space, settings)
@@ -68,8 +69,8 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
         sampler = _sampler(space, settings, name, seed)
         drive = _drive(space, settings, watcher, closing)
         log = place.begin(space, document)
+        sampler.on_note = watcher.note
         if isinstance(sampler, Prover):
-            sampler.on_note = watcher.note
             closing.callback(lambda prover: place.conclude(prover.proof()), sampler)
         closing.callback(log.close)
         watcher.start(name, len(known))

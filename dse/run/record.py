@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.buy.evaluate import tuning_objective
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
@@ -16,13 +17,14 @@ from dse.run.document import open_space
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
 from dse.study.store import STUDY, read_proof
+from dse.study.watch import WATCHER, Watcher
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.document.problem import InputError, Problem
 
 
-def load_record(folder: Path, bounded: bool = True) -> StudyRecord:
-    """The record of a run folder, from its journal and `study.yaml` alone.
+def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
+    """The record of a run folder, from its journal and `study.yaml` alone; `watcher` is told how far that is.
 
     Without `bounded` nothing is proven of its space, which takes seconds, and it has no bounds. Raises `InputError`
     where the folder holds no study.
@@ -34,7 +36,9 @@ def load_record(folder: Path, bounded: bool = True) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    return record_of(space, study, trials, read_proof(folder, space.objectives), bounded)
+    if bounded:
+        watcher.phase("bounding")
+    return record_of(space, study, trials, read_proof(folder, space.objectives), bounded, watcher.note)
 
 
 def record_of(
@@ -43,6 +47,7 @@ def record_of(
     trials: Iterable[StoredTrial],
     proof: Mapping[str, Any] | None,
     bounded: bool = True,
+    note: Note = be_silent,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
     purchase = purchase_of(space)
@@ -61,7 +66,7 @@ def record_of(
     if not bounded:
         return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
-        space, proof
+        space, proof, note
     )
     leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
     return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
@@ -85,10 +90,10 @@ def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRe
     )
 
 
-def _limits_of(space: Space, proof: Mapping[str, Any] | None) -> dict[str, ProvenLimit]:
+def _limits_of(space: Space, proof: Mapping[str, Any] | None, note: Note) -> dict[str, ProvenLimit]:
     """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
     proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
-    return proved if len(proved) == len(space.objectives) else {**proven_limits(space), **proved}
+    return proved if len(proved) == len(space.objectives) else {**proven_limits(space, note), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

@@ -8,10 +8,11 @@ The evaluator is never inside a sampler, and a sampler never sees the simulator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dse.evaluate.note import Note, be_silent
 from dse.space.fill import FilledDocument
 from dse.space.samplers import Maker
 
@@ -40,6 +41,16 @@ class Sampler(ABC):
     behind: int | None = 0
     """Trials that may have no outcome yet when it is asked for the next batch; None: outcomes teach it nothing."""
 
+    on_note: Note = staticmethod(be_silent)
+    """Told what it is doing while it proposes nothing."""
+
+    def first_batch(self, count: int) -> int:
+        """How many of `count` proposals the first batch has: fewer where only those are found at once.
+
+        So that a study's first trials need not wait for a long preparation.
+        """
+        return count
+
     @abstractmethod
     def ask(self) -> Proposal | None:
         """The next proposal; None where the space is exhausted."""
@@ -67,9 +78,6 @@ Maker.register(Sampler)  # type: ignore[type-abstract]
 
 class Prover(Sampler):
     """A sampler that proves how good its answer is."""
-
-    on_note: Callable[[str], None] = staticmethod(lambda text: None)
-    """Told what it is doing while it proposes nothing."""
 
     @abstractmethod
     def proof(self) -> dict[str, Any]:

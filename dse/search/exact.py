@@ -138,7 +138,8 @@ class Exact(Prover):
         start, block = 0, FIRST_BLOCK
         while start < len(nodes):
             for done, (number, node) in enumerate(nodes[start : start + block], start):
-                self.on_note(f"bounded {done:,} of {len(nodes):,} jobs, {len(self._open.bounds):,} designs open")
+                still = f"{len(self._open.bounds):,} designs open"
+                self.on_note(f"bounded {done:,} of {len(nodes):,} jobs, {still}", done / len(nodes))
                 self._bound(number, node)
             start, block = start + block, 2 * block
             if start < len(nodes):
@@ -150,8 +151,9 @@ class Exact(Prover):
     def _feasible_nodes(self) -> list[tuple[int, JobNode]]:
         """Jobs that fit somewhere, by shape of network, those of least compute first."""
         found: list[tuple[int, JobNode]] = []
+        count = self._parts.count_jobs()
         for checked, job in enumerate(self._parts.jobs()):
-            self.on_note(f"checked {checked:,} jobs, {len(found):,} can be")
+            self.on_note(f"checked {checked:,} of {count:,} jobs, {len(found):,} can be", checked / count)
             for node in self._brancher.nodes(job, self._parts.networks_of(job)):
                 found.append((len(self._nodes), node))
                 self._nodes.append((job, node.networks))

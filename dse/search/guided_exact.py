@@ -12,26 +12,36 @@ from typing import Any
 
 from dse.search.base import Proposal, Prover
 from dse.search.exact import Exact
-from dse.search.guided.sampler import Guided
+from dse.search.guided.sampler import SMALL, Guided
 from dse.space.space import Space
 
 LEAD, LONG_LEAD = 100, 400
 """Proposals of `guided`: with two objectives, and with more, whose fronts have hundreds of members."""
 
 
-class GuidedExact(Prover):
-    """Raises `InputError` where `exact` does."""
+def exact(space: Space, seed: int) -> Prover:
+    """`exact`: in a space that takes long to bound, after the designs with which `guided` opens."""
+    return Exact(space, seed) if space.count() <= SMALL else GuidedExact(space, seed, led=False)
 
-    def __init__(self, space: Space, seed: int) -> None:
+
+class GuidedExact(Prover):
+    """Raises `InputError` where `exact` does. Without `led` the opening of `guided` is all that it proposes."""
+
+    def __init__(self, space: Space, seed: int, led: bool = True) -> None:
         self._exact, self._guided = Exact(space, seed), Guided(space, seed)
-        self._left = LEAD if len(space.objectives) <= 2 else LONG_LEAD
+        lead = LEAD if len(space.objectives) <= 2 else LONG_LEAD
+        self._left = lead if led else self._guided.open_search()
         self._known: set[str | None] = set()
         self._failed: set[str | None] = set()
         """Designs of `guided` that were proposed, and those of them that failed."""
 
+    def first_batch(self, count: int) -> int:
+        """See `Sampler.first_batch`."""
+        return self._guided.first_batch(count)
+
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
-        self._exact.on_note = self.on_note
+        self._exact.on_note = self._guided.on_note = self.on_note
         if self._left:
             self._left -= 1
             if (proposal := self._guided.ask()) is not None:

@@ -37,7 +37,7 @@ SAMPLERS: Family[Maker] = Family(
     "dse.samplers",
     Maker,
     {
-        "exact": "dse.search.exact:Exact",
+        "exact": "dse.search.guided_exact:exact",
         "guided-exact": "dse.search.guided_exact:GuidedExact",
         "guided": "dse.search.guided.sampler:Guided",
         "random": "dse.search.random:Random",

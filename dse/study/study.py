@@ -126,7 +126,8 @@ class Study:
             if (reason := self.reason()) is not None:
                 self._ended = reason
                 return
-            batch = self.ask(min(self.space.settings.batch, limits.trials - self.ledger.claimed))
+            count = min(self.space.settings.batch, limits.trials - self.ledger.claimed)
+            batch = self.ask(count if self._proposed else self.sampler.first_batch(count))
             if not batch and not self.ledger.waits:
                 self._ended = "exhausted"
                 return

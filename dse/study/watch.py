@@ -23,8 +23,11 @@ class Watcher:
     def watch(self, executor: Executor) -> None:
         """The executor is there, before its workers are."""
 
-    def note(self, text: str) -> None:
-        """What the sampler is doing while there are no trials."""
+    def phase(self, name: str) -> None:
+        """What was going on is over, and something else begins: bounding, asking what-ifs, drawing."""
+
+    def note(self, text: str, done: float | None = None) -> None:
+        """What is being done in this phase while there are no trials, and which share of that is done."""
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done, with these values of its holes; `number` were done before it."""

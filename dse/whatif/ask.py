@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.run.document import open_space
 from dse.space.objective import Objective
@@ -30,8 +31,10 @@ SIMULATIONS = 200
 _UNBIDDEN = "fast"
 
 
-def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None) -> WhatIf:
+def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent) -> WhatIf:
     """The answers about the study of a run folder, with at most `simulations` (`SIMULATIONS` with engine `fast`).
+
+    `note` is told how far they are.
 
     Raises `InputError` where `study.yaml` cannot be read.
     """
@@ -41,12 +44,14 @@ def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = 
     if not record.front:
         return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
-    asked = WhatIf({}, {}, 0, allowed, len(record.front), why) if why else ask_questions(record, space, engine, allowed)
+    asked = WhatIf({}, {}, 0, allowed, len(record.front), why)
+    if not why:
+        asked = ask_questions(record, space, engine, allowed, note)
     unsure = _reason_without_scenarios(record, space, engine)
     if unsure:
         return replace(asked, no_scenarios=unsure)
     front = _order_front(record)
-    return replace(asked, scenarios=ask_scenarios(record, front, rivals(record, CONTENDERS)))
+    return replace(asked, scenarios=ask_scenarios(record, front, rivals(record, CONTENDERS), note))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:
@@ -71,9 +76,9 @@ def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int
     return "" if allowed else "No simulation was allowed."
 
 
-def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int) -> WhatIf:
+def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int, note: Note = be_silent) -> WhatIf:
     """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
-    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine))
+    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine), allowed, note)
     front = _order_front(record)
     members = front[: allowed // 4]
     others = rivals(record, min(RIVALS, allowed // 4 - len(members)))
@@ -90,10 +95,10 @@ def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int) 
 
 
 class _Memory:
-    """Evaluates each document once, and counts simulations."""
+    """Evaluates each document once, and counts simulations, of which `allowed` are planned."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
+    def __init__(self, evaluator: Evaluator, allowed: int, note: Note) -> None:
+        self._evaluator, self._allowed, self._note = evaluator, allowed, note
         self._known: dict[str, Outcome] = {}
         self.simulated = 0
 
@@ -101,6 +106,7 @@ class _Memory:
         """The outcome of a document. Raises `ValueError` where it is of unsound form."""
         text = json.dumps(document, sort_keys=True)
         if text not in self._known:
+            self._note(f"{self.simulated} of {self._allowed} simulations", self.simulated / self._allowed)
             self._known[text] = outcome = self._evaluator(document)
             self.simulated += outcome.metrics is not None
         return self._known[text]
@@ -143,8 +149,11 @@ def _relative_change(objective: Objective, before: float, after: float) -> float
 
 
 def ask_steps(
-    space: Space, trial: TrialRecord, objectives: tuple[Objective, ...], evaluator: Evaluator
+    space: Space, trial: TrialRecord, evaluator: Evaluator, note: Note = be_silent
 ) -> tuple[ParameterStep, ...] | None:
     """Every step from one trial, however many simulations they take; None where the space does not give its design."""
     near = steps_around(space, trial)
-    return None if near is None else tuple(_steps(near, objectives, _Memory(evaluator)))
+    if near is None:
+        return None
+    simulate = _Memory(evaluator, max(1, near.simulations), note)
+    return tuple(_steps(near, evaluator.objectives, simulate))

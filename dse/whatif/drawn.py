@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import TrialRecord
 from dse.space.objective import Objective
@@ -65,9 +66,14 @@ class Drawn:
         return found
 
 
-def draw_trials(trials: Sequence[TrialRecord], designs: Sequence[Design], draws: Draws) -> list[Drawn]:
-    """Simulated trials of these designs, in all draws."""
-    times = draw_times(designs, draws)
+def draw_trials(
+    trials: Sequence[TrialRecord], designs: Sequence[Design], draws: Draws, note: Note = be_silent
+) -> list[Drawn]:
+    """Simulated trials of these designs, in all draws; `note` is told how far they are."""
+    count = len(designs)
+    times = draw_times(
+        designs, draws, on_design=lambda number: note(f"scenarios of {number} of {count} designs", number / count)
+    )
     return [_draw(*each, draws) for each in zip(trials, designs, times, strict=True)]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.note import Note
 from dse.evaluate.recall import HoleDraw, indices_of, recall
 from dse.evaluate.record import TrialRecord
 from dse.run.record import trial_record
@@ -71,9 +72,9 @@ class Grid:
 
 
 def fill_cells(
-    evaluate: Evaluator, grid: Grid, cells: Iterable[Cell], most: int, done: Callable[[int], None]
+    evaluate: Evaluator, grid: Grid, cells: Iterable[Cell], most: int, note: Note
 ) -> dict[Cell, TrialRecord]:
-    """The designs of at most `most` cells, evaluated by `evaluate`; `done` is told how many are.
+    """The designs of at most `most` cells, evaluated by `evaluate`; `note` is told how many are.
 
     A design of a cell has number -1: it is no trial.
     """
@@ -89,7 +90,7 @@ def fill_cells(
         except ValueError:
             continue  # an expression that gives what no design can have: the space has no such cell
         found[cell] = trial_record(StoredTrial(-1, {}, outcome))
-        done(len(found))
+        note(f"{len(found)} of {most} cells", len(found) / most)
     return found
 
 

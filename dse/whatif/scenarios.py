@@ -26,6 +26,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.note import Note, be_silent
 from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
@@ -49,14 +50,16 @@ _DIGITS = 6
 """Of what is told: the last ones of an exponential differ between machines."""
 
 
-def ask_scenarios(record: StudyRecord, front: Sequence[TrialRecord], near: Sequence[TrialRecord]) -> Scenarios:
+def ask_scenarios(
+    record: StudyRecord, front: Sequence[TrialRecord], near: Sequence[TrialRecord], note: Note = be_silent
+) -> Scenarios:
     """The answers over members of the front and dominated trials near it, each simulated and with a design.
 
-    `front` is in the order in which its members are taken where they are too many.
+    `front` is in the order in which its members are taken where they are too many; `note` is told how far they are.
     """
     trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
     drawn = draws.Scenarios(COUNT)
-    found = draw_trials(trials, [_design(trial) for trial in trials], drawn)
+    found = draw_trials(trials, [_design(trial) for trial in trials], drawn, note)
     values = np.array([[one.objective(objective) for one in found] for objective in record.objectives])
     signs = np.array([objective.sign for objective in record.objectives])[:, None, None]
     return _compare(record, trials, len(front), signs * values, drawn)

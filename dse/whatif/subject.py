@@ -6,7 +6,7 @@ they are found when they are first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from dse.run.document import open_space
 from dse.run.record import load_record
 from dse.space.space import Space
 from dse.study.store import STUDY
+from dse.study.watch import WATCHER, Watcher
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.ask import answer_what_if
 from simcore.check.load import design_from
@@ -27,16 +28,9 @@ from simcore.engine.registry import BUILT_IN
 from simcore.result import Result
 from simcore.simulate import simulate
 
-Say = Callable[[str], None]
-"""Told what takes time."""
-
 
 _OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "versions"})
 """Keys that a design document has not."""
-
-
-def say_nothing(text: str) -> None:
-    """For who need not know."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +66,16 @@ class Subject:
     document: Mapping[str, Any] | None = None
     place: str = ""
     """Name of the folder or file that it was read from."""
-    say: Say = field(default=say_nothing, compare=False)
+    watcher: Watcher = field(default=WATCHER, compare=False)
+    """Told what takes time."""
 
     @cached_property
     def what_if(self) -> WhatIf:
         """What a report knows of the run beside its journal."""
         if self.record is None or self.study is None or self.study.folder is None or not self.record.front:
             return NOTHING
-        self.say(f"{self.name}: asking what would be otherwise")
-        return answer_what_if(self.record, self.study.folder)
+        self.watcher.phase("asking what-ifs")
+        return answer_what_if(self.record, self.study.folder, note=self.watcher.note)
 
     @property
     def engine(self) -> str:
@@ -95,20 +90,20 @@ class Subject:
         return simulate(design_from(self.document), self.engine)
 
 
-def subject_of(path: str, *, bounds: bool, say: Say = say_nothing) -> Subject:
+def subject_of(path: str, *, bounds: bool, watcher: Watcher = WATCHER) -> Subject:
     """The run in a folder, or the design in a file; `bounds`: whether what is proven of the run is asked for.
 
     Raises `InputError` where it is neither.
     """
     place = Path(path)
     if not place.is_dir():
-        return _design_subject(path, say)
-    say(f"{place.name}: reading the journal{' and bounding the space' if bounds else ''}")
-    record = load_record(place, bounds)
+        return _design_subject(path, watcher)
+    watcher.phase("reading the journal")
+    record = load_record(place, bounds, watcher)
     if not record.trials:
         fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
-    return Subject(record.space, record, study_in(place), place=place.name, say=say)
+    return Subject(record.space, record, study_in(place), place=place.name, watcher=watcher)
 
 
 def study_in(folder: Path) -> Study:
@@ -117,10 +112,10 @@ def study_in(folder: Path) -> Study:
     return Study(space, "fast" if study is None else str(study["engine"]), folder)
 
 
-def _design_subject(path: str, say: Say) -> Subject:
+def _design_subject(path: str, watcher: Watcher) -> Subject:
     document = read_document(path)
     if _OF_A_SPACE.intersection(document.data):
         fix = f"search it first: dse optimize {path}, and give the run folder"
         raise InputError([Problem((), "a run folder or a design document", "a space", fix)], path)
     design = design_from(document.data, document)
-    return Subject(Path(path).stem, document=design.document(), place=path, say=say)
+    return Subject(Path(path).stem, document=design.document(), place=path, watcher=watcher)

@@ -89,7 +89,7 @@ def _key(path: Path) -> str:
 
 def _part_of(path: Path) -> str | None:
     """The part of a document that may be a file of its own, if `path` is that of one."""
-    inside = [part for part in _PARTS_READ if path[0] == ("software" if part == "software" else "cluster")]
+    inside = ("software",) if path[0] == "software" else ("npu", "fabric") if path[0] == "cluster" else ()
     return next((part for part in inside if _is_path_of(path, part)), None)
 
 
@@ -110,11 +110,7 @@ def _read_part(name: str, part: str, path: Path, source: str | None, problems: l
 
 def npu_problems(described: Any) -> list[Problem]:
     """What is wrong with an NPU that a file describes."""
-    try:
-        parse_npu(described)
-    except ValidationError as error:
-        return [Problem(tuple(wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
-    return []
+    return _form_problems(parse_npu, described)
 
 
 def fabric_problems(described: Any) -> list[Problem]:
@@ -125,22 +121,22 @@ def fabric_problems(described: Any) -> list[Problem]:
     fix = f"known keys: {', '.join(_FABRIC)}"
     problems = [Problem((key,), "a key of a fabric", f"'{key}'", fix) for key in described if key not in _FABRIC]
     for index, dimension in enumerate(dimensions):
-        try:
-            Dimension.model_validate({"size": 1, **_with_bandwidth(dimension)})
-        except ValidationError as error:
-            problems += [
-                Problem(("dimensions", index, *wrong["loc"]), *describe_error(wrong))
-                for wrong in error.errors(include_url=False)
-            ]
+        form = {"size": 1, **_with_bandwidth(dimension)}
+        problems += _form_problems(Dimension.model_validate, form, ("dimensions", index))
     return problems
 
 
 def software_problems(described: Any) -> list[Problem]:
     """What is wrong with a software stack that a file describes."""
+    return _form_problems(_SOFTWARE.validate_python, described)
+
+
+def _form_problems(parse: Callable[[Any], object], described: Any, place: Path = ()) -> list[Problem]:
+    """What `parse`, of pydantic, finds wrong with something that stands at `place`."""
     try:
-        _SOFTWARE.validate_python(described)
+        parse(described)
     except ValidationError as error:
-        return [Problem(tuple(wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
+        return [Problem((*place, *wrong["loc"]), *describe_error(wrong)) for wrong in error.errors(include_url=False)]
     return []
 
 

@@ -77,12 +77,14 @@ class Npu(Frozen):
 
     def rate(self, precision: str) -> float:
         """Peak at a precision [FLOP/s]; block-scaled 8 bits have that of other 8 bits unless given."""
-        given = {str(name): rate for name, rate in self.peak.items()}
-        return given["fp8"] if precision == "fp8_block" and precision not in given else given[precision]
+        return self.peak[self._peak_named(precision)]
 
     def computes(self, precision: str) -> bool:
         """Whether it has a peak at a precision."""
-        return precision in self.peak or (precision == "fp8_block" and "fp8" in self.peak)
+        return self._peak_named(precision) in self.peak
+
+    def _peak_named(self, precision: str) -> Any:
+        return "fp8" if precision == "fp8_block" and precision not in self.peak else precision
 
     @model_validator(mode="after")
     def _check_curve(self) -> Npu:

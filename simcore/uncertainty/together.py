@@ -15,7 +15,7 @@ So one design by itself has the spread of its interval, and two designs differ b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
 from statistics import NormalDist
@@ -70,10 +70,22 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     return Unknown(replace(REST, spread=share * level.spread), layout)
 
 
-def draw_times(designs: Sequence[Design], draws: Draws, share: float = REST.spread) -> Floats:
-    """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`."""
+def draw_times(
+    designs: Sequence[Design],
+    draws: Draws,
+    share: float = REST.spread,
+    on_design: Callable[[int], None] = lambda number: None,
+) -> Floats:
+    """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`.
+
+    `on_design` is told how many designs are done before each one.
+    """
     levels = [Level.of(design) for design in designs]
-    errors = np.array([_parameter_errors(design, draws) for design in designs])
+    found = []
+    for number, design in enumerate(designs):
+        on_design(number)
+        found.append(_parameter_errors(design, draws))
+    errors = np.array(found)
     rest = np.array(
         [
             np.zeros(draws.count) if level is None else draws.error(rest_of(design, level, share))[1:]

@@ -95,7 +95,7 @@ def test_an_error_that_a_library_made_of_ctrl_c_is_ctrl_c(
     def broken(*args: Any) -> str:
         raise ValueError("error calling function: KeyboardInterrupt")
 
-    monkeypatch.setattr("dse.run.drive.check_reachable", broken)
+    monkeypatch.setattr("dse.run.drive.check_constraints", broken)
     asked = load_space(SPACE), Settings("random", 1, 0), tmp_path, False, Pressed()
     if pressed:
         assert optimize(*asked) == "interrupted"

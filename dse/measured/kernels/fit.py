@@ -143,12 +143,8 @@ def _least_squares(part: Part, places: Sequence[int]) -> dict[str, float]:
     return {name: float(f"{value:.3g}") for name, value in _values(names, point).items()}
 
 
-def _bounds(name: str) -> tuple[float, float] | None:
-    return SHARES.get(name)
-
-
 def _encode(name: str, value: float) -> float:
-    bounds = _bounds(name)
+    bounds = SHARES.get(name)
     if bounds is None:
         return float(np.log(value))
     share = min(max((value - bounds[0]) / (bounds[1] - bounds[0]), 0.02), 0.98)
@@ -158,7 +154,7 @@ def _encode(name: str, value: float) -> float:
 def _values(names: Sequence[str], point: Floats) -> dict[str, float]:
     values = {}
     for name, x in zip(names, point, strict=True):
-        bounds = _bounds(name)
+        bounds = SHARES.get(name)
         values[name] = float(np.exp(x)) if bounds is None else bounds[0] + (bounds[1] - bounds[0]) / (1 + np.exp(-x))
     return values
 
@@ -275,24 +271,26 @@ def _with_backward(npu: Npu, curve: Curve, kernels: Sequence[Kernel]) -> Curve:
         if name == npu.name or (other.curve is not None and other.curve.name == npu.curve.name):
             devices[name] = other.model_copy(update={"sustained": 1.0})
     rows = [row for row in kernels if isinstance(row, Attention) and row.device in devices]
+    work = [_attention_shapes([row]) for row in rows]
     if len(rows) < 2 * ROWS_A_NUMBER:
         return curve
     share = 1.0
     for _ in range(20):
         tried = curve.attention.model_copy(update={"backward": share})
-        lead = _backward_lead(rows, devices, curve.model_copy(update={"attention": tried}))
+        lead = _backward_lead(rows, work, devices, curve.model_copy(update={"attention": tried}))
         share = min(1.0, share * float(np.exp(lead)))
     return curve.model_copy(
         update={"attention": curve.attention.model_copy(update={"backward": float(f"{share:.3g}")})}
     )
 
 
-def _backward_lead(rows: Sequence[Attention], devices: Mapping[str, Npu], curve: Curve) -> float:
+def _backward_lead(
+    rows: Sequence[Attention], work: Sequence[tuple[Floats, Floats]], devices: Mapping[str, Npu], curve: Curve
+) -> float:
     """Mean logarithm of predicted over measured time of backward passes, less that of forward passes."""
     means: dict[bool, list[float]] = {False: [], True: []}
-    for row in rows:
+    for row, (shapes, moved) in zip(rows, work, strict=True):
         npu = devices[row.device]
         machine = attention_machine(npu, curve.attention, curve.memory, npu.rate("bf16"))
-        shapes, moved = _attention_shapes([row])
         means[row.backward].append(float(np.log(attention_times(machine, shapes, moved)[0] / row.seconds)))
     return float(np.mean(means[True]) - np.mean(means[False]))

@@ -59,12 +59,12 @@ class KernelReport:
 
     def document(self) -> dict[str, Any]:
         """The JSON form; errors in percent."""
-        logs = [log for group in self.groups for log in group.logs]
+        everything = KernelErrors({}, tuple(log for group in self.groups for log in group.logs))
         return {
             "kind": "kernels",
             "rows": self.rows,
-            "mean_abs_log": 100 * sum(map(abs, logs)) / len(logs) if logs else None,
-            "bias": 100 * sum(logs) / len(logs) if logs else None,
+            "mean_abs_log": everything.mean_abs_log if self.groups else None,
+            "bias": everything.bias if self.groups else None,
             "groups": [group.document() for group in self.groups],
             "not_expressed": [{"row": row.line, "device": row.device, "why": row.why} for row in self.unexpressed],
         }

@@ -48,10 +48,13 @@ GRADIENTS = {"fp16": "fp16", "bf16": "fp16", "fp32": "fp32"}
 """Precisions of gradients, and the one of as many bits that a design knows."""
 PRECISIONS = {
     **{name: name for name in get_args(Precision)},
-    "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "mxfp8": "fp8_block", "fp8_block": "fp8_block",
-    "fp4": "nvfp4", "nvfp4": "nvfp4", "int8": "int8",
-}  # fmt: skip
-"""Precisions as tables spell them; not every one is a precision of designs."""
+    "float32": "fp32",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "mxfp8": "fp8_block",
+    "fp4": "nvfp4",
+}
+"""Precisions as tables spell them, and as designs do."""
 _WHOLE = re.compile(r"[0-9]{1,15}(\.0*)?")
 _MODULE = re.compile(r"[a-z_]+")
 _SLIP = 0.9
@@ -142,9 +145,7 @@ def _read_stack(name: str, text: str, devices: Devices) -> Any:
 
 
 def _read_precision(name: str, text: str, devices: Devices) -> Any:
-    precision = PRECISIONS.get(text.lower())
-    known = get_args(Precision)
-    return precision if precision in known else lacking_problem(name, text, known)
+    return PRECISIONS.get(text.lower()) or lacking_problem(name, text, get_args(Precision))
 
 
 def _read_recompute(name: str, text: str, devices: Devices) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from dse.measured.table.cells import SEQUENCE_PARALLEL, Values
 from dse.measured.table.cluster import cluster_section, other_clusters
@@ -15,7 +15,6 @@ from simcore.catalog.preset import preset
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.npu import Npu
-from simcore.document.field import Precision
 from simcore.document.problem import Problem
 
 _DEGREES = ("tensor", "pipeline", "data", "context", "expert", "microbatch", "interleave", "zero", "shard_group")
@@ -35,7 +34,7 @@ def row_document(values: Values) -> dict[str, Any]:
     if "fp16" not in npu.peak and "bf16" in npu.peak:
         workload["precision"] = "bf16"
     workload |= {key: values[key] for key in ("precision", "gradient_precision") if key in values}
-    if values.get("precision") == "fp8" and fp8_recipe(values) == "block" and "fp8_block" in get_args(Precision):
+    if values.get("precision") == "fp8" and fp8_recipe(values) == "block":
         workload["precision"] = "fp8_block"
     parallelism: dict[str, Any] = {name: values[name] for name in _DEGREES if name in values}
     if parallelism["pipeline"] == 1:

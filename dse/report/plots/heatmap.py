@@ -210,14 +210,8 @@ def _fill(
     xs, ys = grid.values
     empty = [(a, b) for a in map(_plain, xs) for b in map(_plain, ys) if (a, b) not in known]
     most = min(options.fill, len(empty))
-    subject.say(f"{subject.name}: filling up to {most} of {len(empty)} empty cells around trial {around.number}")
-    every = max(1, most // 5)
-
-    def done(count: int) -> None:
-        if count % every == 0:
-            subject.say(f"{subject.name}: {count} of {most} cells")
-
-    return around, fill_cells(evaluate, grid, empty, options.fill, done)
+    subject.watcher.phase(f"filling up to {most} of {len(empty)} empty cells around trial {around.number}")
+    return around, fill_cells(evaluate, grid, empty, most, subject.watcher.note)
 
 
 def _order(values: Iterable[Any]) -> list[Any]:

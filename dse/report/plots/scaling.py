@@ -66,7 +66,7 @@ class Scaling(Plot[Curves]):
 
 def _curve(subject: Subject, run: str, options: Options, mode: Mode) -> Curve:
     chosen = choose_one(subject, options)
-    subject.say(f"{subject.name}: simulating {chosen.name} at other sizes")
+    subject.watcher.phase(f"simulating {chosen.name} at other sizes")
     sizes = scale_design(chosen.document, mode, options.npus, subject.engine)
     rates = [size.rate for size in sizes]
     first = next((rate for rate in rates if rate is not None), None)

@@ -53,7 +53,7 @@ class IterationTimeline(Plot[Iteration]):
         """See `Plot.collect`."""
         (subject,) = subjects
         chosen = choose_one(subject, options)
-        subject.say(f"{subject.name}: playing an iteration of {chosen.name}")
+        subject.watcher.phase(f"playing an iteration of {chosen.name}")
         try:
             found = timeline(chosen.document)
         except InputError as error:

@@ -118,8 +118,8 @@ def _steps(subject: Subject, trial: TrialRecord) -> tuple[ParameterStep, ...]:
         fix = "give its folder: dse.optimize(…, folder=…), or dse plot tornado RUN"
         raise InputError([Problem((), "a run that can be asked further", "one in memory alone", fix)], subject.name)
     evaluator = study.evaluator()
-    subject.say(f"{subject.name}: simulating the steps from trial {trial.number}")
-    steps = ask_steps(study.space, trial, record.objectives, evaluator)
+    subject.watcher.phase(f"simulating the steps from trial {trial.number}")
+    steps = ask_steps(study.space, trial, evaluator, subject.watcher.note)
     if steps is None:
         found = f"trial {trial.number}, which it does not"
         raise InputError([Problem(("--trial",), "a design that the space gives", found)], subject.name)

@@ -30,12 +30,17 @@ from simcore.document.problem import InputError, Problem
 
 SMALL = 2000
 """A space of at most this many combinations is screened whole."""
+OPENING, OPENING_TRIES = 4, 512
+"""Random designs that are simulated before the search knows where to look, and draws that may be spent on them: they
+show that all is well, and by how much estimates are off."""
 SEEDS = 128
-"""Random candidates with bounds before the first trial."""
+"""Random candidates with bounds before the first trial that is chosen."""
+SPREAD, SPREAD_WORK = 2, 4
+"""Rounds of jobs by least compute and of splits over all shapes, and the work of one, in rounds of small moves."""
 ROUNDS, ROUND = 20, 48
-"""Most rounds of small moves over the estimates before the first trial, and candidates of each."""
+"""Most rounds of small moves over the estimates before that trial, and candidates of each."""
 IDLE = 4
-"""Rounds in a row that change nothing about the best, after which the first trial starts."""
+"""Rounds in a row that change nothing about the best, after which that trial starts."""
 POOL = 1024
 """Candidates that are kept for later."""
 PARENTS = 24
@@ -90,6 +95,7 @@ class Guided(Sampler):
         self._forbidden: list[Candidate] = []
         self._queue: deque[Candidate] = deque()
         self._asked = 0
+        self._opened = self._seeded = False
         self._whole = space.count() <= SMALL
 
     @property
@@ -97,12 +103,27 @@ class Guided(Sampler):
         """See `Sampler.behind`."""
         return self._space.settings.batch * LATE_BATCHES if self._asked >= LATE else 0
 
+    def first_batch(self, count: int) -> int:
+        """See `Sampler.first_batch`."""
+        return min(count, self.open_search() or count)
+
+    def open_search(self) -> int:
+        """Find the designs that are simulated before any is chosen; how many are still to be proposed."""
+        if not self._opened:
+            self._opened = True
+            self._keep_until(OPENING, (self._candidates.make_random() for _ in range(OPENING_TRIES)))
+            self._queue.extend(self._pool)
+            self._pool.clear()
+        return len(self._queue)
+
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
+        if not self._opened:
+            self.open_search()
         if not self._queue and self._asked >= LATE and not self._whole:
             self._queue.extend(self._unranked_candidates(self._space.settings.batch * LATE_BATCHES))
         if not self._queue:
-            self._seed() if not self._asked else self._widen()
+            self._widen() if self._seeded else self._seed()
             self._queue.extend(self._generation(self._space.settings.batch))
         if not self._queue:
             return None
@@ -171,20 +192,23 @@ class Guided(Sampler):
             self._keep(candidate)
 
     def _seed(self) -> None:
-        """The candidates before the first trial: all of a small space, else random ones and what lies around the best.
+        """The candidates before the first choice: all of a small space, else random ones and what lies around the best.
 
-        Without outcomes the bounds stand for the values, so the front that is looked around is that of the bounds.
+        With few outcomes the bounds stand for the values, so the front that is looked around is that of the bounds.
         """
+        self._seeded = True
         if self._whole:
-            for filled in self._space.enumerate():
-                self._keep(self._candidates.make_from_look(self._candidates.look_at_document(filled, {})))
+            self._look_at_all()
             return
+        self._note_seeding(0)
         self._keep_until(SEEDS, (self._candidates.make_random() for _ in range(SEEDS * TRIES)))
-        for _ in range(2):
+        for number in range(SPREAD):
+            self._note_seeding(SPREAD_WORK * number)
             self._keep_all(self._led.make_on(self._best_of_shapes(SHAPES), 2 * LED))
             self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
         idle, known = 0, None
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
+            self._note_seeding(SPREAD_WORK * SPREAD + number)
             best = self._judge.rank(self._pool, PARENTS)[:PARENTS]
             shapes = self._best_of_shapes(SHAPES)
             self._keep_until(ROUND, self._make_around(shapes))
@@ -197,6 +221,17 @@ class Guided(Sampler):
             self._keep_until(ROUND, self._make_around(best))
             self._keep_all(self._ends.make_beyond(self._pool))
             self._look_across(best, ACROSS)
+
+    def _look_at_all(self) -> None:
+        """Every design of a small space."""
+        combinations = self._space.count()
+        for number, filled in enumerate(self._space.enumerate()):
+            self.on_note(f"{number:,} of {combinations:,} candidates", number / combinations)
+            self._keep(self._candidates.make_from_look(self._candidates.look_at_document(filled, {})))
+
+    def _note_seeding(self, done: int) -> None:
+        """Tell how far the seeding is, in rounds of small moves."""
+        self.on_note(f"{len(self._candidates.seen):,} candidates", done / (SPREAD_WORK * SPREAD + ROUNDS))
 
     def _widen(self) -> None:
         """More candidates: around the front, mixtures of what is good, and random ones."""

@@ -22,6 +22,7 @@ from dse.report.plots.style import render
 from dse.report.reasons import breakdown
 from dse.report.values import read_result
 from dse.run.record import load_record
+from dse.study.watch import Watcher
 from dse.whatif.subject import Subject, subject_of
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
@@ -413,3 +414,29 @@ def test_a_run_plots_what_the_command_line_plots(folder: Path, subject: Subject)
         plot_of("memory", [subject], Options(trial=("knee",))).figure, "svg"
     )
     assert len(run.plot("front", run).axes) == 1
+
+
+class Heard(Watcher):
+    """What a watcher is told."""
+
+    def __init__(self) -> None:
+        self.phases: list[str] = []
+        self.shares: list[float] = []
+
+    def phase(self, name: str) -> None:
+        self.phases.append(name)
+
+    def note(self, text: str, done: float | None = None) -> None:
+        self.shares.append(done or 0.0)
+
+
+def test_what_takes_time_is_told_with_how_far_it_is(folder: Path, record: StudyRecord) -> None:
+    heard = Heard()
+    subject = subject_of(str(folder), bounds=False, watcher=heard)
+    plot_of("tornado", [subject], Options(trial=("knee",)))
+    few = Subject(subject.name, replace(record, trials=record.trials[:6]), subject.study, watcher=heard)
+    heard.shares.clear()
+    plot_of("heatmap", [few], Options(fill=3, trial=(str(record.feasible_trials[0].number),)))
+    assert heard.phases[:2] == ["reading the journal", f"simulating the steps from trial {knee_of(record).number}"]
+    assert heard.phases[2].startswith("filling up to 3 of ")
+    assert heard.shares == pytest.approx([1 / 3, 2 / 3, 1])

@@ -6,24 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exported import FULL, MODEL, NODE
 
 from simcore import astra, simulate
 from simcore.astra.files.export import differences, export
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
 
-NODE = {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "node", "library": {}}
 POD = {"topology": "switch", "size": 2, "bandwidth": "25 GB/s", "latency": "1.7 us", "tier": "pod"}
 RING = {"topology": "ring", "size": 4, "bandwidth": "100 GB/s", "latency": "500 ns", "tier": "node", "library": {}}
-FULL = {
-    "topology": "fully_connected",
-    "size": 4,
-    "bandwidth": "90 GB/s",
-    "latency": "500 ns",
-    "tier": "node",
-    "library": {},
-}
-MODEL = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 4096, "sequence_length": 512}
 
 
 def design(workload: dict[str, Any], dimensions: list[dict[str, Any]], **parallelism: Any) -> Any:

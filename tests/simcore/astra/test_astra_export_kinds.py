@@ -6,21 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exported import FULL, MODEL, NODE
 
 from simcore import astra, simulate
 from simcore.astra.files.export import export
 from simcore.check.load import design_from
 
-NODE = {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "node", "library": {}}
-FULL = {
-    "topology": "fully_connected",
-    "size": 4,
-    "bandwidth": "90 GB/s",
-    "latency": "500 ns",
-    "tier": "node",
-    "library": {},
-}
-MODEL = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 4096, "sequence_length": 512}
 SERVED = {"model": MODEL, "global_batch": 8, "prompt_length": 64, "output_length": 6}
 TABLE = {"layers": [{"m": 1, "n": 4096, "k": 1024, "repeat": 3}], "global_batch": 64}
 

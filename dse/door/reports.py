@@ -1,0 +1,63 @@
+"""The reports of a run, phase by phase: bounding, asking what-ifs, drawing. Good files are never replaced by less."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from dse.evaluate.record import StudyRecord
+from dse.report import write_reports
+from dse.run.record import load_record
+from dse.study.store import STUDY, check_folder
+from dse.study.watch import WATCHER, Watcher
+from dse.whatif.answers import WhatIf
+from dse.whatif.ask import answer_what_if
+from simcore.document.problem import InputError, Problem
+
+_FRONT = "pareto.json"
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What was reported, and where."""
+
+    record: StudyRecord
+    answers: WhatIf
+    folder: Path
+    files: tuple[Path, ...]
+
+
+def report_run(
+    run: Path, out: Path | None = None, simulations: int | None = None, watcher: Watcher = WATCHER
+) -> Reported:
+    """Write the reports of a run folder, into `out` where it is given; `watcher` is told how far they are.
+
+    `simulations` is the limit of `answer_what_if`. Raises `InputError` where the folder holds no study, or nothing to
+    report, or where the files would take the place of another run's or of better ones.
+    """
+    folder = run if out is None else out
+    if (folder / STUDY).exists() and folder.resolve() != run.resolve():
+        fix = "choose another folder with --out"
+        raise InputError([Problem((), "a folder for reports", "the folder of another run", fix)], str(folder))
+    record = load_record(run, watcher=watcher)
+    if not record.trials:
+        fix = "evaluate some: dse optimize SPACE --out with a new folder"
+        raise InputError([Problem((), "a journal with trials to report", "one without any", fix)], str(run))
+    if not record.feasible_trials and _has_front(folder):
+        found = "a study without a feasible trial"
+        fix = "put the journal back that they are of, or report into another folder with --out"
+        raise InputError([Problem((), f"a front to replace that in {_FRONT}", found, fix)], str(folder))
+    check_folder(folder)
+    watcher.phase("asking what-ifs")
+    answers = answer_what_if(record, run, simulations, watcher.note)
+    watcher.phase("drawing")
+    return Reported(record, answers, folder, write_reports(record, folder, answers, watcher.note))
+
+
+def _has_front(folder: Path) -> bool:
+    """Whether a folder has the report of a study with a front."""
+    try:
+        return bool(json.loads((folder / _FRONT).read_text(encoding="utf-8"))["front"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,47 @@
+"""Whether the constraints of a space can be met: shown by a design that meets them, else asked of the proven bounds.
+
+Bounding a space can take longer than all of a short search, and most spaces are full of designs that meet their
+constraints: then the first few that are drawn at random show it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate.evaluate import Evaluator
+from dse.proof.certificate import check_reachable
+from dse.proof.parts import PROVABLE
+from dse.space.draw import RandomDraw
+from dse.space.fill import has_solved_split
+from dse.space.screen import ScreenedDesign
+from dse.space.space import Space
+from simcore.check.load import parse_design
+
+DRAWN, SIMULATED = 256, 8
+"""Designs that are drawn, and those of them that are simulated, before the bounds are asked."""
+
+
+def check_constraints(space: Space, engine: str) -> None:
+    """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`)."""
+    if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine):
+        check_reachable(space, engine)
+
+
+def _finds_one(space: Space, engine: str) -> bool:
+    """Whether a design that meets every constraint is among the first."""
+    if all(constraint.name == "fits" for constraint in space.constraints):
+        return True  # then there is nothing to ask
+    evaluate = Evaluator(space.objectives, space.constraints, engine)
+    generator = np.random.default_rng(0)
+    documents = (space.fill(RandomDraw(generator)).document for _ in range(DRAWN))
+    hopeful = (document for document in documents if _may_be_simulated(space, document))
+    return any(evaluate(document).state == "feasible" for document in islice(hopeful, SIMULATED))
+
+
+def _may_be_simulated(space: Space, document: Mapping[str, Any]) -> bool:
+    design, _ = parse_design(document)
+    return design is not None and ScreenedDesign(design, space.constraints).violation <= 0
