@@ -28,7 +28,6 @@ from simcore.engine.registry import BUILT_IN
 from simcore.result import Result
 from simcore.simulate import simulate
 
-
 _OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "versions"})
 """Keys that a design document has not."""
 
@@ -103,7 +102,8 @@ def subject_of(path: str, *, bounds: bool, watcher: Watcher = WATCHER) -> Subjec
     if not record.trials:
         fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
-    return Subject(record.space, record, study_in(place), place=place.name, watcher=watcher)
+    name = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in record.space)
+    return Subject(name, record, study_in(place), place=place.name, watcher=watcher)
 
 
 def study_in(folder: Path) -> Study:

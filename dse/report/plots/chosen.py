@@ -111,8 +111,7 @@ def _picked(subject: Subject, words: Sequence[str | None]) -> Iterator[Chosen]:
     if not record.feasible_trials and None in words:
         raise InputError([_nothing_feasible()], subject.name)
     for word in words:
-        asks = word is None or word.strip() == ROBUST
-        trial = pick(record, subject.what_if if asks else NOTHING, word)
+        trial = pick_of(subject, record, word)
         if trial.metrics is None:
             problem = Problem(
                 ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"
@@ -139,6 +138,12 @@ def names_of(subjects: Sequence[Subject]) -> list[str]:
         clean_text(name if names.count(name) == 1 else f"{name} ({subject.place or index})")
         for index, (name, subject) in enumerate(zip(names, subjects, strict=True), 1)
     ]
+
+
+def pick_of(subject: Subject, record: StudyRecord, word: str | None) -> TrialRecord:
+    """The trial that `--trial` means; what a robust pick takes is asked only where one is meant."""
+    asks = word is None or word.strip() == ROBUST
+    return pick(record, subject.what_if if asks else NOTHING, word)
 
 
 def _note(subject: Subject, trial: TrialRecord, word: str | None) -> str:

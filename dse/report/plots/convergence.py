@@ -31,12 +31,12 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
         axes.annotate(text, (last, values[-1]), xytext=(6, 0), textcoords="offset points", fontsize=9, va="center")
     robust = robust_of(record, summary)
     if robust is not None:
-        axes.scatter([robust.number], [robust.values[objective.name]], zorder=6.5, **style.ROBUST)
+        axes.scatter([robust.number], [robust.values[objective.name]], zorder=4.5, **{**style.ROBUST, "s": 150})
     drawn = bound is not None and limits.holds(bound)
     if bound is not None and drawn:
         axes.axhline(bound, color=style.INK, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.75, zorder=1.5)
-        at = axes.get_yaxis_transform()
-        axes.text(0.995, bound, f"proven bound {unit.text(bound)}", transform=at, ha="right", va="bottom", fontsize=8.5)
+        at, beyond = axes.get_yaxis_transform(), "top" if objective.sign > 0 else "bottom"
+        axes.text(0.005, bound, f"proven bound {unit.text(bound)}", transform=at, va=beyond, fontsize=8.5)
     style.set_axis(axes, "y", limits, unit)
     axes.set_xlim(-0.02 * last - 0.5, 1.02 * last + 0.5)
     axes.xaxis.set_major_formatter(lambda value, _: format_number(round(value)))

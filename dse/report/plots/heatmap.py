@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import importance
-from dse.report.pick import pick
 from dse.report.plots.base import Options, Plot
 from dse.report.plots.cells import Cells, CellState, draw_cells
+from dse.report.plots.chosen import pick_of
+from dse.report.units import clean_text
 from dse.report.values import cell as text_of
 from dse.report.values import finite_or_none, read_result, trial_metrics
 from dse.space.hole import magnitude
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _USUAL = ("parallelism.tensor", "parallelism.pipeline", "parallelism.data")
 """The keys that are shown unless told, the first two of them that vary."""
+_SOURCE = "dse plot heatmap"
 _MOST = 24
 """Values of one key."""
 
@@ -103,15 +105,15 @@ def _keys(record: StudyRecord, options: Options) -> tuple[str, str]:
     if options.x is not None and options.x == options.y:
         problems.append(Problem(("--y",), "another key than --x", f"'{options.y}'"))
     if problems:
-        raise InputError(problems, record.space)
+        raise InputError(problems, _SOURCE)
     taken = [key for key in (options.x, options.y) if key is not None]
     usual = [key for key in _USUAL if key in varying]
     known = importance(record) if len(usual) < 2 else None
     shares = {} if known is None else known.of_front or next(iter(known.overall.values()), {})
     rest = [key for key in dict.fromkeys([*usual, *shares, *varying]) if key not in taken]
     if len(taken) + len(rest) < 2:
-        found = f"{len(varying)}: {', '.join(varying)}" if varying else "none"
-        raise InputError([Problem((), "a run in which two keys vary", found)], record.space)
+        found = clean_text(f"{len(varying)}: {', '.join(varying)}") if varying else "none"
+        raise InputError([Problem((), "a run in which two keys vary", found)], _SOURCE)
     x = options.x or rest.pop(0)
     return x, options.y or rest.pop(0)
 
@@ -125,7 +127,7 @@ def _varying(record: StudyRecord) -> list[str]:
 
 
 def _some(keys: Sequence[str]) -> str:
-    return f"keys: {', '.join(keys[:8])}{', …' if len(keys) > 8 else ''}"
+    return clean_text(f"keys: {', '.join(keys[:8])}{', …' if len(keys) > 8 else ''}")
 
 
 def _metric(record: StudyRecord, name: str | None) -> tuple[str, float, str]:
@@ -137,7 +139,7 @@ def _metric(record: StudyRecord, name: str | None) -> tuple[str, float, str]:
     if name not in METRICS:
         known = [*(objective.name for objective in record.objectives), *METRICS]
         fix = suggest_nearest(name, known) or f"metrics: {', '.join(METRICS)}"
-        raise InputError([Problem(("--value",), "a metric or an objective of the run", f"'{name}'", fix)], record.space)
+        raise InputError([Problem(("--value",), "a metric or an objective of the run", f"'{name}'", fix)], _SOURCE)
     return name, 1.0 if METRICS[name].better == "less" else -1.0, METRICS[name].unit
 
 
@@ -148,7 +150,7 @@ def _by_cell(record: StudyRecord, x: str, y: str) -> Mapping[Cell, list[TrialRec
             found.setdefault((_plain(trial.params[x]), _plain(trial.params[y])), []).append(trial)
     if not found:
         problem = Problem(("--x",), "two keys that some design has both of", f"{x} and {y}", "choose others")
-        raise InputError([problem], record.space)
+        raise InputError([problem], _SOURCE)
     return found
 
 
@@ -205,7 +207,7 @@ def _fill(
         raise InputError([Problem(("--trial",), "one design around which cells are filled", str(len(options.trial)))])
     evaluate = subject.study.evaluator()
     word = options.trial[0] if options.trial else None
-    around = pick(record, subject.what_if, word)
+    around = pick_of(subject, record, word)
     grid = Grid(subject.study, around, *keys)
     xs, ys = grid.values
     empty = [(a, b) for a in map(_plain, xs) for b in map(_plain, ys) if (a, b) not in known]
@@ -230,7 +232,7 @@ def _check_size(*axes: tuple[str, Sequence[Any]]) -> None:
         if len(values) > _MOST
     ]
     if problems:
-        raise InputError(problems, "dse plot heatmap")
+        raise InputError(problems, _SOURCE)
 
 
 HEATMAP = HeatMap()

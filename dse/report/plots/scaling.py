@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
 from dse.report.plots.chosen import choose_one, names_of
-from dse.report.units import Scale, format_brief, format_number, format_percent, scale
+from dse.report.units import Scale, format_brief, format_number, format_percent, scale, shorten_text
 from dse.whatif.scaling import AtSize, Mode, scale_design
 from simcore.document.problem import InputError, Problem
 
@@ -78,6 +78,16 @@ def _curve(subject: Subject, run: str, options: Options, mode: Mode) -> Curve:
     return Curve(run, name, chosen.trial, chosen.result.npus, sizes, efficiency)
 
 
+@dataclass(frozen=True)
+class _Labels:
+    """How a curve is labelled: the first one above itself, the second one below, further ones not at all."""
+
+    colour: str
+    side: int
+    alone: bool
+    texts: Sequence[str]
+
+
 def _draw(data: Curves) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -87,36 +97,40 @@ def _draw(data: Curves) -> Figure:
         times, shares = (figure.add_axes((left, 0.19, 0.385, 0.6)) for left in (0.07, 0.555))
         unit = scale("s", [size.seconds for curve in data.curves for size in curve.sizes])
         for index, curve in enumerate(data.curves):
-            colour = style.SERIES[index % len(style.SERIES)]
             ran = [size for size in curve.sizes if size.seconds is not None]
-            texts = [format_brief(float(f"{size.seconds / unit.factor:.3g}")) for size in ran if size.seconds]
             seconds = [size.seconds / unit.factor for size in ran if size.seconds is not None]
-            _draw_line(times, curve, ran, seconds, texts, colour)
             known = [share for share in curve.efficiency if share is not None]
-            _draw_line(shares, curve, ran, [100 * s for s in known], [format_percent(s) for s in known], colour)
+            told = [format_brief(float(f"{value:.3g}")) for value in seconds]
+            _draw_line(times, curve, ran, seconds, _labels(data, index, told))
+            percent = [format_percent(share) for share in known]
+            _draw_line(shares, curve, ran, [100 * share for share in known], _labels(data, index, percent))
         _set_axes(data, times, shares, unit)
         _write(figure, data)
         return figure
 
 
-def _draw_line(
-    axes: Axes, curve: Curve, ran: Sequence[AtSize], values: Sequence[float], texts: Sequence[str], colour: str
-) -> None:
+def _labels(data: Curves, index: int, texts: Sequence[str]) -> _Labels:
+    colour = style.SERIES[index % len(style.SERIES)]
+    shown = texts if index < 2 else [""] * len(texts)
+    return _Labels(colour, -1 if index == 1 else 1, len(data.curves) == 1, shown)
+
+
+def _draw_line(axes: Axes, curve: Curve, ran: Sequence[AtSize], values: Sequence[float], labels: _Labels) -> None:
     npus, flat = [size.npus for size in ran], max(values) < 1.5 * min(values)
-    axes.plot(npus, values, color=colour, linewidth=1.8, zorder=3)
-    for size, value, text in zip(ran, values, texts, strict=True):
-        inside = colour if size.fits else "white"
-        own = size.npus == curve.npus
-        axes.scatter(
-            [size.npus], [value], s=95 if own else 42, color=inside, edgecolors=colour, linewidths=1.6, zorder=4
-        )
+    axes.plot(npus, values, color=labels.colour, linewidth=1.8, zorder=3)
+    for size, value, text in zip(ran, values, labels.texts, strict=True):
+        own, inside = size.npus == curve.npus, labels.colour if size.fits else "white"
+        area = 95 if own else 42
+        axes.scatter([size.npus], [value], s=area, color=inside, edgecolors=labels.colour, linewidths=1.6, zorder=4)
         axes.annotate(
             text,
             (size.npus, value),
-            xytext=(0, 9) if flat else (7, 4),
+            xytext=(0, 9 * labels.side) if flat else (7 * labels.side, 4 * labels.side),
             textcoords="offset points",
-            ha="center" if flat else "left",
+            ha="center" if flat else "left" if labels.side > 0 else "right",
+            va="bottom" if labels.side > 0 else "top",
             fontsize=9,
+            color=style.INK if labels.alone else labels.colour,
             fontweight="bold" if own else "normal",
         )
 
@@ -164,14 +178,17 @@ def _write(figure: Figure, data: Curves) -> None:
             colour = style.SERIES[index % len(style.SERIES)]
             text = f"{curve.run} {curve.name}" if curve.trial is not None else curve.run
             figure.text(0.6, 0.975 - 0.042 * index, text, color=colour, fontsize=9.5, va="top", fontweight="bold")
-    missing = [f"{format_number(size.npus)} ({size.why})" for curve in data.curves for size in curve.sizes if size.why]
+    missing: dict[str, list[int]] = {}
+    for size in (size for curve in data.curves for size in curve.sizes if size.why):
+        missing.setdefault(shorten_text(size.why, 90), []).append(size.npus)
+    reasons = [f"{', '.join(format_number(n) for n in sorted(set(sizes)))}: {why}" for why, sizes in missing.items()]
     over = any(not size.fits for curve in data.curves for size in curve.sizes)
     style.draw_note(
         figure,
         [
             "Large: the design itself.",
             "Hollow: does not fit into memory." if over else "",
-            f"Cannot run on {'; '.join(missing[:3])}." if missing else "",
+            f"Cannot run on {'; '.join(reasons[:2])}." if reasons else "",
         ],
     )
 

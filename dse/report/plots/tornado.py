@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
-from dse.report.pick import ROBUST, pick
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
+from dse.report.plots.chosen import pick_of
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import MINUS, format_change, format_value, short_path
 from dse.report.units import format_percent, format_with_unit, label, shorten_text
 from dse.report.values import read_result
-from dse.whatif.answers import NOTHING, ParameterStep
+from dse.whatif.answers import ParameterStep
 from dse.whatif.ask import ask_steps
 from simcore.document.problem import InputError, Problem
 from simcore.metrics import METRICS, Mover, moves
@@ -92,8 +92,7 @@ class Tornado(Plot[Steps]):
             fix = "relax the constraint that binds (dse report RUN names it)"
             raise InputError([Problem((), "a run with a feasible design", "none", fix)], subject.name)
         word = options.trial[0] if options.trial else None
-        asks = word is None or word.strip() == ROBUST
-        trial = pick(record, subject.what_if if asks else NOTHING, word)
+        trial = pick_of(subject, record, word)
         if trial.metrics is None:
             problem = Problem(
                 ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"

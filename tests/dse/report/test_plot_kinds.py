@@ -440,3 +440,16 @@ def test_what_takes_time_is_told_with_how_far_it_is(folder: Path, record: StudyR
     assert heard.phases[:2] == ["reading the journal", f"simulating the steps from trial {knee_of(record).number}"]
     assert heard.phases[2].startswith("filling up to 3 of ")
     assert heard.shares == pytest.approx([1 / 3, 2 / 3, 1])
+
+
+@pytest.mark.parametrize("kind", ["front", "breakdown"])
+def test_names_of_a_stranger_are_drawn_as_they_are_and_break_nothing(kind: str) -> None:
+    figure = plot_of(kind, [of_record(studies.hostile())], Options()).figure
+    assert render(figure, "png").startswith(b"\x89PNG")
+    assert b"<script" not in render(figure, "svg")
+
+
+def test_a_run_in_which_nothing_varies_has_no_heat_map() -> None:
+    with pytest.raises(InputError, match="a run in which two keys vary") as error:
+        plot_of("heatmap", [of_record(studies.hostile())], Options())
+    assert "\x1b" not in str(error.value)
