@@ -24,6 +24,7 @@ COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
     "simulate": "simulate one design: time, breakdown, memory, cost",
     "space": "show what is in a space: size, examples, schema",
+    "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",
     "catalogue": "list what documents can name: models, NPUs, fabrics, software, prices",
     "show": "show one design of a run: time, memory, cost, how sure; write its document",

@@ -19,6 +19,7 @@ from dse.run.record import load_record, record_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER, Watcher
+from dse.whatif.subject import Study, study_in
 
 
 def optimize(
@@ -69,7 +70,8 @@ def optimize(
         if isinstance(place, InMemory):
             shown.phase("bounding")
             done = sorted(place.log.trials, key=lambda trial: trial.number)
-            return Run(record_of(loaded, place.document, done, place.proof, note=shown.note), ended)
+            record = record_of(loaded, place.document, done, place.proof, note=shown.note)
+            return Run(record, ended, Study(loaded, settings.engine))
         return _reported(place.path, ended, shown)
 
 
@@ -90,5 +92,7 @@ def _progress(space: Space, trials: int) -> Any:
 def _reported(folder: Path, ended: str, shown: Watcher) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
     if ended in ("interrupted", "stopped"):
-        return Run(load_record(folder, watcher=shown), ended)
-    return Run(report_run(folder, watcher=shown, may_be_empty=True).record, ended)
+        record = load_record(folder, watcher=shown)
+    else:
+        record = report_run(folder, watcher=shown, may_be_empty=True).record
+    return Run(record, ended, study_in(folder))

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.pick import best_trial, numbered_trial
 from dse.report.summary import Summary, summarize
 from dse.run.record import load_record
+from dse.whatif.subject import Study, Subject, study_in
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.document.problem import InputError, Problem, suggest_nearest
+from simcore.document.problem import InputError, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-KINDS = ("front",)
-"""Plots of a run."""
 _FEW = 20
 """Members of the front that are shown in a notebook."""
+
+
+class PlotOptions(TypedDict, total=False):
+    """The options of `Run.plot`; `dse.report.plots.base.Options` says what they mean."""
+
+    trial: str | int | Sequence[str | int]
+    x: str
+    y: str
+    value: str
+    fill: int
+    npus: Sequence[int]
+    mode: Literal["weak", "strong"]
 
 
 class Run:
@@ -31,8 +42,9 @@ class Run:
     All values are in SI units. Rows of tables are trials, by number.
     """
 
-    def __init__(self, record: StudyRecord, ended: str | None = None) -> None:
+    def __init__(self, record: StudyRecord, ended: str | None = None, study: Study | None = None) -> None:
         self._record = record
+        self._study = study
         self.ended = ended
         """Why the search ended: `trials`, `time`, `stagnation` or `gap` (what was asked for is reached), `exhausted`
         (there are no other designs), `stopped` (by the callback), `interrupted`; None where it is not known, because
@@ -101,18 +113,29 @@ class Run:
     def _trial(self, trial: int | TrialRecord) -> TrialRecord:
         return numbered_trial(self._record, trial.number if isinstance(trial, TrialRecord) else trial)
 
-    def plot(self, kind: str = "front") -> Figure:
-        """A figure of matplotlib: the front among everything that was tried.
+    def plot(self, kind: str = "front", *others: Run, **options: Unpack[PlotOptions]) -> Figure:
+        """A figure of matplotlib: of this run, and of `others` beside it.
 
-        Raises `InputError` for another kind.
+        `kind` is one of `dse.report.plots.PLOTS`: `front`, `heatmap`, `breakdown`, `bandwidth`, `memory`, `cost`,
+        `scaling`, `tornado`, `timeline`, or one that a package brings; `options` are those of `dse plot`
+        (`trial="knee"`, `x="parallelism.tensor"`, `fill=100`, …). Raises `InputError` for another kind, and where it
+        cannot show these runs.
         """
-        if kind not in KINDS:
-            raise InputError(
-                [Problem(("kind",), f"one of {', '.join(KINDS)}", f"'{kind}'", suggest_nearest(kind, KINDS))]
-            )
-        from dse.report.plots import draw
+        from dse.report.plots import Options, plot_of
 
-        return draw(self._record, self._summary)
+        given: dict[str, Any] = dict(options)
+        if isinstance(given.get("trial"), str | int):
+            given["trial"] = (str(given["trial"]),)
+        asked = Options(
+            **{**given, "trial": tuple(map(str, given.get("trial", ()))), "npus": tuple(given.get("npus", ()))}
+        )
+        return plot_of(kind, [run._subject for run in (self, *others)], asked).figure
+
+    @cached_property
+    def _subject(self) -> Subject:
+        """The run as pictures and further questions take it."""
+        place = "" if self._study is None or self._study.folder is None else self._study.folder.name
+        return Subject(self._record.space, self._record, self._study, place=place)
 
     def __repr__(self) -> str:
         """One line: what it is of, how much of it is there."""
@@ -146,4 +169,5 @@ def load_run(folder: str | Path) -> Run:
 
     Raises `InputError` where the folder holds none.
     """
-    return Run(load_record(Path(folder)))
+    place = Path(folder)
+    return Run(load_record(place), study=study_in(place))

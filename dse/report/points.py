@@ -14,6 +14,7 @@ from typing import Literal
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
+from dse.report.ties import time_stretch
 from dse.report.values import finite_or_none
 from dse.space.objective import Objective
 
@@ -140,3 +141,15 @@ def best_so_far(objective: Objective, trials: Sequence[TrialRecord]) -> tuple[li
             numbers.append(trial.number)
             values.append(value)
     return numbers, values
+
+
+def time_ends(trial: TrialRecord, name: str) -> tuple[float, float] | None:
+    """The interval of a trial's iteration time [s], where `name` is that objective and the time has one."""
+    stretch = time_stretch(trial) if name == "iteration_time" else None
+    return None if stretch is None else (stretch[0] * trial.values[name], stretch[1] * trial.values[name])
+
+
+def robust_of(record: StudyRecord, summary: Summary) -> TrialRecord | None:
+    """The trial to build where nothing is known for sure; None where that was not asked."""
+    wanted = None if summary.what_if.scenarios is None else summary.what_if.scenarios.robust
+    return next((trial for trial in record.trials if trial.number == wanted), None)

@@ -53,10 +53,10 @@ def step_rows(objectives: Sequence[Objective], steps: Sequence[ParameterStep]) -
 
 
 def _describe_move(path: str, before: Any, after: Any) -> str:
-    return f"{_short_path(path)} {_format_value(before)} → {_format_value(after)}"
+    return f"{short_path(path)} {format_value(before)} → {format_value(after)}"
 
 
-def _short_path(path: str) -> str:
+def short_path(path: str) -> str:
     """A path as people call it: without its section, `dimensions[1].bandwidth` as `dimension 2 bandwidth`."""
     rest = clean_text(path.partition(".")[2] or path)
     if rest.startswith("dimensions[") and "]." in rest:
@@ -65,7 +65,8 @@ def _short_path(path: str) -> str:
     return rest.removesuffix(".split").replace("_", " ")
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """A value of a key, in at most 48 characters."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return MISSING if value is None else shorten_text(cell(value), 48)

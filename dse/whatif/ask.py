@@ -146,3 +146,14 @@ def _relative_change(objective: Objective, before: float, after: float) -> float
     if before == after:
         return 0.0
     return objective.sign * (after - before) / abs(before) if before else None
+
+
+def ask_steps(
+    space: Space, trial: TrialRecord, evaluator: Evaluator, note: Note = be_silent
+) -> tuple[ParameterStep, ...] | None:
+    """Every step from one trial, however many simulations they take; None where the space does not give its design."""
+    near = steps_around(space, trial)
+    if near is None:
+        return None
+    simulate = _Memory(evaluator, max(1, near.simulations), note)
+    return tuple(_steps(near, evaluator.objectives, simulate))

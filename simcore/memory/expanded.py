@@ -42,8 +42,12 @@ def capacity(design: Design) -> float:
 
 
 def memory_of(design: Design, program: Program) -> Memory:
-    """Memory of the fullest stage, with what of it lies in the expanded memory."""
-    memory = footprint(design, program)
+    """Memory of the fullest stage, with what must be reserved for it (see `reserve`)."""
+    return reserve(design, footprint(design, program))
+
+
+def reserve(design: Design, memory: Memory) -> Memory:
+    """The memory of a stage with what must be reserved for it, and what of that lies in the expanded memory."""
     expanded = _expanded_memory(design)
     if expanded is None:
         return add_reserved(design, memory)

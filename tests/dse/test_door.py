@@ -159,7 +159,7 @@ def test_a_run_shows_itself_in_a_notebook(run: dse.Run) -> None:
     design = run.design(run.best("cost.total"))
     assert "global_batch: 16" in design._repr_html_()
     assert "iteration" in dse.simulate(design)._repr_html_()
-    with pytest.raises(dse.InputError, match="one of front, got 'pie'"):
+    with pytest.raises(dse.InputError, match="a kind of picture, got 'pie'; kinds: front, heatmap"):
         run.plot("pie")
 
 

@@ -24,7 +24,7 @@ SUITES = [
         "system/test_inter_dimension.py",
     )
 ]
-UNSUITED = ("stencil", "carbon", "second-hand", "shuffled")
+UNSUITED = ("stencil", "carbon", "second-hand", "shuffled", "utilization")
 """Members whose families have suites of other names: see `test_new_kind.py`, `test_added_metric.py`."""
 
 
@@ -127,6 +127,21 @@ def test_what_is_proven_holds_for_members_of_the_package(package: Path, tmp_path
     assert times[0] == times[1]
 
 
+def test_a_picture_of_the_package_is_drawn_and_unknown_without_it(study: Path, package: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mfu.png"
+    done = ran("dse", "plot", "utilization", study / "run", "--out", out, "--json", package=package)
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes().startswith(b"\x89PNG")
+    front = json.loads((study / "run" / "pareto.json").read_text())["front"]
+    drawn = json.loads(done.stdout)
+    known = {f"#{member['trial']}": member["metrics"]["mfu"] for member in front}
+    assert drawn
+    assert drawn == {name: known[name] for name in drawn}
+    missing = ran("dse", "plot", "utilization", study / "run")
+    assert missing.returncode == 2
+    assert "expected a kind of picture, got 'utilization'" in missing.stderr
+
+
 @pytest.mark.parametrize("command", [["report"], ["verify"]])
 def test_without_the_package_no_report_is_made_of_a_study(study: Path, command: list[str]) -> None:
     done = ran("dse", *command, study / "run")
@@ -149,7 +164,8 @@ def test_with_another_version_of_the_package_a_study_is_not_resumed(study: Path,
 
 def test_the_schema_for_editors_knows_the_names(package: Path, study: Path) -> None:
     schema = ran("dse", "space", study / "space.yaml", "--schema", package=package).stdout
-    names = [name for members in PROJECT["entry-points"].values() for name in members if name != "stencil"]
+    groups = [members for group, members in PROJECT["entry-points"].items() if group != "dse.plots"]
+    names = [name for members in groups for name in members if name != "stencil"]
     assert all(f'"{name}"' in schema for name in names)
     assert '"sweeps"' in schema
 

@@ -1,203 +1,89 @@
-"""What the plots share: style, markers, axes with units, legend, notes, and rendering to reproducible bytes.
+"""A kind of picture: `dse plot KIND RUN…`. What it takes out of runs and designs, and how it draws that.
 
-Kinds of trials differ by the shape of their marker as well as by colour; the colours are those of Okabe & Ito (2008),
-told apart with any common colour blindness. Text is never read as TeX: a `$` is a dollar.
+`collect` finds the numbers, `draw` makes a figure of nothing but these, and `numbers` gives them for `--json`. So what
+is drawn can be tested without looking at pixels, and two pictures of the same numbers are the same to the byte.
 """
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Callable, Sequence
-from textwrap import wrap
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from simcore.document.problem import InputError, Problem
 
-from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.describe import compare
-from dse.report.infeasible import explain_infeasible
-from dse.report.points import KINDS, Kind, Window, count_outside, title
-from dse.report.summary import Summary
-from dse.report.units import (
-    Scale,
-    clean_text,
-    format_brief,
-    format_number,
-    format_with_unit,
-    label,
-    scale,
-    shorten_text,
-)
-from dse.space.objective import Objective
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-_LETTERS = 13.5
-"""Letters of the small print that fit in an inch."""
-_LINE = 0.192
-"""Height of a line beside the plot, in inches."""
+    from dse.whatif.subject import Subject
 
-Draw = Callable[[StudyRecord, Summary], Figure]
-
-BLUE, GREY, VERMILION, PURPLE, YELLOW, INK = "#0072B2", "#8C9AA6", "#D55E00", "#AA5B8C", "#F0C000", "#1F2933"
-MARKERS: dict[Kind, dict[str, Any]] = {
-    "cut": {"marker": "s", "s": 26, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 0.9, "alpha": 0.75},
-    "infeasible": {"marker": "x", "s": 26, "color": VERMILION, "linewidths": 1.1, "alpha": 0.75},
-    "dominated": {"marker": "o", "s": 20, "color": GREY, "linewidths": 0, "alpha": 0.65},
-    "front": {"marker": "o", "s": 46, "color": BLUE, "edgecolors": "white", "linewidths": 0.8},
-}
-KNEE: dict[str, Any] = {"marker": "*", "s": 260, "color": YELLOW, "edgecolors": INK, "linewidths": 0.9}
-# Any: matplotlib types the keys of its settings from 3.11 on, as a Literal of all of them.
-STYLE: Any = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 11,
-    "axes.edgecolor": "#9AA5B1",
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "text.color": INK,
-    "text.parse_math": False,
-    "xtick.color": "#52606D",
-    "ytick.color": "#52606D",
-    "svg.hashsalt": "dse",
-    "svg.fonttype": "path",
-}
+T = TypeVar("T")
 
 
-def render(figure: Figure) -> dict[str, bytes]:
-    """`png` and `svg`, without dates or versions."""
-    rendered: dict[str, bytes] = {}
-    metadata: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": "dse"}}
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes; that is no reason to fail.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        for kind in ("png", "svg"):
-            out = io.BytesIO()
-            figure.savefig(out, format=kind, dpi=160, metadata=metadata[kind])
-            rendered[kind] = out.getvalue()
-    return rendered
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may ask of a picture; a kind says which of these it takes (`Plot.takes`)."""
+
+    trial: tuple[str, ...] = ()
+    """Designs of a run: numbers of trials, `knee`, `robust`, `best:METRIC`."""
+    x: str | None = None
+    """Key along the x axis, such as `parallelism.tensor`."""
+    y: str | None = None
+    value: str | None = None
+    """Metric that colours show."""
+    fill: int = 0
+    """Most designs to simulate for cells that no trial fell into."""
+    npus: tuple[int, ...] = ()
+    """Sizes of the cluster."""
+    mode: Literal["weak", "strong"] | None = None
+    """How the global batch goes with the NPUs."""
 
 
-def axis_scale(objective: Objective, window: Window) -> Scale:
-    """The unit of an axis that shows `window`."""
-    return scale(objective.unit, [window.low, window.high], objective.name)
+class Plot(ABC, Generic[T]):
+    """A kind of picture. Members hold no state; `T` is what a picture is drawn from, a dataclass of plain values."""
+
+    about: ClassVar[str]
+    """What it shows, in a line."""
+    takes: ClassVar[frozenset[str]] = frozenset()
+    """The fields of `Options` that it heeds; any other is refused."""
+    most: ClassVar[int] = 8
+    """Runs that it can show at once."""
+    designs: ClassVar[bool] = False
+    """Whether a design document may stand in place of a run."""
+    bounds: ClassVar[bool] = False
+    """Whether it shows what is proven of the space, which takes time to find."""
+
+    @abstractmethod
+    def collect(self, subjects: Sequence[Subject], options: Options) -> T:
+        """What to draw. Raises `InputError` where the runs have no such thing, with what to do about it."""
+
+    @abstractmethod
+    def draw(self, data: T) -> Figure:
+        """The figure."""
+
+    def numbers(self, data: T) -> dict[str, Any]:
+        """What is drawn, for JSON: SI units, by name."""
+        return asdict(data)  # type: ignore[call-overload,no-any-return]
 
 
-def axis_title(objective: Objective, unit: Scale, *, arrow: bool = True) -> str:
-    """`Iteration time [s]`, with the direction in which it is better."""
-    name = label(objective.name)
-    better = f"  ({'lower' if objective.sign > 0 else 'higher'} is better)" if arrow else ""
-    return shorten_text(f"{name[:1].upper()}{name[1:]}{f' [{unit.unit}]' if unit.unit else ''}{better}", 70)
-
-
-def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
-    """Limits, scale and readable ticks of axis `x` or `y`."""
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    if window.log:
-        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-        wide = window.high > 1000 * window.low
-        axis.set_major_locator(LogLocator(base=10, subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-        axis.set_minor_locator(FixedLocator([]))
-    else:
-        # At round numbers of the unit shown, which need not be those of SI: 1 GiB = 2^30 B.
-        round_numbers = MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10])
-        ticks = round_numbers.tick_values(window.low / unit.factor, window.high / unit.factor)
-        axis.set_major_locator(FixedLocator([tick * unit.factor for tick in ticks]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: format_brief(value / unit.factor)))
-    axis.set_minor_formatter(NullFormatter())
-    (axes.set_xlim if which == "x" else axes.set_ylim)(window.low, window.high)
-    axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
-
-
-def draw_points(axes: Axes, kind: Kind, xs: Sequence[float], ys: Sequence[float]) -> None:
-    """The points of one kind; above the grid, the front on top."""
-    if xs:
-        axes.scatter(xs, ys, zorder=2 + KINDS.index(kind), **MARKERS[kind])
-
-
-def draw_legend(
-    figure: Figure,
-    place: tuple[float, float],
-    record: StudyRecord,
-    summary: Summary,
-    shown: dict[Kind, list[TrialRecord]],
-    *,
-    bound: bool,
-    floor: float = 0.0,
-) -> None:
-    """The legend with its upper left corner at `place` of the figure, below it what the knee is, down to `floor`."""
-    handles = _handles(shown, len(record.objectives), knee=summary.knee is not None, bound=bound)
-    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, frameon=False, fontsize=9.5)
-    index = next((i for i, trial in enumerate(summary.front) if trial.number == summary.knee), None)
-    if index is None:
-        return
-    trial = summary.front[index]
-    values = [format_with_unit(trial.values[o.name], o.unit, o.name) for o in record.objectives]
-    phrases = compare([member.decided_document for member in summary.front]).phrases[index]
-    lines = [f"Knee: trial {trial.number}", *values, *phrases]
-    below = place[1] - (0.2 + 0.225 * len(handles)) / figure.get_figheight()
-    room = min(12, int((below - floor) * figure.get_figheight() / _LINE))
-    kept = lines if len(lines) <= room else [*lines[: room - 1], "…"]
-    text = "\n".join(shorten_text(line, 30) for line in kept)
-    figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color="#52606D")
-
-
-def _handles(shown: dict[Kind, list[TrialRecord]], objectives: int, *, knee: bool, bound: bool) -> list[Any]:
-    handles: list[Any] = []
-    probe = Figure().add_subplot()
-    for kind in reversed(KINDS):
-        if shown[kind]:
-            handle = probe.scatter([], [], **MARKERS[kind])
-            handle.set_label(title(kind, shown, objectives))
-            handles.append(handle)
-    if knee:
-        handles.insert(1, probe.scatter([], [], **{**KNEE, "s": 110}, label="knee"))
-    if bound:
-        handles.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 3)), label="proven bound"))
-    return handles
-
-
-def draw_headline(figure: Figure, record: StudyRecord, summary: Summary) -> None:
-    """Title and subtitle, at the top left."""
-    count = len(summary.front)
-    what = "no feasible design" if not count else "1 design" if count == 1 else f"{format_number(count)} designs"
-    front = f"{what} on the Pareto front" if count and len(record.objectives) > 1 else "best design found"
-    height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.16 / height, shorten_text(record.space, 60), fontsize=15, fontweight="bold", va="top")
-    said = [
-        front if count else what,
-        f"{format_number(summary.trials)} evaluated",
-        f"sampler {clean_text(record.sampler)}",
+def check_request(name: str, kind: Plot[Any], subjects: Sequence[Subject], options: Options) -> None:
+    """Raise `InputError` with everything that a kind cannot show."""
+    problems = [
+        Problem((f"--{field.name}",), f"an option of '{name}' ({_listed(kind)})", f"--{field.name}")
+        for field in fields(options)
+        if getattr(options, field.name) != field.default and field.name not in kind.takes
     ]
-    text = shorten_text("  ·  ".join([*said, f"seed {record.seed}"]), 110)
-    figure.text(0.012, 1 - 0.5 / height, text, fontsize=10, color="#52606D", va="top")
+    if len(subjects) > kind.most:
+        found = f"{len(subjects)}"
+        problems.append(Problem(("RUN",), f"at most {kind.most} for '{name}'", found))
+    for subject in subjects:
+        if subject.record is None and not kind.designs:
+            fix = f"'{name}' shows what a search came to: dse optimize SPACE --out RUN"
+            problems.append(Problem(("RUN",), "a run folder", f"the design document '{subject.name}'", fix))
+    if problems:
+        raise InputError(problems, "dse plot")
 
 
-def draw_note(figure: Figure, sentences: Sequence[str]) -> None:
-    """Small print at the bottom left, in at most two lines."""
-    text = shorten_text("  ".join(sentence for sentence in sentences if sentence), 400)
-    lines = wrap(text, int(_LETTERS * figure.get_figwidth()), max_lines=2, placeholder=" …")
-    figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color="#52606D", va="bottom")
-
-
-def outside_note(
-    objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]], summary: Summary
-) -> str:
-    """How many points, and which proven bounds, the window leaves out."""
-    counts = count_outside(objectives, windows, shown)
-    parts = [f"{format_number(counts[kind])} {kind}" for kind in reversed(KINDS) if kind in counts]
-    for objective, limits in zip(objectives, windows, strict=True):
-        bound = summary.bounds[objective.name]
-        if bound is not None and not limits.holds(bound):
-            reached = format_with_unit(bound, objective.unit, objective.name)
-            parts.append(f"the proven bound of {label(objective.name)}, {reached}")
-    return f"Outside this window: {', '.join(parts)}." if parts else ""
-
-
-def why_empty(record: StudyRecord) -> str:
-    """The binding constraint of a study without a feasible trial."""
-    return next((line for line in explain_infeasible(record).splitlines() if "binding" in line), "")
+def _listed(kind: Plot[Any]) -> str:
+    return ", ".join(f"--{name}" for name in sorted(kind.takes)) or "it has none"

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.plots import base
-from dse.report.points import KINDS, Kind, groups, window
+from dse.report.plots import style
+from dse.report.points import KINDS, Kind, groups, robust_of, window
 from dse.report.summary import Summary
 from dse.report.units import label
 
@@ -24,28 +24,28 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     figure = Figure(figsize=(width, height))
     shown = groups(record, summary)
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
-    units = [base.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
+    units = [style.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
     bounds = False
     for row in range(rows):
         for column in range(row + 1):
             axes = figure.add_axes(_place(row, column, rows, width, height))
             pair = (column, row + 1)
             for which, index in zip("xy", pair, strict=True):
-                base.set_axis(axes, which, windows[index], units[index])
+                style.set_axis(axes, which, windows[index], units[index])
                 bounds |= _draw_bound(axes, which, summary.bounds[objectives[index].name])
             _draw_points(axes, record, summary, shown, pair)
             if row == rows - 1:
-                axes.set_xlabel(base.axis_title(objectives[column], units[column], arrow=False))
+                axes.set_xlabel(style.axis_title(objectives[column], units[column], arrow=False))
             if column == 0:
-                axes.set_ylabel(base.axis_title(objectives[row + 1], units[row + 1], arrow=False))
+                axes.set_ylabel(style.axis_title(objectives[row + 1], units[row + 1], arrow=False))
             axes.tick_params(labelbottom=row == rows - 1, labelleft=column == 0, labelsize=9)
     # Beside the panels above the last row, whose own last panel reaches below the legend.
     floor = (_BOTTOM + _PANEL) / height
-    base.draw_legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds, floor=floor)
-    base.draw_headline(figure, record, summary)
+    style.draw_legend(figure, (1 - 2.6 / width, 1 - 0.8 / height), record, summary, shown, bound=bounds, floor=floor)
+    style.draw_headline(figure, record, summary)
     better = ", ".join(f"{label(o.name)} {'down' if o.sign > 0 else 'up'}" for o in objectives)
-    base.draw_note(
-        figure, [base.why_empty(record), f"Better: {better}.", base.outside_note(objectives, windows, shown, summary)]
+    style.draw_note(
+        figure, [style.why_empty(record), f"Better: {better}.", style.outside_note(objectives, windows, shown, summary)]
     )
     return figure
 
@@ -60,7 +60,7 @@ def _draw_bound(axes: Axes, which: str, bound: float | None) -> bool:
     if bound is None or not low <= bound <= high:
         return False
     line = axes.axvline if which == "x" else axes.axhline
-    line(bound, color=base.INK, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.75, zorder=1.5)
+    line(bound, color=style.INK, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.75, zorder=1.5)
     return True
 
 
@@ -70,7 +70,10 @@ def _draw_points(
     names = [record.objectives[index].name for index in pair]
     for kind in KINDS:
         xs, ys = ([trial.values[name] for trial in shown[kind]] for name in names)
-        base.draw_points(axes, kind, xs, ys)
+        style.draw_points(axes, kind, xs, ys)
+    robust = robust_of(record, summary)
+    if robust is not None:
+        axes.scatter([robust.values[names[0]]], [robust.values[names[1]]], zorder=6.5, **style.ROBUST)
     knee = [trial for trial in summary.front if trial.number == summary.knee]
     if knee:
-        axes.scatter([knee[0].values[names[0]]], [knee[0].values[names[1]]], zorder=7, **base.KNEE)
+        axes.scatter([knee[0].values[names[0]]], [knee[0].values[names[1]]], zorder=7, **style.KNEE)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
-from dse.report.plots import base
-from dse.report.points import KINDS, Window, groups, staircase, window
-from dse.report.summary import Summary
+from dse.report.plots import style
+from dse.report.points import KINDS, Window, groups, robust_of, staircase, time_ends, window
+from dse.report.summary import Summary, spread_indices
 from dse.report.units import Scale
 from dse.space.objective import Objective
 
 _LABEL = 0.04
 """Height of a bound's label, as a share of the axes."""
+_BARS = 8
+"""Members of the front that show their interval."""
 _NOTE = 0.3
 """Width of the knee's note, as a share of the axes."""
 
@@ -27,21 +30,30 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     shown = groups(record, summary)
     objectives = record.objectives
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
-    units = [base.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
+    units = [style.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
     for kind in KINDS:
         points = [[trial.values[objective.name] for trial in shown[kind]] for objective in objectives]
-        base.draw_points(axes, kind, points[0], points[1])
+        style.draw_points(axes, kind, points[0], points[1])
     _draw_stairs(axes, record, summary, windows)
     lines = [_draw_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]
     for which, objective, limits, unit in zip("xy", objectives, windows, units, strict=True):
-        base.set_axis(axes, which, limits, unit)
-        (axes.set_xlabel if which == "x" else axes.set_ylabel)(base.axis_title(objective, unit), labelpad=7)
-    _draw_knee(axes, objectives, summary, windows, units)
+        style.set_axis(axes, which, limits, unit)
+        (axes.set_xlabel if which == "x" else axes.set_ylabel)(style.axis_title(objective, unit), labelpad=7)
+    _draw_robust(axes, objectives, record, summary)
+    _draw_knee(axes, record, summary, windows, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
-    base.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
-    base.draw_headline(figure, record, summary)
-    base.draw_note(figure, [base.why_empty(record), base.outside_note(objectives, windows, shown, summary)])
+    style.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
+    style.draw_headline(figure, record, summary)
+    intervals = _draw_intervals(axes, objectives, summary)
+    style.draw_note(
+        figure,
+        [
+            style.why_empty(record),
+            style.INTERVALS if intervals else "",
+            style.outside_note(objectives, windows, shown, summary),
+        ],
+    )
     return figure
 
 
@@ -49,12 +61,12 @@ def _draw_stairs(axes: Axes, record: StudyRecord, summary: Summary, windows: lis
     xs, ys = staircase(record.objectives, summary.front)
     if not xs:
         return
-    axes.plot(xs, ys, color=base.BLUE, linewidth=1.5, zorder=4)
+    axes.plot(xs, ys, color=style.BLUE, linewidth=1.5, zorder=4)
     # What the front dominates goes on to the worse end of each axis.
     ends = [limits.high if o.sign > 0 else limits.low for o, limits in zip(record.objectives, windows, strict=True)]
-    axes.plot([xs[0], xs[0]], [ends[1], ys[0]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
-    axes.plot([xs[-1], ends[0]], [ys[-1], ys[-1]], color=base.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
-    area = axes.fill_between([*xs, ends[0]], [*ys, ys[-1]], ends[1], color=base.BLUE, alpha=0.05, linewidth=0)
+    axes.plot([xs[0], xs[0]], [ends[1], ys[0]], color=style.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    axes.plot([xs[-1], ends[0]], [ys[-1], ys[-1]], color=style.BLUE, linewidth=1.0, alpha=0.35, zorder=4)
+    area = axes.fill_between([*xs, ends[0]], [*ys, ys[-1]], ends[1], color=style.BLUE, alpha=0.05, linewidth=0)
     area.set_zorder(0.5)
 
 
@@ -71,21 +83,21 @@ def _draw_bound(
     if bound is None or not windows[index].holds(bound):
         return False
     text = f"proven bound {units[index].text(bound)}"
-    style: dict[str, Any] = {
-        "color": base.INK,
+    look: dict[str, Any] = {
+        "color": style.INK,
         "linewidth": 0.9,
         "linestyle": (0, (5, 3)),
         "alpha": 0.75,
         "zorder": 1.5,
     }
     if index == 0:
-        axes.axvline(bound, **style)
+        axes.axvline(bound, **look)
         near_left = bound - windows[0].low < 0.05 * (windows[0].high - windows[0].low)
         side = "left" if near_left else "right"
         at = axes.get_xaxis_transform()
         axes.text(bound, 0.985, f" {text} ", transform=at, rotation=90, fontsize=8.5, va="top", ha=side)
     else:
-        axes.axhline(bound, **style)
+        axes.axhline(bound, **look)
         # Beyond the bound, where no design can be, if there is room: the staircase ends just on this side of it.
         low, high = windows[1].low, windows[1].high
         lower = objectives[1].sign > 0
@@ -96,17 +108,37 @@ def _draw_bound(
     return True
 
 
-def _draw_knee(
-    axes: Axes, objectives: tuple[Objective, ...], summary: Summary, windows: list[Window], units: list[Scale]
-) -> None:
+def _draw_intervals(axes: Axes, objectives: tuple[Objective, ...], summary: Summary) -> bool:
+    """A light bar through some members of the front, where their times are known to lie; whether there is any."""
+    kept = [summary.front[index] for index in spread_indices(len(summary.front), _BARS)]
+    for index, objective in enumerate(objectives):
+        other = objectives[1 - index].name
+        known = [(trial.values[other], ends) for trial in kept if (ends := time_ends(trial, objective.name))]
+        if known:
+            draw = axes.hlines if index == 0 else axes.vlines
+            places, spans = [place for place, _ in known], np.array([ends for _, ends in known])
+            draw(places, spans[:, 0], spans[:, 1], color=style.BLUE, alpha=0.16, linewidth=2.5, zorder=1.2)
+            return True
+    return False
+
+
+def _draw_robust(axes: Axes, objectives: tuple[Objective, ...], record: StudyRecord, summary: Summary) -> None:
+    robust = robust_of(record, summary)
+    if robust is not None:
+        axes.scatter(*([robust.values[objective.name]] for objective in objectives), zorder=6.5, **style.ROBUST)
+
+
+def _draw_knee(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window], units: list[Scale]) -> None:
     knee = next((trial for trial in summary.front if trial.number == summary.knee), None)
     if knee is None:
         return
-    x, y = (knee.values[objective.name] for objective in objectives)
-    axes.scatter([x], [y], zorder=7, **base.KNEE)
-    text = f"knee: {units[0].text(x)}, {units[1].text(y)}"
+    x, y = (knee.values[objective.name] for objective in record.objectives)
+    axes.scatter([x], [y], zorder=7, **style.KNEE)
+    robust = robust_of(record, summary)
+    name = "knee and robust pick" if robust is not None and robust.number == knee.number else "knee"
+    text = f"{name}: {units[0].text(x)}, {units[1].text(y)}"
     # Towards what the knee dominates, where the staircase never runs; back inside where that would leave the axes.
-    right, up = (objective.sign > 0 for objective in objectives)
+    right, up = (objective.sign > 0 for objective in record.objectives)
     at = axes.transLimits.transform(axes.transScale.transform((x, y)))
     leaves = at[0] > 1 - _NOTE if right else at[0] < _NOTE
     axes.annotate(
@@ -119,5 +151,5 @@ def _draw_knee(
         va="bottom" if up else "top",
         zorder=8,
         bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "#CBD2D9", "alpha": 0.92},
-        arrowprops={"arrowstyle": "-", "color": base.INK, "linewidth": 0.8},
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.8},
     )

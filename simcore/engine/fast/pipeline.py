@@ -87,12 +87,13 @@ __all__ = [
     "START",
     "WAIT",
     "WEIGHT_GRADIENTS",
+    "choose_block",
     "run",
 ]
 
 
 @inlined
-def _choose_block(program: Ints, s: int, code: int, microbatches: int, very_last: bool) -> int:
+def choose_block(program: Ints, s: int, code: int, microbatches: int, very_last: bool) -> int:
     """The block of stage `s` that a code stands for; `very_last`: no other follows on this stage."""
     direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
     kind = direction * (BACKWARD + (microbatch == microbatches - 1) + very_last)  # FORWARD is 0
@@ -202,7 +203,7 @@ def run(
     for s in sequence:
         code = order[s, npus[s, PLAYED]]
         npus[s, PLAYED] += 1
-        block = _choose_block(program, s, code, done.shape[1], npus[s, PLAYED] == order.shape[1])
+        block = choose_block(program, s, code, done.shape[1], npus[s, PLAYED] == order.shape[1])
         before = npus[s, CLOCK]
         begin = _receive(npus, done, along, s, code)
         history, known = npus[s, HISTORY], program[SEGMENTS] + block

@@ -127,3 +127,18 @@ def test_a_trial_without_finite_values_has_no_point() -> None:
     trial = TrialRecord(0, "cut", {"iteration_time": float("nan"), "cost.total": 1e7}, {}, {"fits": 1.0})
     record = studies.record([trial])
     assert not any(groups(record, summarize(record)).values())
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3])
+def test_the_svg_of_ten_thousand_trials_stays_below_2_mb_and_is_the_same_each_time(objectives: int) -> None:
+    names = studies.NAMES[:objectives]
+    svg = plot_bytes(record := studies.mixed(10_000, names), summarize(record))["svg"]
+    assert len(svg) < 2_000_000
+    assert ET.fromstring(svg).tag.endswith("svg")
+    assert b"<image" in svg
+    assert plot_bytes(record, summarize(record))["svg"] == svg
+
+
+def test_few_points_are_shapes_and_not_pixels() -> None:
+    record = studies.mixed(200)
+    assert b"<image" not in plot_bytes(record, summarize(record))["svg"]
