@@ -75,7 +75,7 @@ class Display:
         now = time.monotonic()
         left = None if self._done is None else self._pace.left(self._done, now)
         spent = f"{_duration(now - self._began)} so far" if left is None else f"{_duration(left)} left"
-        return f"{self._name}: {' · '.join(filter(None, (self._text(), spent)))}"
+        return f"{self._name}: {' · '.join(filter(None, (spent, self._text())))}"
 
     def say(self, text: str) -> None:
         """A line that stays."""

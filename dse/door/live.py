@@ -42,34 +42,52 @@ class LiveFront:
         from rich.console import Group
         from rich.text import Text
 
-        from dse.report.units import format_with_unit
-
-        tried, front = np.array(list(self._tried)), self._front
-        if not len(tried):
+        if not self._tried:
             return line
-        x, y = self._objectives[0], self._objectives[min(1, len(self._objectives) - 1)]
-        signs = np.array([objective.sign for objective in self._objectives])
-        points, best = tried * signs, front * signs
-        if len(self._objectives) == 1:
-            count = np.arange(len(points), dtype=float)[:, None]
-            points = np.hstack([count, points])
-            best = points[points[:, 1] == best[0, 0]]
-        ends = _ends(points[:, :2], best[:, :2])
-        rows = scatter(points[:, :2], best[:, :2], ends)
-        top, bottom = (format_with_unit(float(value), y.unit) for value in (ends[1, 1], ends[0, 1]))
-        low, high = ("", f"{len(tried)} trials")
-        if len(self._objectives) > 1:
-            low, high = (format_with_unit(float(value), x.unit) for value in (ends[0, 0], ends[1, 0]))
-        label = x.name if len(self._objectives) > 1 else ""
-        picture = [
-            f"{y.name}  {BEST} front  {TRIED} other feasible trials",
+        return Group(*(Text(row, no_wrap=True, overflow="crop") for row in self._picture()), line)
+
+    def _picture(self) -> list[str]:
+        points, best = self._points()
+        ends = _ends(points, best)
+        rows = scatter(points, best, ends)
+        (low, bottom), (high, top) = ([self._label(axis, end[axis]) for axis in (0, 1)] for end in ends)
+        name = self._objectives[0].name if len(self._objectives) > 1 else "trial"
+        return [
+            f"{self._objectives[:2][-1].name}  {BEST} front  {TRIED} other feasible trials",
             f"{top:>12} ┤{rows[0]}",
             *(f"{'':>12} │{row}" for row in rows[1:-1]),
             f"{bottom:>12} ┤{rows[-1]}",
             f"{'':>12} └{'─' * WIDTH}",
-            f"{'':>14}{low}{label:^{max(0, WIDTH - len(low) - len(high))}}{high}",
+            f"{'':>14}{low}{name:^{max(0, WIDTH - len(low) - len(high))}}{high}",
+            "best: " + " · ".join(self._best_values()),
         ]
-        return Group(*(Text(row, no_wrap=True, overflow="crop") for row in picture), line)
+
+    def _points(self) -> tuple[Matrix, Matrix]:
+        """What was tried and what is best `[n, 2]`, in the directions of the objectives."""
+        signs = np.array([objective.sign for objective in self._objectives])
+        tried, front = np.array(list(self._tried)) * signs, self._front * signs
+        if len(self._objectives) > 1:
+            return tried[:, :2], front[:, :2]
+        numbered = np.hstack([np.arange(1.0, len(tried) + 1)[:, None], tried])
+        return numbered, numbered[tried[:, 0] == front[0, 0]]
+
+    def _label(self, axis: int, value: float) -> str:
+        """A value at an end of an axis; with one objective the first axis counts trials."""
+        from dse.report.units import format_with_unit
+
+        if len(self._objectives) == 1 and axis == 0:
+            return f"{value:.0f}"
+        unit = self._objectives[:2][-1 if axis else 0].unit
+        return format_with_unit(float(value), unit)
+
+    def _best_values(self) -> list[str]:
+        from dse.report.units import format_with_unit
+
+        best = self._front.min(axis=0)
+        return [
+            f"{objective.name} {format_with_unit(objective.sign * float(loss), objective.unit)}"
+            for objective, loss in zip(self._objectives, best, strict=True)
+        ]
 
 
 def scatter(points: Matrix, front: Matrix, ends: Matrix) -> list[str]:

@@ -62,6 +62,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_the_help_of_a_command_imports_neither_what_is_heavy_nor_other_commands(command: str) -> None:
+    code = (
+        "import sys\nfrom dse.cli import COMMANDS, main\n"
+        f"try:\n    main([{command!r}, '--help'])\nexcept SystemExit:\n    pass\n"
+        "others = ['dse.cli.' + name.replace('-', '_') for name in COMMANDS]\n"
+        f"print('loaded:', [name for name in [*{HEAVY!r}, *others] if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
+    assert done.stdout.splitlines()[-1] == f"loaded: ['dse.cli.{command.replace('-', '_')}']"
+
+
 @pytest.mark.parametrize("arguments", [[], ["nothing"], ["optimize"], ["simulate"], ["space", "a", "b"], ["--nothing"]])
 def test_a_command_line_that_cannot_be_read_ends_with_2_and_names_the_help(
     capsys: pytest.CaptureFixture[str], arguments: list[str]

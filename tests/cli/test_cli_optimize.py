@@ -127,6 +127,16 @@ def test_without_json_stdout_has_the_front_and_stderr_the_progress(
     assert "trials in" not in out
 
 
+def test_a_live_front_without_a_terminal_is_lines_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert optimize(write_space(tmp_path), "--out", tmp_path / "run", "--trials", 4, "--live", "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["evaluated"] == 4
+    assert "--live needs a terminal" in err
+    assert "└" not in err
+
+
 @pytest.mark.parametrize(
     ("constraint", "said"),
     [

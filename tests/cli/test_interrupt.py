@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cli_runs import GATED_ENGINE, PATIENCE, running, start, until, write_space
 
+from dse.cli import main
 from dse.door.interrupt import Interrupt
 from dse.run.drive import optimize
 from dse.run.settings import Settings
@@ -42,6 +43,14 @@ def test_a_signal_interrupts_at_once_and_gives_its_exit_status(number: int, stat
     with pytest.raises(KeyboardInterrupt), interrupt:
         press(number)
     assert (interrupt.asked, interrupt.status) == (True, status)
+
+
+def test_ctrl_c_before_a_command_has_begun_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dse.cli.make_parser", lambda arguments: press())
+    assert main(["optimize", "--help"]) == 130
+    assert "interrupted" in capfd.readouterr().err
 
 
 def test_a_swallowed_ctrl_c_is_raised_at_the_next_look() -> None:
@@ -173,7 +182,9 @@ def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, 
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert f"interrupted after the search, its 2 trials all saved; write the reports: dse report {tmp_path / 'run'}" in err
+    assert (
+        f"interrupted after the search, its 2 trials all saved; write the reports: dse report {tmp_path / 'run'}" in err
+    )
     assert (tmp_path / "run" / "journal.log").exists()
 
 

@@ -226,12 +226,12 @@ class Guided(Sampler):
         """Every design of a small space."""
         combinations = self._space.count()
         for number, filled in enumerate(self._space.enumerate()):
-            self.on_note(f"{number:,} of {combinations:,} candidates", number / combinations)
+            self.on_note(f"estimated {number:,} of {combinations:,} candidates", number / combinations)
             self._keep(self._candidates.make_from_look(self._candidates.look_at_document(filled, {})))
 
     def _note_seeding(self, done: int) -> None:
         """Tell how far the seeding is, in rounds of small moves."""
-        self.on_note(f"{len(self._candidates.seen):,} candidates", done / (SPREAD_WORK * SPREAD + ROUNDS))
+        self.on_note(f"estimated {len(self._candidates.seen):,} candidates", done / (SPREAD_WORK * SPREAD + ROUNDS))
 
     def _widen(self) -> None:
         """More candidates: around the front, mixtures of what is good, and random ones."""

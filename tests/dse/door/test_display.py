@@ -42,7 +42,7 @@ def test_time_left_is_what_the_rest_takes_at_the_pace_so_far(clock: Clock, shown
     shown.show(text("page"), 0.0)
     clock.now += 30.0
     shown.show(text("page"), 0.75)
-    assert shown.describe() == "drawing: page · 10 s left"
+    assert shown.describe() == "drawing: 10 s left · page"
 
 
 def test_what_was_done_before_the_pace_began_does_not_count(clock: Clock, shown: Display) -> None:
@@ -54,7 +54,7 @@ def test_what_was_done_before_the_pace_began_does_not_count(clock: Clock, shown:
     shown.show(text("4/400 trials"), 0.01, "trials")
     clock.now += 10.0
     shown.show(text("103/400 trials"), 0.2575, "trials")
-    assert shown.describe() == "searching: 103/400 trials · 30 s left"
+    assert shown.describe() == "searching: 30 s left · 103/400 trials"
 
 
 def test_what_begins_again_has_a_pace_of_its_own(clock: Clock, shown: Display) -> None:
@@ -65,7 +65,7 @@ def test_what_begins_again_has_a_pace_of_its_own(clock: Clock, shown: Display) -
     shown.show(text("scenarios"), 0.0)
     clock.now += 4.0
     shown.show(text("scenarios"), 0.5)
-    assert shown.describe() == "asking what-ifs: scenarios · 4 s left"
+    assert shown.describe() == "asking what-ifs: 4 s left · scenarios"
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(5.0, "5 s"), (600.0, "10 min"), (7200.0, "2.0 h")])
@@ -73,7 +73,7 @@ def test_without_a_share_it_says_how_long_it_has_taken(clock: Clock, shown: Disp
     shown.phase("bounding")
     shown.show(text("iteration_time, step 3"), None)
     clock.now += seconds
-    assert shown.describe() == f"bounding: iteration_time, step 3 · {said} so far"
+    assert shown.describe() == f"bounding: {said} so far · iteration_time, step 3"
 
 
 def test_a_phase_that_says_nothing_is_not_silent(
