@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.evaluate.record import StudyRecord
+from dse.report.families import families
 from dse.report.page.base import marks
 from dse.report.page.columns import Trials, trial_columns
 from dse.report.page.designs import front_designs
@@ -32,4 +33,5 @@ def page_document(record: StudyRecord, summary: Summary, trials: Trials) -> dict
         "designs": front_designs(record, summary),
         "knee": summary.knee,
         "robust": next(iter(robust), None),
+        "families": [family.chosen for family in families(record, summary)],
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare, describe, headline
+from dse.report.families import families
 from dse.report.page.base import marks
 from dse.report.reasons import breakdown, describe_reason
 from dse.report.summary import Summary, spread_indices
@@ -23,23 +24,27 @@ MOST_DETAILED = 300
 Path = tuple[str, ...]
 
 
-def detailed(summary: Summary) -> list[TrialRecord]:
-    """The members of the front with everything that is known of them: all, or `MOST_DETAILED` evenly spread."""
+def detailed(record: StudyRecord, summary: Summary) -> list[TrialRecord]:
+    """The designs with everything that is known of them: the front and what stands for each family.
+
+    Of a front beyond `MOST_DETAILED` so many, evenly spread, with the knee and the robust pick.
+    """
     front, marked = summary.front, marks(summary)
     kept = frozenset(index for index, trial in enumerate(front) if trial.number in marked)
-    return [front[index] for index in spread_indices(len(front), MOST_DETAILED, kept)]
+    found = [front[index] for index in spread_indices(len(front), MOST_DETAILED, kept)]
+    chosen = {family.chosen for family in families(record, summary)} - {trial.number for trial in found}
+    return [*found, *(trial for trial in record.feasible_trials if trial.number in chosen)]
 
 
 def front_designs(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """`members`: a mapping for each design (one for each workload of a member); `documents`, `results`: leaves."""
-    trials = detailed(summary)
+    trials = detailed(record, summary)
     phrases = compare([trial.decided_document for trial in trials]).phrases
     parts = [(name, part, told) for trial, told in zip(trials, phrases, strict=True) for name, part in trial.parts]
     return {
         "members": [_member(summary, name, part, told) for name, part, told in parts],
         "documents": leaves([part.design for _, part, _ in parts]),
         "results": leaves([_result(part) for _, part, _ in parts]),
-        "count": len(summary.front),
     }
 
 

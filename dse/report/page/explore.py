@@ -21,8 +21,8 @@ def explore(record: StudyRecord, summary: Summary, trials: Trials) -> str:
     static = front_table(record, summary) if summary.front else ""
     return f"""<section id="front"><h2>{heading}</h2>
 {paragraphs([_thinned(trials)])}{still}
-<div class="needs-script" hidden><div id="chart-controls" class="controls"></div><div id="chart"></div>
-<div id="chart-legend"></div><fieldset id="limits"><legend>Limits</legend></fieldset></div>
+<div class="needs-script" hidden><div id="chart-controls" class="controls"></div>
+<div id="chart"></div><div id="chart-legend"></div><fieldset id="limits"><legend>Limits</legend></fieldset></div>
 <div id="picked" class="picked"></div><p id="said" role="status" aria-live="polite" class="unseen"></p></section>
 <section id="compare" class="needs-script" hidden><h2>Side by side</h2><div id="compare-body"></div></section>
 <section id="designs"><h2>The designs</h2>
@@ -36,7 +36,7 @@ def _thinned(trials: Trials) -> str:
     if shown == trials.all:
         return ""
     return (
-        f"{format_number(shown)} of {format_number(trials.all)} designs are on this page, evenly spread over the study; "
+        f"{format_number(shown)} of {format_number(trials.all)} designs are on this page, evenly spread; "
         "trials.csv has them all."
     )
 

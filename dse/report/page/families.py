@@ -10,8 +10,8 @@ from dse.report.units import format_number, label, scale
 from dse.space.objective import Objective
 
 _NOTE = (
-    "A family is designs of one kind between which the model cannot tell, as one row: the values of the one that stands "
-    "for them, and below them those of the whole family."
+    "A family is designs of one kind between which the model cannot tell, as one row: the values of the one that "
+    "stands for them, and below them those of the whole family."
 )
 _NOTE_ONE = "The best of each kind that differs in more than details; below its value, those of its kind."
 

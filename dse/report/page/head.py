@@ -1,4 +1,4 @@
-"""The top of the page: what the study was, the decision and what it assumes, the families, the best of each objective."""
+"""The top of the page: what the study was, the decision and what it assumes, the families, the best values."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ def network_section(summary: Summary) -> Section | None:
         return None
     columns = [Column("design"), *(Column(f"dimension {index + 1}") for index in range(width))]
     rows = [[row, *(_cell(uses[d]) if d < len(uses) else "" for d in range(width))] for row, uses in shown]
-    note = "Share of the bandwidth used over the iteration, innermost dimension first; what an NPU sends, how long it is busy."
+    note = (
+        "Share of the bandwidth used over the iteration, innermost dimension first; what an NPU sends; its busy time."
+    )
     title = "Use of the network"
     return Section("network", title, paragraphs([note, shown_note(summary)]) + table(title, columns, rows), "Network")
 

@@ -9,8 +9,8 @@ from dse.report.page.base import Section, escape_html, paragraphs
 from dse.report.summary import Summary
 
 _KEPT = (
-    "study.yaml beside this page holds all that the run came from: the space, the catalogue entries that it used, sampler, "
-    "seed and versions. The same file gives the same trials, byte for byte."
+    "study.yaml beside this page holds all that the run came from: the space, the catalogue entries that it used, "
+    "sampler, seed and versions. The same file gives the same trials, byte for byte."
 )
 
 

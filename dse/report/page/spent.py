@@ -116,14 +116,9 @@ def _section(name: str, title: str, note: str, summary: Summary, spent: _Spent) 
 
 def _bars(parts: Mapping[str, float], used: Iterable[str], spent: _Spent, longest: float) -> Sequence[Bar]:
     total = sum(parts.values())
-    return [
-        Bar(
-            spent.colours[part],
-            parts.get(part, 0.0) / longest,
-            f"{part} {format_with_unit(parts.get(part, 0.0), spent.unit)}, {format_percent(parts.get(part, 0.0) / total)}",
-        )
-        for part in used
-    ]
+    values = {part: parts.get(part, 0.0) for part in used}
+    texts = {p: f"{p} {format_with_unit(v, spent.unit)}, {format_percent(v / total)}" for p, v in values.items()}
+    return [Bar(spent.colours[part], value / longest, texts[part]) for part, value in values.items()]
 
 
 def _time_interval(summary: Summary, trial: TrialRecord, result: Result, unit: Scale) -> str:

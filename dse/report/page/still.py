@@ -62,7 +62,8 @@ def still_picture(record: StudyRecord, summary: Summary, trials: Trials) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {_WIDTH} {_HEIGHT}'><style>{_STYLE}</style>{drawn}</svg>"
     )
     told = escape_html(f"The Pareto front of {record.space}: {len(summary.front)} designs; knee: {summary.knee}")
-    return f"<img alt='{told}' src='data:image/svg+xml;base64,{b64encode(svg.encode('utf-8', 'replace')).decode('ascii')}'>"
+    text = b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    return f"<img alt='{told}' src='data:image/svg+xml;base64,{text}'>"
 
 
 def _draw_front(record: StudyRecord, summary: Summary, trials: Trials) -> str:
@@ -134,7 +135,8 @@ def _frame(x: _Axis, y: _Axis) -> str:
 
 
 def _dot(x: _Axis, y: _Axis, kind: str, values: Sequence[float]) -> str:
-    return f"<circle class='{kind}' cx='{x.at(values[0]):.1f}' cy='{y.at(values[1]):.1f}' r='{5 if kind == 'front' else 2.5}'/>"
+    radius = 5 if kind == "front" else 2.5
+    return f"<circle class='{kind}' cx='{x.at(values[0]):.1f}' cy='{y.at(values[1]):.1f}' r='{radius}'/>"
 
 
 def _name(x: _Axis, y: _Axis, trial: TrialRecord, first: str, second: str) -> str:

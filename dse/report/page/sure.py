@@ -36,7 +36,7 @@ def _robust_pick(summary: Summary) -> str:
     if scenarios is None or scenarios.robust is None:
         return ""
     name = trial_name(scenarios.robust, "robust pick")
-    return f"<p class='said'>Where nothing is known for sure, build {name}: the least regret in the worst of ten scenarios.</p>"
+    return f"<p class='said'>Robust: {name} has the least regret in the worst but one of ten scenarios.</p>"
 
 
 def _scenario_questions(summary: Summary) -> dict[str, _Cell]:
@@ -88,14 +88,14 @@ def _notes(summary: Summary) -> list[str]:
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
         said.append(
-            f"On the front, and regret: over {format_number(scenarios.count)} scenarios of what the model does not know, "
-            f"the same for all of the {format_number(len(scenarios.contenders))} designs that contend. Regret: by which "
+            f"On the front, and regret: over {format_number(scenarios.count)} scenarios of what the model does not "
+            f"know, the same for all {format_number(len(scenarios.contenders))} designs that contend. Regret: by which "
             "share another one is better in every objective at once."
         )
     said.append(
         f"Prices: the share of the scenarios in which a design stays where those of network, NPUs and memory each move "
         f"by {format_percent(PRICES)} up, down or not. Its own time: whether it stays at the upper end of the "
-        f"prediction's interval ({format_percent(PREDICTION)} longer where the result has none), all others as predicted."
+        f"prediction's interval ({format_percent(PREDICTION)} longer where the result has none), others as predicted."
     )
     if describe_scope(summary):
         said.append(f"Prices and time: {describe_scope(summary)[0].lower()}{describe_scope(summary)[1:]}")

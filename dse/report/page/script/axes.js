@@ -12,10 +12,10 @@ const finiteExtent = (values, rows) => {
   return low <= high ? [low, high] : [0, 1];
 };
 
-// The window of an objective is the one near the front, unless all is to be seen.
+// The window of an objective is the one near the front, unless all is to be seen, or some were put aside.
 const domainOf = (column, rows, near) => {
   if (!column.isNumber) return [-0.5, column.names.length + 0.5];
-  if (near && column.window && state.ranges.size === 0) return column.window;
+  if (near && column.window && !anyAside) return column.window;
   const [low, high] = finiteExtent(column.values, rows);
   const margin = 0.05 * (high - low || Math.abs(high) || 1);
   return [low >= 0 ? Math.max(0, low - margin) : low - margin, high + margin];

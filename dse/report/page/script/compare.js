@@ -4,9 +4,11 @@ const comparing = { all: false };
 
 const buildCompare = () => {
   const best = objectives.map((column) => d3.least(frontRows, (a, b) => column.sign * (column.values[a] - column.values[b])));
-  const robust = page.robust === page.knee ? undefined : rowOfTrial.get(page.robust);
-  const first = [rowOfTrial.get(page.knee), robust, ...best].filter((row) => row !== undefined);
-  state.pinned = [...new Set(first)].slice(0, 4);
+  const marked = [page.knee, page.robust].map((trial) => rowOfTrial.get(trial));
+  // Of one objective there is one best: beside it the best of other kinds.
+  const others = objectives.length === 1 ? page.families.map((trial) => rowOfTrial.get(trial)) : [];
+  const first = [...marked, ...best, ...others].filter((row) => row !== undefined);
+  state.pinned = [...new Set(first)].slice(0, 4 - (objectives.length === 1));
 };
 
 const drawCompare = () => {
@@ -35,7 +37,7 @@ const compareTable = (rows) => {
     const body = element("tbody", {}, element("tr", { class: "group" }, element("th", { colspan: rows.length + 1, scope: "colgroup" }, title)));
     for (const [name, cells] of shown) {
       const differs = new Set(cells).size > 1;
-      body.append(element("tr", { class: differs ? "differs" : null }, element("th", { scope: "row" }, name), ...cells.map((cell) => element("td", { class: "n" }, cell))));
+      body.append(element("tr", { class: differs && comparing.all ? "differs" : null }, element("th", { scope: "row" }, name), ...cells.map((cell) => element("td", { class: "n" }, cell))));
     }
     table.append(body);
   }
@@ -44,16 +46,26 @@ const compareTable = (rows) => {
 
 // [title, [[name, a text for each design]]]
 const compareGroups = (rows) => {
-  const first = rows.map((row) => designsOf(numberOf(row))[0] ?? null);
-  const results = first.map((design) => design?.result() ?? null);
+  const designs = rows.map((row) => designsOf(numberOf(row)));
+  const first = designs.map((parts) => parts[0] ?? null);
   const numbers = columns.filter((column) => column.role === "objective" || (column.role === "metric" && (column.shown || comparing.all)));
   return [
     ["Values", [...numbers.map((column) => [titleOf(column), rows.map((row) => formatCell(column, row))]), ...intervalLine(first)]],
-    ["Where the time goes [s]", partLines(results, (result) => result.breakdown)],
-    ["Memory per NPU [GiB]", comparing.all ? partLines(results, (result) => result.memory_bytes, 2 ** 30) : []],
-    ["Cost [M$]", partLines(results, (result) => result.cost, 1e6)],
-    ["Use of the network", networkLines(results)],
+    ...d3.range(Math.max(1, ...designs.map((parts) => parts.length))).flatMap((index) => resultGroups(designs.map((parts) => parts[index] ?? null))),
+    ["Cost [M$]", partLines(first.map((design) => design?.result()), (result) => result.cost, 1e6)],
     ["The designs", comparing.all ? documentLines(rows, first) : aspectLines(rows, first)],
+  ];
+};
+
+// Of designs of one workload.
+const resultGroups = (designs) => {
+  const results = designs.map((design) => design?.result() ?? null);
+  const workload = designs.find((design) => design?.workload)?.workload;
+  const of = workload ? ` of ${shorten(workload, 40)}` : "";
+  return [
+    [`Time${of} [s]`, partLines(results, (result) => result.breakdown)],
+    [`Memory per NPU${of} [GiB]`, comparing.all ? partLines(results, (result) => result.memory_bytes, 2 ** 30) : []],
+    [`Use of the network${of}`, networkLines(results)],
   ];
 };
 

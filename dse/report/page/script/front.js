@@ -170,7 +170,7 @@ const isTime = (column) => column.key === "iteration_time";
 // Where the time of a design lies in nine of ten cases: for those that are looked at, lest the chart be all whiskers.
 const drawWhiskers = (x, y) => {
   if (!isTime(x) && !isTime(y)) return [];
-  const looked = [...new Set([state.picked, rowOfTrial.get(page.knee), ...state.pinned])].filter((row) => chart.at.has(row));
+  const looked = [...new Set([state.picked, rowOfTrial.get(page.knee)])].filter((row) => chart.at.has(row));
   const ink = { stroke: variable("ink"), "stroke-width": 1.3, "stroke-opacity": 0.7, class: "whisker" };
   return looked.flatMap((row) => {
     const ends = page.designs.members.find((member) => member.trial === numberOf(row) && !member.workload)?.interval;
@@ -295,7 +295,6 @@ const brushBetween = (from, to, gesture) => {
     const ends = [from[index], to[index]].map((at) => scale.invert(clampTo(scale, at)));
     ranges.set(key, d3.sort(ends));
   }
-  state.near = false;
   change({ ranges }, gesture);
 };
 

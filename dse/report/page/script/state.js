@@ -37,7 +37,10 @@ const matches = (row, words) => {
 
 const exceeds = (column, value, limit) => !(column.sign < 0 ? value >= limit : value <= limit);
 
+let anyAside = false;
+
 const recompute = () => {
+  anyAside = state.kept.includes(0);
   const ranges = [...state.ranges].map(([key, range]) => [columnOf.get(key).values, range]);
   const limits = [...state.limits].map(([key, limit]) => [columnOf.get(key), limit]);
   const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
