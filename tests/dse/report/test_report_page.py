@@ -229,6 +229,7 @@ def test_the_robust_pick_and_how_sure_each_design_is_are_told() -> None:
     html = report_html(record, summary)
     text = Page(html).text
     assert data_of(record, summary)["robust"] == front[1]
-    for part in ("Robust:", "over 200 scenarios", "62 %", "1.2 %", "3.8 %"):
+    for part in ("Robust:", "Over 200 scenarios", "62 %", "1.2 %", "3.8 %"):
         assert part in text
-    assert all(member["interval"] == [2.5, 7.5] for member in data_of(record, summary)["designs"]["members"] if member["trial"] in front)
+    told = {member["trial"]: member["interval"] for member in data_of(record, summary)["designs"]["members"]}
+    assert all(told[number] == [2.5, 7.5] for number in front)
