@@ -100,7 +100,7 @@ def _number(name: str, role: str, unit: str, factor: float) -> dict[str, Any]:
 
 
 def _metrics(record: StudyRecord, trials: Trials) -> list[dict[str, Any]]:
-    """The metrics that differ, and those that tables always show."""
+    """The metrics that differ, and those that tables always show; `shown` is the place among these, from 1."""
     chosen, shown = {objective.name for objective in record.objectives}, always_shown(page=True)
     measured = [trial_metrics(trial) for trial in trials.trials]
     fronts = [row for row, (_, kind) in enumerate(trials.rows) if kind == "front"]
@@ -113,7 +113,7 @@ def _metrics(record: StudyRecord, trials: Trials) -> list[dict[str, Any]]:
             continue
         unit = scale(unit_of(METRICS[name].unit, samples), [values[row] for row in fronts] or values, name)
         sign = 1.0 if METRICS[name].better == "less" else -1.0
-        told = {"shown": name in shown, "sign": sign}
+        told = {"shown": shown.index(name) + 1 if name in shown else 0, "sign": sign}
         number = _number(name, "metric", unit.unit, unit.factor)
         columns.append({**number, **told, **pack_numbers(values, exact=False)})
     return columns

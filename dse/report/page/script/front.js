@@ -232,11 +232,13 @@ const drawRing = () => {
 const drawBrush = (x, y) => {
   const ends = [x, y].map((column) => state.ranges.get(column.key));
   if (!ends[0] && !ends[1]) return [];
-  const [across, up] = [chart.scaleX, chart.scaleY].map((scale, index) => (ends[index] ? ends[index].map((end) => clampTo(scale, scale(end))) : scale.range()));
+  const [across, up] = [chart.scaleX, chart.scaleY].map((scale, index) => (ends[index] ? ends[index].map((end) => endAt(scale, end)) : scale.range()));
   const box = { x: Math.min(...across), y: Math.min(...up), width: Math.abs(across[1] - across[0]), height: Math.abs(up[1] - up[0]) };
   return [svgElement("rect", { ...box, fill: variable("picked"), "fill-opacity": 0.07, stroke: variable("picked"), class: "brushed" })];
 };
 
+// The place of an end of a range, which may be open.
+const endAt = (scale, end) => scale(Math.min(Math.max(end, Math.min(...scale.domain())), Math.max(...scale.domain())));
 const clampTo = (scale, at) => Math.min(Math.max(at, Math.min(...scale.range())), Math.max(...scale.range()));
 
 // The rows nearest to a place, first the nearest; of those at one place, members of the front come first.

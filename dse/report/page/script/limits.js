@@ -31,7 +31,7 @@ const limitSlider = (column) => {
     type: "range", min: 0, max: STEPS, step: 1, value: most ? STEPS : 0, "data-limit": column.key,
     oninput: (event) => setLimit(column, Number(event.target.value)),
   });
-  return element("label", {}, element("span", {}, `${capital(column.label)} at ${most ? "most" : "least"} `, element("output", {})), input);
+  return element("label", {}, element("span", {}, `${capital(column.label)} at ${most ? "most" : "least"} `, element("b", {})), input);
 };
 
 // At its end a slider is no limit.
@@ -49,7 +49,7 @@ const drawLimits = () => {
     const told = limit === undefined ? "any" : withUnit(column, limit);
     input.value = limit === undefined ? (column.sign > 0 ? STEPS : 0) : limitScale(column).invert ? limitScale(column)(limit) : 0;
     input.setAttribute("aria-valuetext", told);
-    input.parentElement.querySelector("output").textContent = told;
+    input.parentElement.querySelector("b").textContent = told;
   }
   refill(document.getElementById("within"), ...describeWithin());
 };

@@ -91,7 +91,7 @@ const drawAxis = (column, index, x, scale) => {
   const brush = d3.brushY().extent([[-12, PAD.top], [12, HEIGHT - PAD.bottom]]).on("end", (event) => brushed(event, column, scale));
   const place = d3.select(group).append("g").attr("class", "brush").call(brush);
   const range = state.ranges.get(column.key);
-  if (range) place.call(brush.move, d3.sort(range.map((end) => clampTo(scale, scale(end)))));
+  if (range) place.call(brush.move, d3.sort(range.map((end) => endAt(scale, end))));
   return group;
 };
 

@@ -5,7 +5,7 @@ const PAGE_ROWS = 12;
 
 const buildTable = () => {
   const parameters = columnsOf("parameter").filter((column) => column.shown);
-  tabled.columns = [...objectives, ...columns.filter((column) => column.role === "metric" && column.shown), ...(parameters.length ? parameters : columnsOf("parameter"))];
+  tabled.columns = [...objectives, ...d3.sort(columnsOf("metric").filter((column) => column.shown), (column) => column.shown), ...(parameters.length ? parameters : columnsOf("parameter"))];
   tabled.key = objectives[0].key;
   tabled.up = objectives[0].sign > 0;
 };
