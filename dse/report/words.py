@@ -82,4 +82,4 @@ def ties_note(summary: Summary) -> str:
     if not tied:
         return ""
     some = f"{format_number(tied)} of {format_number(len(summary.front))} designs"
-    return f"Ties ({some}): none is faster than the other in nine of ten scenarios."
+    return f"Ties ({some}): with another design, neither is the faster one in nine of ten scenarios."

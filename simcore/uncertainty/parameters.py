@@ -158,7 +158,7 @@ def launch_error(software: Software, found: Evidence) -> Unknown:
 
 def overlap_error(dimension: Dimension) -> Unknown:
     """What may be wrong with the cost of a collective to the computation beside it."""
-    return Unknown(_OVERLAP["nodes" if dimension.tier == "pod" else "node"], "all")
+    return Unknown(_OVERLAP["nodes" if dimension.tier == "pod" else "node"], "all stacks")
 
 
 def service_errors(design: Design, dimension: Dimension, kind: str, flat: bool, routed: bool) -> tuple[Unknown, ...]:

@@ -27,8 +27,8 @@ class DrawnCosts:
         return cls(
             network=_network_factor(design, draws),
             npu=_factor(draws, "NPUs", design.cluster.npu.name),
-            memory=_factor(draws, "memory", "all"),
-            electricity=_factor(draws, "electricity", "all"),
+            memory=_factor(draws, "memory", "all designs"),
+            electricity=_factor(draws, "electricity", "all designs"),
         )
 
 

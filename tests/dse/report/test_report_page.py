@@ -224,12 +224,20 @@ def test_the_robust_pick_and_how_sure_each_design_is_are_told() -> None:
     record = studies.mixed(60)
     front = [trial.number for trial in record.front]
     members = {number: Sureness((2.5, 7.5), 0.625, 0.0125, 0.0375) for number in front}
-    scenarios = Scenarios(200, tuple(front), members, front[1], {})
+    better = {"iteration_time": {(a, b): 0.5 for a in front for b in front if a != b}}
+    scenarios = Scenarios(200, tuple(front), members, front[1], better)
     summary = summarize(record, WhatIf({}, {}, 0, 0, 0, scenarios=scenarios))
     html = report_html(record, summary)
     text = Page(html).text
     assert data_of(record, summary)["robust"] == front[1]
-    for part in ("Robust:", "Over 200 scenarios", "62 %", "1.2 %", "3.8 %"):
+    for part in (
+        "Robust:",
+        "Over 200 scenarios",
+        "62 %",
+        "1.2 %",
+        "3.8 %",
+        f"Ties ({len(front)} of {len(front)} designs)",
+    ):
         assert part in text
     told = {member["trial"]: member["interval"] for member in data_of(record, summary)["designs"]["members"]}
     assert all(told[number] == [2.5, 7.5] for number in front)
