@@ -4,11 +4,11 @@ The *distance* of two designs counts, in each objective, by how much they differ
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
 complement) do not differ. Another network adds 1, another parallelisation adds 1. Designs within a distance of 1 of one
-another are a family; where these are more than `MOST` (of three objectives or more, `MOST_OF_MANY`), the nearest families
-are joined until they are not (complete linkage), so a family may then hold several kinds.
+another are a family; where these are more than a screen holds (`most_families`), the nearest are joined until not
+(complete linkage), so a family may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
-of the kind that are within `RESOLUTION` of it.
+of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from simcore.metrics import moves
 
 Matrix = NDArray[np.float64]
 
-MOST, MOST_OF_MANY = 8, 6
-"""Families that one screen holds: of up to two objectives, of more."""
+FEWEST, MOST = 5, 8
+"""Families that one screen holds of many objectives, and of one or two."""
 RESOLUTION = 0.025
 """By which share two times must differ: the mean error of jobs left out of the best fit (docs/accuracy.md)."""
 MATERIAL = 0.25
 """By which share anything else must differ."""
+FAR, FEW = 0.5, 3
+"""By which share a kind is far from the best, and how many kinds are told all the same."""
 TOLD_APART = 0.9
 """Share of the scenarios in which one of two designs must be the better one."""
 _LARGEST = 1000
@@ -72,6 +74,11 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     return tuple(
         sorted(found, key=lambda family: min(first.sign * end[first.name] for end in (family.low, family.high)))
     )
+
+
+def most_families(objectives: int) -> int:
+    """How many families one screen holds: each objective has a column, and sentences."""
+    return max(FEWEST, min(MOST, MOST - 2 * (objectives - 2)))
 
 
 def is_joined(record: StudyRecord, summary: Summary, family: Family) -> bool:
@@ -113,10 +120,11 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     trials = record.feasible_trials
     losses = record.losses(trials)[:, 0]
     groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
+    best = float(losses.min())
     for index in np.argsort(losses, kind="stable").tolist():
         loss, trial = float(losses[index]), trials[index]
         kind = _kind(trial)
-        if kind not in groups and len(groups) == MOST:
+        if kind not in groups and len(groups) >= (MOST if loss - best <= FAR * abs(best) else FEW):
             continue
         group = groups.setdefault(kind, [])
         if not group or loss - group[0][0] <= RESOLUTION * abs(group[0][0]):
@@ -130,8 +138,7 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     if len(front) == 1:
         return [list(front)]
     compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
-    most = MOST if len(record.objectives) <= 2 else MOST_OF_MANY
-    labels = _labels(distances(record, summary, compared, compared), most)
+    labels = _labels(distances(record, summary, compared, compared), most_families(len(record.objectives)))
     if len(compared) < len(front):
         labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
     groups: dict[int, list[TrialRecord]] = {}

@@ -22,7 +22,7 @@ from dse.space.objective import Objective
 KNEE, ROBUST = "★", "◆"
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
-_LEAST_ROOM = 30
+_LEAST_ROOM = 28
 _LEAST_HEADING = 5
 _INDENT = 8
 _COMPARED = 500
@@ -113,7 +113,8 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
-        sure = [scenarios.members.get(family.chosen) for family in found]
+        known = {**scenarios.others, **scenarios.members}
+        sure = [known.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
     trials = {trial.number: trial for trial in record.feasible_trials}

@@ -31,6 +31,7 @@ __all__ = ["explain_infeasible", "print_front"]
 HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
 _ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
+_REGRET = ("behind another design", "behind another design in all objectives")
 _Line = tuple[str, str]
 """Text and its style."""
 
@@ -46,8 +47,8 @@ def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING
 def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     """The lines of the answer, none longer than `width`, and their styles."""
     if not summary.front:
-        reasons = explain_infeasible(record).splitlines()
-        return [line for reason in reasons for line in _paragraph(reason, width)]
+        told = explain_infeasible(record).splitlines()
+        return [line for sentence in told for line in _paragraph(sentence, width)]
     decision = describe_decision(record, summary)
     found = families(record, summary)
     compared = compare_members(record, found)
@@ -58,8 +59,8 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
         below = [line for text in _below(record, summary, decision, reasons) for line in _paragraph(text, width)]
         rows = list(_rows(table, width, HEIGHT - len(above) - len(below) - kept))
-        told = "\n".join(text for text, _ in (*above, *rows, *below))
-        lines = [*above, *rows, *below, *_paragraph(explain_abbreviations(told), width, "dim")]
+        lines = [*above, *rows, *below]
+        lines += _paragraph(explain_abbreviations("\n".join(text for text, _ in lines)), width, "dim")
         if len(lines) <= HEIGHT and (len(rows) == whole or not reasons):
             break
     return lines
@@ -108,17 +109,19 @@ def _bounds(record: StudyRecord, summary: Summary, reasons: bool) -> Iterator[st
 
 
 def _legend(record: StudyRecord, summary: Summary) -> str:
-    near = format_percent(RESOLUTION)
-    if len(record.objectives) == 1:
-        return f"A row: the best design of a kind, and how many of the kind are within {near} of it."
     found, scenarios = families(record, summary), summary.what_if.scenarios
     chosen = {family.chosen for family in found}
     named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", scenarios and scenarios.robust))
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
-    joined = any(is_joined(record, summary, family) for family in found)
-    what = "the most alike designs" if joined else f"designs of a kind within {near} in time"
-    text = f"A row: {', '.join([f'{what}, by one of them', *marks])}."
-    text += " Regret: behind another design in all objectives, in one of ten scenarios." if scenarios else ""
+    near = format_percent(RESOLUTION)
+    if len(record.objectives) == 1:
+        what = f"the best of a kind, and how many of it are within {near}"
+    elif any(is_joined(record, summary, family) for family in found):
+        what = "the most alike designs, by one of them"
+    else:
+        what = f"designs of a kind within {near} in time, by one of them"
+    text = f"A row: {', '.join([what, *marks])}."
+    text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
     return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
 
 
