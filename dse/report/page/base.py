@@ -121,7 +121,7 @@ def front_rows(summary: Summary) -> list[tuple[TrialRecord, str]]:
 
 
 def _row(trial: TrialRecord, phrases: Sequence[str], mark: str) -> str:
-    told = f" <small>{escape_html(shorten_text(', '.join(phrases), 60))}</small>" if phrases else ""
+    told = f" <small>{escape_html(shorten_text(', '.join(phrases), 46))}</small>" if phrases else ""
     return f"{trial_name(trial.number, mark)}{told}"
 
 
@@ -131,15 +131,17 @@ def trial_name(number: int, mark: str = "") -> str:
     return f"{star}<b class='trial' data-trial='{number}'>#{number}</b>"
 
 
-SIGNS = {"knee": "★", "robust pick": "◆"}
+KNEE, ROBUST = "knee", "robust pick"
+BOTH = f"{KNEE} and {ROBUST}"
+SIGNS = {KNEE: "★", ROBUST: "◆", BOTH: "★◆"}
 
 
 def marks(summary: Summary) -> dict[int, str]:
     """Trial -> what it is singled out as: the knee (`★`) and the robust pick (`◆`)."""
     scenarios = summary.what_if.scenarios
     robust = None if scenarios is None else scenarios.robust
-    found = {} if robust is None else {robust: "robust pick"}
-    return found if summary.knee is None else {**found, summary.knee: "knee"}
+    found = {} if robust is None else {robust: ROBUST}
+    return found if summary.knee is None else {**found, summary.knee: BOTH if summary.knee == robust else KNEE}
 
 
 def shown_note(summary: Summary) -> str:

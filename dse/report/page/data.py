@@ -6,7 +6,6 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord
 from dse.report.families import families
-from dse.report.page.base import marks
 from dse.report.page.columns import Trials, trial_columns
 from dse.report.page.designs import front_designs
 from dse.report.summary import Summary
@@ -25,13 +24,13 @@ def page_document(record: StudyRecord, summary: Summary, trials: Trials) -> dict
 
     Values are in the objectives' own directions and in SI units; `factor` divides them for showing.
     """
-    robust = {number: name for number, name in marks(summary).items() if name != "knee"}
+    scenarios = summary.what_if.scenarios
     return {
         "space": clean_text(record.space),
         "rows": len(trials.rows),
         "columns": trial_columns(record, summary, trials),
         "designs": front_designs(record, summary),
         "knee": summary.knee,
-        "robust": next(iter(robust), None),
+        "robust": None if scenarios is None else scenarios.robust,
         "families": [family.chosen for family in families(record, summary)],
     }

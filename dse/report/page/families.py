@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
+from dse.report.choice import recommended
 from dse.report.families import Family, families
 from dse.report.page.base import Column, escape_html, marks, table, trial_name
 from dse.report.summary import Summary
@@ -37,7 +38,8 @@ def families_table(record: StudyRecord, summary: Summary) -> str:
         ]
         for family in found
     ]
-    kinds = ["knee" if summary.knee in family.trials else "" for family in found]
+    built = recommended(record, summary)
+    kinds = ["knee" if family.chosen == built else "" for family in found]
     note = _NOTE if len(record.objectives) > 1 else _NOTE_ONE
     title = "Families of the front" if len(record.objectives) > 1 else "The best of each kind"
     return f"<h3>{title}</h3><p class='note'>{note}</p>{table(title, columns, rows, kinds)}"

@@ -38,7 +38,7 @@ def _robust_pick(summary: Summary) -> str:
     if scenarios is None or scenarios.robust is None:
         return ""
     name = trial_name(scenarios.robust, "robust pick")
-    return f"<p class='said'>Robust: {name} has the least regret in the worst but one of ten scenarios.</p>"
+    return f"<p class='said'>Robust: {name} falls least behind the best of each scenario, in nine of ten of them.</p>"
 
 
 def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
@@ -82,8 +82,8 @@ def _notes(summary: Summary) -> list[str]:
     if scenarios is not None:
         said.append(
             f"Over {format_number(scenarios.count)} scenarios of what the model does not know for sure, the same for "
-            f"all {format_number(len(scenarios.contenders))} contenders: how often none of them dominates the design, and "
-            "its regret, by which share another one is better in every objective at once."
+            f"all {format_number(len(scenarios.contenders))} contenders: how often none of them dominates the design, "
+            "and its regret: by which share another one is better in every objective at once."
         )
     said.append(describe_scope(summary))
     if summary.what_if.batches:

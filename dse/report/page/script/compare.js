@@ -4,7 +4,7 @@ const comparing = { all: false };
 
 const buildCompare = () => {
   const best = objectives.map((column) => d3.least(frontRows, (a, b) => column.sign * (column.values[a] - column.values[b])));
-  const marked = [page.knee, page.robust].map((trial) => rowOfTrial.get(trial));
+  const marked = [page.robust, page.knee].map((trial) => rowOfTrial.get(trial));
   // Of one objective there is one best: beside it the best of other kinds.
   const others = objectives.length === 1 ? page.families.map((trial) => rowOfTrial.get(trial)) : [];
   const first = [...marked, ...best, ...others].filter((row) => row !== undefined);

@@ -62,5 +62,5 @@ const designsOf = (trial) =>
       : [],
   );
 
-const markOf = (trial) => (trial === page.knee ? "knee" : trial === page.robust ? "robust pick" : "");
-const signOf = { knee: "★", "robust pick": "◆" };
+const markOf = (trial) => [trial === page.knee ? "knee" : "", trial === page.robust ? "robust pick" : ""].filter(Boolean).join(" and ");
+const signOf = { knee: "★", "robust pick": "◆", "knee and robust pick": "★◆" };

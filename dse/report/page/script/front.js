@@ -185,7 +185,7 @@ const drawWhiskers = (x, y) => {
 
 const symbolOf = (row) => {
   const mark = markOf(numberOf(row));
-  if (mark === "knee") return [d3.symbolStar, 260];
+  if (numberOf(row) === page.knee) return [d3.symbolStar, 260];
   if (mark === "robust pick") return [d3.symbolDiamond, 190];
   return [d3.symbolCircle, 72];
 };
@@ -203,7 +203,7 @@ const drawFrontPoints = (colours) => {
       const [type, size] = symbolOf(row);
       const mark = markOf(numberOf(row));
       const [x, y] = chart.at.get(row);
-      const own = mark === "knee" && !state.colour ? knee : within[row] ? colours.of(row) : grey;
+      const own = numberOf(row) === page.knee && !state.colour ? knee : within[row] ? colours.of(row) : grey;
       const group = svgElement("g", {
         class: "point",
         role: "button",
