@@ -19,7 +19,7 @@ def explore(record: StudyRecord, summary: Summary, trials: Trials) -> str:
     heading = "The front, and everything that was tried" if many else "The search, and the best of it"
     still = f"<noscript>{still_picture(record, summary, trials)}</noscript>"
     static = front_table(record, summary) if summary.front else ""
-    return f"""<section id="front"><h2>{heading}</h2>
+    return f"""<div class="explore"><section id="front"><h2>{heading}</h2>
 {paragraphs([_thinned(trials)])}{still}
 <div class="needs-script" hidden><div id="chart-controls" class="controls"></div>
 <div id="chart"></div><div id="chart-legend"></div><fieldset id="limits"><legend>Limits</legend></fieldset></div>
@@ -28,7 +28,8 @@ def explore(record: StudyRecord, summary: Summary, trials: Trials) -> str:
 <section id="designs"><h2>The designs</h2>
 <div class="needs-script" hidden><div id="filters" class="controls"></div><div id="parallel"></div>
 <div id="parallel-controls" class="controls"></div></div>
-<div id="designs-table">{static}</div></section>"""
+<div id="designs-table">{static}</div></section>
+<div id="actions" class="actions needs-script" role="toolbar" aria-label="Selection" hidden></div></div>"""
 
 
 def _thinned(trials: Trials) -> str:

@@ -17,8 +17,10 @@ const buildFilters = () => {
   document.getElementById("filters").append(
     element("label", {}, "Words ", words),
     form,
+  );
+  document.getElementById("actions").append(
+    element("span", { id: "shown" }),
     element("span", { class: "group" }, button("Keep these", keepSelected, { id: "keep" }), button("Exclude these", excludeSelected, { id: "exclude" }), button("Undo", undo, { id: "undo" }), button("Reset", reset, { id: "reset" }), button("Save as CSV", saveSelection, { id: "save-csv" })),
-    element("p", { id: "shown", class: "note" }),
   );
 };
 
