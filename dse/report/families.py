@@ -169,9 +169,9 @@ def distances(
         if timed:
             share[_are_alike(objective, summary, rows, columns)] = 0.0
         far = np.maximum(far, share / (RESOLUTION if timed else MATERIAL))
+    kinds, others = (np.array([_kind(trial) for trial in trials], object) for trials in (rows, columns))
     for part in range(len(_PARTS)):
-        names, others = (np.array([_kind(trial)[part] for trial in trials], object) for trials in (rows, columns))
-        far += names[:, None] != others[None, :]
+        far += kinds[:, part, None] != others[None, :, part]
     return far
 
 
@@ -189,6 +189,12 @@ def _are_alike(
     """Which two designs the scenarios cannot order, `[rows, columns]`."""
     scenarios = summary.what_if.scenarios
     known = {} if scenarios is None else scenarios.better.get(objective.name, {})
-    unsure = {pair for pair, share in known.items() if 1 - TOLD_APART < share < TOLD_APART}
-    alike = [[bool({(a.number, b.number), (b.number, a.number)} & unsure) for b in columns] for a in rows]
-    return np.array(alike, dtype=bool)
+    above, beside = ({trial.number: place for place, trial in enumerate(trials)} for trials in (rows, columns))
+    alike = np.zeros((len(rows), len(columns)), dtype=bool)
+    for (one, other), share in known.items():
+        if not 1 - TOLD_APART < share < TOLD_APART:
+            continue
+        for first, second in ((one, other), (other, one)):
+            if first in above and second in beside:
+                alike[above[first], beside[second]] = True
+    return alike

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.families import families
 from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite_or_none, to_plain, trial_metrics
@@ -49,26 +50,29 @@ def trials_table(record: StudyRecord) -> ColumnTable:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
-    """The members of the front in its order, with `rank` (from 1), whether each is the knee, how robust, its ties."""
+    """The members of the front in its order, with `rank` and `family` (from 1), whether each is the knee, how sure, its ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
     robust = robustness(summary)
+    found = families(record, summary)
+    family = {number: place for place, family in enumerate(found, start=1) for number in family.trials}
     rows = tuple(
         {
             **by_number[trial.number],
             "rank": rank,
             "knee": trial.number == summary.knee,
+            FAMILY: family[trial.number],
             **_robust_cells(robust.get(trial.number)),
             **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return ColumnTable((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {*SURE})
+    return ColumnTable((*table.columns, "rank", "knee", FAMILY, *ROBUST, TIES), rows, table.numbers | {*SURE})
 
 
 SURE = ("on front", "regret", "regret p90", "time low", "time high")
 ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
-TIES = "ties"
+FAMILY, TIES = "family", "ties"
 
 
 def _robust_cells(found: Robustness | None) -> Row:
@@ -124,7 +128,7 @@ class _Names:
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = _collect_keys(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", TIES, *ROBUST}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = _collect_keys(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

@@ -32,7 +32,6 @@ def test_a_study_that_counts_samples_says_so_everywhere() -> None:
     record = counted(studies.mixed(40, names), "samples")
     text = printed(record, 100)
     assert "samples/s" in text
-    assert "samples/s/$" in text
     files = report_files(record)
     assert json.loads(files["pareto.json"])["objectives"][0]["unit"] == "samples/s"
     own = convert_units(record)
@@ -72,8 +71,8 @@ def test_long_headings_are_broken_so_that_columns_are_as_narrow_as_their_numbers
     names = ("exposed_communication", "cost.total")
     trials = [studies.simulated(n, 1.0 + n, 3e7 - 1e6 * n, names) for n in range(4)]
     lines = printed(studies.record(trials, names), 80).splitlines()
-    start = next(index for index, line in enumerate(lines) if "trial" in line)
-    assert "exposed" in " ".join(lines[start - 2 : start + 1])
+    start = next(index for index, line in enumerate(lines) if line.startswith("trial"))
+    assert "exposed" in " ".join(lines[start - 2 : start])
     assert "exposed communication" not in lines[start]
 
 
