@@ -42,6 +42,15 @@ const describeRange = (key, range) => {
   return low === high ? `${column.label} ${end(low)}${unit}` : `${column.label} ${end(low)} to ${end(high)}${unit}`;
 };
 
+// What is picked, wherever the reader picked it; it leads to what is said of it.
+const pickedChip = () => {
+  if (state.picked === null) return null;
+  const values = objectives.map((column) => formatValue(column, state.picked)).join(", ");
+  return button(`Picked #${numberOf(state.picked)}: ${shorten(values, 60)}`, showPicked, { class: "chip", "data-key": "picked" });
+};
+
+const showPicked = () => document.getElementById("picked").scrollIntoView({ block: "center" });
+
 const drawFilters = () => {
   const words = document.getElementById("words");
   if (words.value !== state.text) words.value = state.text;
@@ -49,7 +58,7 @@ const drawFilters = () => {
   const count = selectedRows().length;
   const aside = rowCount - d3.sum(state.kept);
   const told = `${formatCount(count, "design")} of ${rowCount.toLocaleString("en-US")}${aside ? `, ${aside.toLocaleString("en-US")} put aside` : ""}. `;
-  refill(document.getElementById("shown"), told, ...chips);
+  refill(document.getElementById("shown"), told, ...chips, pickedChip());
   document.getElementById("undo").disabled = !history.length;
   for (const id of ["keep", "exclude"]) document.getElementById(id).disabled = !isBrushed();
 };

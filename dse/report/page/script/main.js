@@ -6,13 +6,18 @@ const openSection = () => {
   if (details) details.open = true;
 };
 
+const pickAndShow = (row) => {
+  pick(row);
+  onceDrawn(showPicked);
+};
+
 // Numbers of trials in the sections pick their designs.
 const linkTrials = () => {
   for (const name of document.querySelectorAll(".trial[data-trial]")) {
     if (name.closest("summary")) continue;
     const row = rowOfTrial.get(Number(name.dataset.trial));
     if (row === undefined) continue;
-    name.replaceWith(button(name.textContent, () => pick(row), { class: "link" }));
+    name.replaceWith(button(name.textContent, () => pickAndShow(row), { class: "link" }));
   }
 };
 

@@ -64,6 +64,9 @@ const redraw = () => {
   });
 };
 
+// After what was changed is drawn.
+const onceDrawn = (act) => requestAnimationFrame(() => requestAnimationFrame(act));
+
 const snapshot = () => ({
   pinned: [...state.pinned],
   ranges: new Map(state.ranges),

@@ -338,3 +338,16 @@ def test_figures_on_the_page_are_those_of_the_record(browser: Browser, study: St
             assert math.isfinite(value)
             assert seen[str(trial.number)][at] == unit.number(value)
     assert json.dumps(seen)
+
+
+def test_a_trial_named_in_the_decision_leads_to_its_design(browser: Browser, study: StudyRecord, file: Path) -> None:
+    knee = summarize(study).knee
+    with opened(browser, file) as page:
+        page.locator("#decision table").get_by_role("button", name=f"#{knee}").click()
+        page.locator("#picked h3").wait_for()
+        assert f"Trial {knee} " in page.locator("#picked h3").inner_text()
+        page.wait_for_function("document.querySelector('#picked').getBoundingClientRect().top < innerHeight")
+        assert f"Picked #{knee}" in page.locator("#actions").inner_text()
+        page.get_by_role("button", name="Let go").click()
+        settle(page)
+        assert "Picked" not in page.locator("#actions").inner_text()
