@@ -12,11 +12,11 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.counted import counts_samples, unit_of
-from dse.report.page.pack import pack_names, pack_numbers
+from dse.report.page.pack import pack_names, pack_numbers, value_text
 from dse.report.points import KINDS, Kind, groups, window
 from dse.report.summary import Summary, spread_indices
 from dse.report.units import always_shown, clean_text, label, scale, shorten_text
-from dse.report.values import cell, finite_or_none, trial_metrics
+from dse.report.values import finite_or_none, trial_metrics
 from dse.space.objective import Objective
 from simcore.metrics import METRICS
 
@@ -140,7 +140,7 @@ def _parameters(summary: Summary, trials: Trials) -> list[dict[str, Any]]:
 
 
 def _differs(values: Sequence[Any]) -> bool:
-    return len({cell(value) for value in values}) > 1
+    return len({value_text(value) for value in values}) > 1
 
 
 def _values(values: Sequence[Any]) -> dict[str, Any]:

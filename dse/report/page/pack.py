@@ -28,13 +28,22 @@ def pack_numbers(values: Sequence[float | None], exact: bool) -> dict[str, str]:
 
 def pack_names(values: Sequence[Any]) -> dict[str, Any]:
     """A column of names (None: missing) in the order of their size, of quantities, then of the alphabet."""
-    texts = [None if value is None else shorten_text(clean_text(cell(value)), _LONGEST) for value in values]
-    sizes = {text: _size(value) for text, value in zip(texts, values, strict=True) if text is not None}
-    names = sorted(sizes, key=lambda name: (sizes[name], name))
-    index: dict[str | None, int] = {None: 0, **{name: at for at, name in enumerate(names, 1)}}
-    few = len(names) < 256
-    indices = np.array([index[text] for text in texts], dtype="u1" if few else "<u4")
-    return {"u8" if few else "u32": _text(indices), "names": names, "ordered": all(map(math.isfinite, sizes.values()))}
+    texts = [None if value is None else value_text(value) for value in values]
+    known = dict(zip(texts, values, strict=True))
+    known.pop(None, None)
+    names = {text: shorten_text(clean_text(text), _LONGEST) for text in known if text is not None}
+    sizes = {names[text]: _size(value) for text, value in known.items() if text is not None}
+    ordered = sorted(sizes, key=lambda name: (sizes[name], name))
+    index = {name: at for at, name in enumerate(ordered, 1)}
+    few = len(ordered) < 256
+    codes = [0 if text is None else index[names[text]] for text in texts]
+    packed = _text(np.array(codes, dtype="u1" if few else "<u4"))
+    return {"u8" if few else "u32": packed, "names": ordered, "ordered": all(map(math.isfinite, sizes.values()))}
+
+
+def value_text(value: Any) -> str:
+    """What `cell` says, sooner of the integers that most parameters are."""
+    return str(value) if type(value) is int else cell(value)
 
 
 def _text(numbers: np.ndarray[Any, Any]) -> str:
