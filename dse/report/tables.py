@@ -50,7 +50,7 @@ def trials_table(record: StudyRecord) -> ColumnTable:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
-    """The members of the front in its order, with `rank` and `family` (from 1), whether each is the knee, how sure, its ties."""
+    """The members of the front in its order, with `rank` and `family` (from 1), the knee, how sure, ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
     robust = robustness(summary)

@@ -120,7 +120,7 @@ def _legend(record: StudyRecord, summary: Summary) -> str:
         what = "the most alike designs, by one of them"
     else:
         what = f"designs of a kind within {near} in time, by one of them"
-    text = f"A row: {', '.join([what, *marks])}."
+    text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
     return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
 
