@@ -320,13 +320,13 @@ def resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def searched(folder: Path) -> dict[str, Any]:
-    """`pareto.json` without the answers that take simulations after the search."""
+    """`pareto.json` without the answers to questions that are asked after the search, and what is said of them."""
     document: dict[str, Any] = json.loads((folder / "pareto.json").read_text())
-    document.pop("what_if")
+    asked = ("what_if", "scenarios", "robust", "families", "decision")
     for member in document["front"]:
-        member.pop("steps")
-        member["robustness"].pop("batches")
-    return document
+        for key in ("steps", "robustness", "interval", "on_front", "regret", "regret_p90", "ties"):
+            del member[key]
+    return {key: value for key, value in document.items() if key not in asked}
 
 
 @pytest.mark.parametrize("lines", [3, 13])
