@@ -22,7 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
-@pytest.fixture(scope="session")
+# Of the module, not the session: while it is open its event loop counts as running, which other tests do not expect.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright")
     chromium = shutil.which("chromium")
