@@ -19,7 +19,7 @@ from simcore.check.load import design_from
 from simcore.document.problem import InputError
 
 REPORTS = ("trials.csv", "trials.parquet", "pareto.csv", "pareto.json", "pareto.png", "pareto.svg", "report.html")
-HEAVY = ("numpy", "optuna", "pandas", "matplotlib", "ray", "numba", "pydantic", "rich", "plotly", "scipy", "moocore")
+HEAVY = ("numpy", "optuna", "pandas", "matplotlib", "ray", "numba", "pydantic", "rich", "scipy", "moocore")
 
 
 @pytest.fixture(scope="module")

@@ -1,36 +1,18 @@
-"""What the parts of the page share: charts as data, escaping, and the names of designs."""
+"""What the sections of the page share: escaping, sections that open, tables, bars, the names of designs."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dse.evaluate.record import TrialRecord
 from dse.report.describe import compare
 from dse.report.summary import Summary, spread_indices
 from dse.report.units import clean_text, shorten_text
-from dse.report.values import to_json
 
-MOST_BARS = 40
-"""Designs that a chart with a row for each shows at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A plotly figure as plain data.
-
-    A colour `@name` stands for the style sheet's variable `--name`, so that charts follow the light or dark theme.
-    """
-
-    name: str
-    title: str
-    note: str
-    data: Sequence[Mapping[str, Any]]
-    layout: Mapping[str, Any]
-    legend: Sequence[tuple[str, str]] = ()
-    """Name and colour (`@name`) of each trace, for a legend in HTML: plotly's own takes the room of the bars."""
+MOST_ROWS = 30
+"""Designs that a section with a row for each shows at most."""
 
 
 def escape_html(text: object) -> str:
@@ -38,69 +20,131 @@ def escape_html(text: object) -> str:
     return html.escape(clean_text(text))
 
 
-def plot_text(text: object) -> str:
-    """`text`, cleaned, as plotly shows it: it reads tags such as `<b>` and `<a href>` in every string."""
-    return html.escape(clean_text(text), quote=False)
+def paragraphs(texts: Iterable[str], kind: str = "note") -> str:
+    """Each text that is not empty as a paragraph of class `kind`."""
+    return "".join(f"<p class='{kind}'>{escape_html(text)}</p>" for text in texts if text)
 
 
-def charts_json(charts: Sequence[Chart]) -> str:
-    """The charts as JSON that cannot end the script element it stands in."""
-    document = {chart.name: {"data": chart.data, "layout": chart.layout} for chart in charts}
-    return to_json(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that opens: its heading is in the contents; `body` is HTML."""
+
+    name: str
+    title: str
+    body: str
+    short: str = ""
+    """Its title in the contents, where that is another one."""
+
+    def html(self) -> str:
+        """The section, shut."""
+        head = f"<summary><h2>{escape_html(self.title)}</h2></summary>"
+        return f"<section id='{self.name}'><details>{head}<div class='inside'>{self.body}</div></details></section>"
 
 
-def front_rows(summary: Summary, told: bool) -> list[tuple[TrialRecord, str]]:
-    """The front members shown in charts that have one row per design, each with the name of its row.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading of a table; `number` aligns its cells to the right."""
 
-    A name is the trial's number and, where `told`, what the design has that others have not.
+    title: str
+    number: bool = False
+    unit: str = ""
+
+    def head(self) -> str:
+        """The heading's cell."""
+        below = f"<small>{escape_html(self.unit)}</small>" if self.unit else ""
+        return f"<th scope='col'{self.kind}>{escape_html(self.title)}{below}</th>"
+
+    @property
+    def kind(self) -> str:
+        """The class of its cells, as an attribute."""
+        return " class='n'" if self.number else ""
+
+
+def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
+    """A table of HTML cells whose first column names its rows; `kinds` are classes of the rows."""
+    heads = "".join(column.head() for column in columns)
+    body = []
+    for index, row in enumerate(rows):
+        kind = f" class='{kinds[index]}'" if kinds and kinds[index] else ""
+        first, *others = zip(columns, row, strict=True)
+        cells = "".join(f"<td{column.kind}>{text}</td>" for column, text in others)
+        body.append(f"<tr{kind}><th scope='row'{first[0].kind}>{first[1]}</th>{cells}</tr>")
+    hidden = f"<caption>{escape_html(caption)}</caption>"
+    whole = f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    return f"<div class='scroll' tabindex='0' role='region' aria-label='{escape_html(caption)}'>{whole}</div>"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One part of a stacked bar: class of its colour, share of the whole axis, what it says."""
+
+    kind: str
+    share: float
+    text: str
+
+
+def bars(parts: Sequence[Bar]) -> str:
+    """Parts beside each other, as a picture that stretches; each says itself on hovering."""
+    drawn, at = [], 0.0
+    for part in parts:
+        if part.share > 0:
+            box = f"x='{1000 * at:.2f}' width='{1000 * part.share:.2f}' height='16'"
+            drawn.append(f"<rect class='{part.kind}' {box}><title>{escape_html(part.text)}</title></rect>")
+        at += part.share
+    said = escape_html("; ".join(part.text for part in parts if part.share > 0))
+    picture = f"<svg class='bar' viewBox='0 0 1000 16' preserveAspectRatio='none' role='img' aria-label='{said}'>"
+    return f"{picture}{''.join(drawn)}</svg>"
+
+
+def legend(names: Mapping[str, str]) -> str:
+    """Class of a colour -> what it stands for."""
+    mark = "<svg class='mark' viewBox='0 0 12 12' aria-hidden='true'><rect class='{}' width='12' height='12'/></svg>"
+    entries = "".join(f"<li>{mark.format(kind)}{escape_html(name)}</li>" for kind, name in names.items())
+    return f"<ul class='legend'>{entries}</ul>"
+
+
+def front_rows(summary: Summary) -> list[tuple[TrialRecord, str]]:
+    """The front members that sections with one row per design show, each with the name of its row as HTML.
+
+    Of a cluster for several workloads, one row for each workload of each.
     """
     front = summary.front
-    knee = frozenset(index for index, trial in enumerate(front) if trial.number == summary.knee)
-    phrases = compare([trial.decided_document for trial in front]).phrases if told else ((),) * len(front)
+    marked = marks(summary)
+    kept = frozenset(index for index, trial in enumerate(front) if trial.number in marked)
+    phrases = compare([trial.decided_document for trial in front]).phrases
     return [
-        (part, _row(part, (name, *phrases[index]) if name else phrases[index], index in knee))
-        for index in spread_indices(len(front), MOST_BARS, knee)
+        (part, _row(part, (name, *phrases[index]) if name else phrases[index], marked.get(part.number, "")))
+        for index in spread_indices(len(front), MOST_ROWS, kept)
         for name, part in front[index].parts
         if part.metrics is not None
     ]
 
 
-def _row(trial: TrialRecord, phrases: Sequence[str], knee: bool) -> str:
-    return plot_text(f"{'★ ' if knee else ''}#{trial.number} {shorten_text(', '.join(phrases), 52)}")
+def _row(trial: TrialRecord, phrases: Sequence[str], mark: str) -> str:
+    told = f" <small>{escape_html(shorten_text(', '.join(phrases), 46))}</small>" if phrases else ""
+    return f"{trial_name(trial.number, mark)}{told}"
 
 
-def count_designs(summary: Summary) -> int:
-    """Number of designs of the front: one for each workload of each member."""
-    return sum(len(trial.parts) for trial in summary.front)
+def trial_name(number: int, mark: str = "") -> str:
+    """`#38`, with the mark of the knee or of the robust pick, as HTML; a script makes it lead to the design."""
+    star = f"<span class='star' title='{mark}'>{SIGNS[mark]}</span> " if mark else ""
+    return f"{star}<b class='trial' data-trial='{number}'>#{number}</b>"
 
 
-HEATMAP = {
-    "type": "heatmap",
-    "hovertemplate": "%{y}<br>%{hovertext}<extra></extra>",
-    "texttemplate": "%{text}",
-    "zmin": 0,
-    "zmax": 1,
-    "xgap": 3,
-    "ygap": 3,
-    "showscale": False,
-    "colorscale": [[0, "@heat0"], [1, "@heat1"]],
-}
-"""A trace of shares, a row for each design, with their texts in the cells."""
+KNEE, ROBUST = "knee", "robust pick"
+BOTH = f"{KNEE} and {ROBUST}"
+SIGNS = {KNEE: "★", ROBUST: "◆", BOTH: "★◆"}
 
 
-def rows_layout(count: int, title: str) -> dict[str, Any]:
-    """Layout of a chart with a row for each of `count` designs."""
-    return {
-        "height": 102 + 26 * count,
-        "barmode": "stack",
-        "bargap": 0.28,
-        "margin": {"l": 10, "r": 16, "t": 26, "b": 46},
-        "showlegend": False,
-        "xaxis": {"title": {"text": title, "standoff": 8}, "zeroline": False},
-        "yaxis": {"type": "category", "autorange": "reversed", "automargin": True, "ticksuffix": "  "},
-    }
+def marks(summary: Summary) -> dict[int, str]:
+    """Trial -> what it is singled out as: the knee (`★`) and the robust pick (`◆`)."""
+    scenarios = summary.what_if.scenarios
+    robust = None if scenarios is None else scenarios.robust
+    found = {} if robust is None else {robust: ROBUST}
+    return found if summary.knee is None else {**found, summary.knee: BOTH if summary.knee == robust else KNEE}
 
 
-def shown_note(shown: int, count: int) -> str:
-    """That a chart shows only some of the designs; empty where it shows all."""
-    return "" if shown == count else f"{shown} of {count} designs, evenly spread over the front."
+def shown_note(summary: Summary) -> str:
+    """That a section shows only some of the designs; empty where it shows all."""
+    count = len(summary.front)
+    return "" if count <= MOST_ROWS else f"{MOST_ROWS} of {count:,} designs, evenly spread over the front."

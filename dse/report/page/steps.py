@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
 from dse.report.describe import compare
-from dse.report.page.base import escape_html
+from dse.report.page.base import SIGNS, Column, Section, escape_html, marks, paragraphs, table
 from dse.report.sensitivity import StepRow, describe_improvement, is_dominating, sensitivity_note, step_rows
 from dse.report.summary import Summary
 from dse.report.units import label
@@ -17,39 +17,37 @@ _NOTE = (
 )
 
 
-def steps_section(record: StudyRecord, summary: Summary) -> str:
-    """A table for each design that was asked, the knee's open; empty where there is no front."""
+def steps_section(record: StudyRecord, summary: Summary) -> Section | None:
+    """A table for each design that was asked, the knee's open; None where there is no front."""
     if not summary.front:
-        return ""
+        return None
     phrases = compare([trial.decided_document for trial in summary.front]).phrases
-    blocks = []
+    marked, blocks = marks(summary), []
     for trial, told in zip(summary.front, phrases, strict=True):
         steps = summary.what_if.steps.get(trial.number)
         if steps:
             shown = trial.number == summary.knee or len(summary.what_if.steps) == 1
-            star = " <span class='star' title='knee'>★</span>" if trial.number == summary.knee else ""
-            title = f"<b>#{trial.number}</b>{star} {escape_html(', '.join(told))}"
-            table = _table(record, steps)
-            blocks.append(f"<details{' open' if shown else ''}><summary>{title}</summary>{table}</details>")
-    said = [_NOTE if blocks else "", describe_improvement(summary, record.objectives), sensitivity_note(summary)]
-    notes = "".join(f"<p class='note'>{escape_html(text)}</p>" for text in said if text)
-    if not notes:
-        return ""
-    return f"<section class='steps'><h2>Sensitivity: one step from each design</h2>{notes}{''.join(blocks)}</section>"
+            title = f"{SIGNS.get(marked.get(trial.number, ''), '')} #{trial.number} {escape_html(', '.join(told))}"
+            body = _table(record, trial.number, steps)
+            blocks.append(f"<details class='part'{' open' if shown else ''}><summary>{title}</summary>{body}</details>")
+    notes = [_NOTE if blocks else "", describe_improvement(summary, record.objectives), sensitivity_note(summary)]
+    if not any(notes):
+        return None
+    return Section(
+        "steps", "Sensitivity: one step from each design", paragraphs(notes) + "".join(blocks), "Sensitivity"
+    )
 
 
-def _table(record: StudyRecord, steps: tuple[ParameterStep, ...]) -> str:
-    heads = "".join(f"<th class='n'>{escape_html(label(objective.name))}</th>" for objective in record.objectives)
-    rows = "".join(_row(row, len(record.objectives)) for row in step_rows(record.objectives, steps))
-    head = f"<thead><tr><th>step</th>{heads}</tr></thead>"
-    return f"<div class='scroll'><table>{head}<tbody>{rows}</tbody></table></div>"
+def _table(record: StudyRecord, trial: int, steps: tuple[ParameterStep, ...]) -> str:
+    columns = [Column("step"), *(Column(label(objective.name), number=True) for objective in record.objectives)]
+    rows = step_rows(record.objectives, steps)
+    kinds = ["better" if is_dominating(row.step) else "" for row in rows]
+    cells = [_cells(row, len(record.objectives)) for row in rows]
+    return table(f"One step from trial {trial}", columns, cells, kinds)
 
 
-def _row(row: StepRow, objectives: int) -> str:
-    kind = " class='better'" if is_dominating(row.step) else ""
+def _cells(row: StepRow, objectives: int) -> list[str]:
     moves = "<br>".join(escape_html(move) for move in row.moves)
     others = f" <small>and {row.others} that follow</small>" if row.others else ""
-    told = "".join(f"<td class='n'>{escape_html(text)}</td>" for text in row.losses)
-    if not row.step.is_feasible:
-        told = f"<td class='why' colspan='{objectives}'>{escape_html(row.losses[0])}</td>"
-    return f"<tr{kind}><td>{moves}{others}</td>{told}</tr>"
+    told = [escape_html(text) for text in row.losses]
+    return [f"{moves}{others}", *told, *[""] * (objectives - len(told))]

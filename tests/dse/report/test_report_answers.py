@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import report_studies as studies
+from page_data import data_of
 from test_report_terminal import printed
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -36,8 +37,9 @@ def test_a_study_that_counts_samples_says_so_everywhere() -> None:
     own = convert_units(record)
     for said in (text, report_html(own, summarize(own)).split("<script")[0]):
         assert "token" not in said
-    charts = report_html(own, summarize(own)).split('id="charts">')[1].split("</script>")[0]
-    assert "tokens/s" not in charts
+    units = {found.get("unit", "") for found in data_of(own)["columns"]}
+    assert {"samples/s", "samples/s/$"} <= {unit.removeprefix("k ") for unit in units}
+    assert not any("token" in unit for unit in units)
 
 
 def test_a_study_that_counts_tokens_or_both_keeps_its_units() -> None:
@@ -77,11 +79,11 @@ def test_long_headings_are_broken_so_that_columns_are_as_narrow_as_their_numbers
 def test_what_a_proof_has_cut_is_not_passed_off_as_compared_with() -> None:
     record = studies.mixed(60)
     proof = {"points": 5000, "cut": {"bound": 4900}, "repeats": 0, "simulated": 60, "open": 0, "complete": True}
-    proved = replace(record, proof={**proof, "bounds": {}})
+    proved = replace(record, proof={**proof, "solved_shares": False, "bounds": {}})
     summary = replace(summarize(proved), importance=importance(proved))
     told = f"Among the {summary.feasible} feasible designs that were simulated, of 5,000 combinations"
     page = report_html(proved, summary)
-    assert page.count(told) == 2  # both charts of importance
+    assert page.count(told) == 2  # both tables of importance
     assert "Which parameters mattered among the simulated" in page
     assert json.loads(report_files(proved)["pareto.json"])["compared"] == {
         "feasible": summary.feasible,
