@@ -25,6 +25,8 @@ COMMANDS = {
     "simulate": "simulate one design: time, breakdown, memory, cost",
     "space": "show what is in a space: size, examples, schema",
     "report": "write the front, plots and page of a run folder again",
+    "catalogue": "list what documents can name: models, NPUs, fabrics, software, prices",
+    "show": "show one design of a run: time, memory, cost, how sure; write its document",
     "verify": "simulate the front again on the reference engine",
     "validate": "compare predictions with measured iterations",
     "calibrate": "fit a device's efficiency curve to measured iterations",

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.pick import best_trial, numbered_trial
 from dse.report.summary import Summary, summarize
-from dse.report.values import trial_metrics
 from dse.run.record import load_record
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem, suggest_nearest
-from simcore.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,19 +82,7 @@ class Run:
 
         Raises `InputError` where there is no such metric, or no feasible trial that has it.
         """
-        signs = {name: 1.0 if known.better == "less" else -1.0 for name, known in METRICS.items()}
-        signs |= {objective.name: objective.sign for objective in self._record.objectives}
-        if metric not in signs:
-            fix = suggest_nearest(metric, signs) or f"metrics: {', '.join(signs)}"
-            raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
-        losses = [
-            (signs[metric] * v, t.number, t)
-            for t in self._record.feasible_trials
-            if (v := _value(t, metric)) is not None
-        ]
-        if not losses:
-            raise InputError([Problem(("metric",), f"a feasible trial with {metric}", "none")])
-        return min(losses, key=lambda entry: entry[:2])[2]
+        return best_trial(self._record, metric)
 
     def design(self, trial: int | TrialRecord, workload: str | None = None) -> Design:
         """The design of a trial, to simulate, to change with `with_`, or to write down.
@@ -112,11 +99,7 @@ class Run:
         return design_from(parts[name].design or {})
 
     def _trial(self, trial: int | TrialRecord) -> TrialRecord:
-        number = trial.number if isinstance(trial, TrialRecord) else trial
-        found = next((known for known in self._record.trials if known.number == number), None)
-        if found is None:
-            raise InputError([Problem(("trial",), "the number of a trial of this run", str(number))])
-        return found
+        return numbered_trial(self._record, trial.number if isinstance(trial, TrialRecord) else trial)
 
     def plot(self, kind: str = "front") -> Figure:
         """A figure of matplotlib: the front among everything that was tried.
@@ -153,11 +136,6 @@ class Run:
         return (
             f"<p>{escape(self._record.space)}: {escape(self._counted())}</p>{picture[picture.index('<svg') :]}{table}"
         )
-
-
-def _value(trial: TrialRecord, metric: str) -> float | None:
-    value = trial.values.get(metric)
-    return trial_metrics(trial)[metric] if value is None else value
 
 
 def load_run(folder: str | Path) -> Run:

@@ -24,7 +24,7 @@ def read_device(text: str) -> tuple[Npu, dict[str, Any]]:
     path = Path(text)
     if path.suffix not in (".yaml", ".yml"):
         known = catalog.section("npus")
-        fix = suggest_nearest(text, known) or f"known: {', '.join(known)}"
+        fix = suggest_nearest(text, known, "npus")
         raise InputError([Problem((), "an NPU of the catalogue, or a .yaml file with one", f"'{text}'", fix)], "device")
     document = read_document(path)
     if problems := npu_problems(document.data):

@@ -14,6 +14,9 @@ that was not asked), and `what_if` how much was asked. `importance` maps objecti
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
 
+`families` groups the front (`dse.report.families`), `decision` is what the study comes to, in words, and the trial to
+build (`dse.report.decision`).
+
 Where a cluster is bought for several workloads a member's `design` and `metrics` are those of the first, and
 `workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
 best cluster) stand beside the front.
@@ -24,6 +27,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.decision import Decision, describe_decision
+from dse.report.families import Family, families
 from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
 from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
@@ -69,7 +74,27 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
             "rivals": summary.what_if.rivals,
             "note": summary.what_if.note or None,
         },
+        "families": [_family(family) for family in families(record, summary)],
+        "decision": _decision(describe_decision(record, summary)),
         **purchase_document(record, summary),
+    }
+
+
+def _family(family: Family) -> dict[str, Any]:
+    return {
+        "name": family.name,
+        "chosen": family.chosen,
+        "trials": list(family.trials),
+        "low": family.low,
+        "high": family.high,
+    }
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    return {
+        "trial": decision.trial,
+        "sentences": list(decision.sentences),
+        "assumptions": list(decision.assumptions),
     }
 
 

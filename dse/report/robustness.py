@@ -85,7 +85,7 @@ def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | No
     named = {name for objective in record.objectives for name in objective.names}
     if not any(moves(name, mover) for name in named for mover in _MOVERS) or _is_unknown(record):
         return None
-    prices = _Prices.of(trials)
+    prices = Prices.of(trials)
     calculated = [objective for objective in record.objectives if objective.expression is not None]
     known = {name: _values(trials, name) for o in calculated for name in o.names if name in METRICS}
     base = record.losses(tuple(trials))
@@ -106,7 +106,7 @@ def _price_shares(record: StudyRecord, trials: list[TrialRecord]) -> Matrix | No
 
 
 @dataclass(frozen=True)
-class _Prices:
+class Prices:
     """What the designs cost [$]: `parts [trials, 3]`, the rest `[trials]`."""
 
     parts: Matrix
@@ -116,7 +116,8 @@ class _Prices:
     """With electricity, which running costs always have."""
 
     @classmethod
-    def of(cls, trials: list[TrialRecord]) -> _Prices:
+    def of(cls, trials: list[TrialRecord]) -> Prices:
+        """What these trials cost; each was simulated."""
         parts = np.array([[_costs(trial)[part] for part in _PARTS] for trial in trials])
         electricity = np.array([(trial.metrics or {}).get("electricity_cost", 0.0) for trial in trials])
         total = np.array([_costs(trial)["total"] for trial in trials])

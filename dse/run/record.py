@@ -21,10 +21,11 @@ from simcore.design.prices import PriceList
 from simcore.document.problem import InputError, Problem
 
 
-def load_record(folder: Path) -> StudyRecord:
+def load_record(folder: Path, bounded: bool = True) -> StudyRecord:
     """The record of a run folder, from its journal and `study.yaml` alone.
 
-    Raises `InputError` where the folder holds no study.
+    Without `bounded` nothing is proven of its space, which takes seconds, and it has no bounds. Raises `InputError`
+    where the folder holds no study.
     """
     if not (folder / STUDY).is_file():
         problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
@@ -33,11 +34,15 @@ def load_record(folder: Path) -> StudyRecord:
     if study is None:
         raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
     trials = read_trials(folder, space.objectives)
-    return record_of(space, study, trials, read_proof(folder, space.objectives))
+    return record_of(space, study, trials, read_proof(folder, space.objectives), bounded)
 
 
 def record_of(
-    space: Space, study: Mapping[str, Any], trials: Iterable[StoredTrial], proof: Mapping[str, Any] | None
+    space: Space,
+    study: Mapping[str, Any],
+    trials: Iterable[StoredTrial],
+    proof: Mapping[str, Any] | None,
+    bounded: bool = True,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
     purchase = purchase_of(space)
@@ -53,6 +58,8 @@ def record_of(
         purchase=purchase,
         proof=proof,
     )
+    if not bounded:
+        return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
         space, proof
     )

@@ -55,6 +55,6 @@ def unknown_name_problems(paths: Sequence[Path], place: Path) -> Iterator[Proble
     for path in paths:
         if format_path(path) not in METRICS and path[0] not in DESIGN_KEYS:
             of_section = _LEAVES.get(str(path[0])) if len(path) == 1 else None
-            known = suggest_nearest(format_path(path), [*METRICS, *DESIGN_KEYS]) or f"metrics: {', '.join(METRICS)}"
+            known = suggest_nearest(format_path(path), [*METRICS, *DESIGN_KEYS], "metrics")
             fix = f"did you mean '{of_section}'?" if of_section else known
             yield Problem(place, "metrics and paths of the design", f"'{format_path(path)}'", fix)

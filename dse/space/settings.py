@@ -88,7 +88,7 @@ def _names(data: Mapping[str, Any], objectives: Sequence[str]) -> list[Problem]:
             problems += sampler_problems(name, ("study", key))
     tune = data.get("tune")
     if isinstance(tune, str) and tune not in METRICS and tune not in objectives:
-        fix = suggest_nearest(tune, [*METRICS, *objectives]) or f"metrics: {', '.join(METRICS)}"
+        fix = suggest_nearest(tune, [*METRICS, *objectives], "metrics")
         problems.append(Problem(("study", "tune"), "a metric or one of the objectives", f"'{tune}'", fix))
     return problems
 

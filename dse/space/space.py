@@ -213,7 +213,7 @@ def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
     if isinstance(name, str) and name in METRICS:
         return
     unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
-    fix = suggest_nearest(str(name), METRICS) or f"metrics: {', '.join(METRICS)}"
+    fix = suggest_nearest(str(name), METRICS, "metrics")
     if not isinstance(name, str) or name.isidentifier():
         yield replace(unknown, fix=fix)
         return

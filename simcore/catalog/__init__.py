@@ -37,16 +37,32 @@ _ONE = {
 @cache
 def section(name: str) -> dict[str, dict[str, Any]]:
     """All entries of one of `SECTIONS`, by name, those of installed packages last."""
-    data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
-    entries = {key: {"name": key, **values} for key, values in data.items()}
+    entries = {key: {"name": key, **values} for key, values in _own_entries(name).items()}
     for key, part in _PARTS.get(name, {}).items():
         for one in entries.values():
             one |= {key: entry(part, one[key])} if key in one else {}
     if name == "fabrics":
         for fabric in entries.values():
             fabric["dimensions"] = [_with_library(dimension) for dimension in fabric["dimensions"]]
-    installed = Family[dict[str, Any]](f"simcore.{name}", dict, {})
+    installed = _installed(name)
     return entries | {key: {"name": key, **installed[key]} for key in installed if key not in entries}
+
+
+@cache
+def _own_entries(name: str) -> dict[str, dict[str, Any]]:
+    """The entries of a section in the project's own file."""
+    data: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name(f"{name}.yaml")).data
+    return data
+
+
+def _installed(name: str) -> Family[dict[str, Any]]:
+    """The entries of a section that installed packages bring."""
+    return Family(f"simcore.{name}", dict, {})
+
+
+def origin(section_name: str, name: str) -> str | None:
+    """The package and version that brings an entry; None for one of the project's own files."""
+    return None if name in _own_entries(section_name) else _installed(section_name).origin(name)
 
 
 def _with_library(dimension: dict[str, Any]) -> dict[str, Any]:
@@ -58,10 +74,10 @@ def _with_library(dimension: dict[str, Any]) -> dict[str, Any]:
 def entry(section_name: str, name: str) -> dict[str, Any]:
     """The entry called `name`.
 
-    Raises `Refusal` where there is none, with the nearest name as its fix.
+    Raises `Refusal` where there is none, with the nearest name as its fix, or where all are listed.
     """
     entries = section(section_name)
     if name in entries:
         return entries[name]
-    fix = suggest_nearest(name, entries) or f"known: {', '.join(entries)}"
+    fix = suggest_nearest(name, entries, section_name)
     raise Refusal(f"{_ONE[section_name]} of the catalogue or one spelled out", f"'{name}'", fix)

@@ -8,6 +8,7 @@ The form is always *where: expected X, got Y; likely fix*.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -99,10 +100,27 @@ def format_path(path: Sequence[str | int]) -> str:
     return text
 
 
-def suggest_nearest(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the known word nearest to `word`, or the empty string."""
-    names = sorted(known)
-    match = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [
-        name for name in names if word and (word in name or name in word)
+MOST_LISTED = 12
+"""Names that an error lists; of more it says where they are listed."""
+
+
+def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str:
+    """`did you mean 'x'?` for the known word nearest to `word`, or those whose first part it is (h100: h100-80gb).
+
+    Where nothing is near: the empty string, or, of a kind of `dse catalogue`, all names, and where these are more than
+    `MOST_LISTED` the command that lists them.
+    """
+    names = tuple(known)
+    begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and re.match(rf"{re.escape(word)}[-_. ]", name)]
+    if begun:
+        return f"did you mean {' or '.join(begun[:3])}?"
+    match = difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.6) or [
+        name for name in sorted(names) if word and (word in name or name in word)
     ]
-    return f"did you mean '{match[0]}'?" if match else ""
+    if match:
+        return f"did you mean '{match[0]}'?"
+    if not catalogue:
+        return ""
+    if len(names) > MOST_LISTED:
+        return f"all {len(names)} are listed by: dse catalogue {catalogue}"
+    return f"known: {', '.join(names)}"

@@ -83,9 +83,12 @@ class _DocumentDumper(yaml.SafeDumper):
 _DocumentDumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
 
-def dump_document(data: Any) -> str:
-    """YAML text that `parse_document` reads back as `data`."""
-    text: str = yaml.dump(data, Dumper=_DocumentDumper, sort_keys=False, width=120, allow_unicode=True)
+def dump_document(data: Any, compact: bool = False) -> str:
+    """YAML text that `parse_document` reads back as `data`; `compact`: for a terminal, innermost values in a row."""
+    style, width = (None, 64) if compact else (False, 120)
+    text: str = yaml.dump(
+        data, Dumper=_DocumentDumper, sort_keys=False, width=width, allow_unicode=True, default_flow_style=style
+    )
     return text
 
 

@@ -133,7 +133,7 @@ ORDER = {
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("door", "cli"),
+        *("catalogue", "door", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

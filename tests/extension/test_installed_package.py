@@ -168,3 +168,15 @@ def test_its_members_pass_the_suites_that_those_of_the_project_pass(package: Pat
     done = ran("pytest", "-vv", "-p", "no:cacheprovider", *SUITES, "-k", " or ".join(names), package=package)
     assert done.returncode == 0, done.stdout[-4000:]
     assert all(name in done.stdout for name in names)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("topologies", "hypercube"), ("prices", "second-hand"), ("metrics", "carbon"), ("samplers", "shuffled")],
+)
+def test_the_catalogue_lists_what_a_package_brings_with_its_name(package: Path, kind: str, name: str) -> None:
+    done = ran("dse", "catalogue", kind, "--json", package=package)
+    assert done.returncode == 0, done.stderr
+    origins = {entry["name"]: entry["package"] for entry in json.loads(done.stdout)["entries"]}
+    assert origins[name] == "dse-example 1.0"
+    assert next(iter(origins.values())) is None

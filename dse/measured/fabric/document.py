@@ -29,7 +29,7 @@ def read_fabric(text: str) -> dict[str, Any]:
         return known[text.lower()]
     path = Path(text)
     if path.suffix not in (".yaml", ".yml"):
-        fix = suggest_nearest(text, known) or f"known: {', '.join(known)}"
+        fix = suggest_nearest(text, known, "fabrics")
         raise InputError([Problem((), "a fabric of the catalogue, or a .yaml file with one", f"'{text}'", fix)], text)
     document = read_document(path)
     data: dict[str, Any] = document.data

@@ -1,0 +1,79 @@
+"""Show one design of a run on one screen: what it is, how long, how much, how sure, and what lies beside it.
+
+Without a pick the design to build: the robust one where it is known, else the knee of the front. Designs that were cut,
+failed or infeasible are shown with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from dse.cli.arguments import file_problems
+
+EXAMPLES = """examples:
+  dse show runs/transformer1t                      # the design to build
+  dse show runs/transformer1t knee
+  dse show runs/transformer1t best:cost.total      # any metric: dse catalogue metrics
+  dse show runs/transformer1t 371 --design design.yaml
+  dse simulate design.yaml                         # the same numbers; dse explain design.yaml says more
+
+--design writes the complete document; of a cluster for several workloads one file for each, design-1-NAME.yaml.
+--json prints {space, trial, names, state, why, values, intervals, on_front, dominated_by, sureness, family, neighbours,
+violations, params, design, metrics, workloads}.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse show`."""
+    command.add_argument("run_folder", metavar="RUN", type=Path, help="folder of an earlier dse optimize")
+    command.add_argument(
+        "pick", metavar="TRIAL", nargs="?", help="a trial's number, knee, robust or best:METRIC [the design to build]"
+    )
+    command.add_argument("--design", type=Path, metavar="FILE", help="write its design document")
+    command.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse show`."""
+    from rich.console import Console
+
+    from dse.report.counted import convert_units
+    from dse.report.pick import pick
+    from dse.report.show import gather_facts, print_shown, shown_document
+    from dse.report.summary import summarize
+    from dse.run.record import load_record
+    from dse.whatif.ask import answer_what_if
+    from simcore.document.problem import InputError, Problem
+
+    if problems := file_problems("--design", options.design):
+        raise InputError(problems, "command line")
+    record = convert_units(load_record(options.run_folder, bounded=False))
+    if not record.trials:
+        raise InputError([Problem((), "a journal with trials", "one without any")], str(options.run_folder))
+    with Console(stderr=True).status("asking how sure the front is"):
+        answers = answer_what_if(record, options.run_folder, simulations=0)
+    trial = pick(record, answers, options.pick)
+    shown = gather_facts(record, summarize(record, answers), trial)
+    if options.json:
+        print(json.dumps(shown_document(record, shown), ensure_ascii=False, allow_nan=False))
+    else:
+        print_shown(record, shown, Console(highlight=False))
+    if options.design is not None:
+        _write(options, trial.number)
+    return 0
+
+
+def _write(options: argparse.Namespace, number: int) -> None:
+    from dse.report.pick import numbered_trial
+    from dse.run.design_file import write_designs
+    from dse.run.document import open_space
+    from dse.run.record import load_record
+    from dse.study.store import STUDY
+
+    study = open_space(str(options.run_folder / STUDY))[1] or {}
+    trial = numbered_trial(load_record(options.run_folder, bounded=False), number)
+    for file in write_designs(trial, options.design, str(study.get("engine", "fast"))):
+        print(f"wrote {file.path}" + (f"; note: {file.note}" if file.note else ""), file=sys.stderr)

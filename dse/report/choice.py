@@ -1,0 +1,122 @@
+"""Which design of a front to build, where more money stops to pay, and what the choice would be at other prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dse.evaluate.pareto import front_mask, knee
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.robustness import PRICES, Prices
+from dse.report.summary import Summary
+from dse.space.objective import Objective
+from simcore.metrics import CLUSTER, METRICS, is_of, moves
+
+WORTH = 0.2
+"""Percent of the other objective that a percent of cost must buy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payoff:
+    """Where more money stops to pay along a front of a price and something that depends on the time."""
+
+    price: Objective
+    bought: Objective
+    trial: TrialRecord
+    """The dearest design up to which each percent of price buys at least `WORTH` percent."""
+    before: float | None
+    """Percent that the last percent of price bought; None where this is the cheapest design."""
+    after: float | None
+    """Percent that a percent more buys; None where this is the dearest design."""
+
+
+def recommended(record: StudyRecord, summary: Summary) -> int | None:
+    """The trial to build: the robust pick where it is known, else the knee, else the best balanced of the front."""
+    if not summary.front:
+        return None
+    scenarios = summary.what_if.scenarios
+    if scenarios is not None and scenarios.robust is not None:
+        return scenarios.robust
+    return balanced(record, summary.front).number if summary.knee is None else summary.knee
+
+
+def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
+    """The least sum of objectives, each in units of its mean size over the trials; of equals the first."""
+    values = record.losses(tuple(trials))
+    unit = np.abs(values).mean(axis=0)
+    return trials[int(np.argmin((values / np.where(unit > 0, unit, 1.0)).sum(axis=1)))]
+
+
+def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
+    """Where more money stops to pay; None where the objectives are no price and time, or the front is one design.
+
+    The answer is read off the convex hull of the front, both objectives as logarithms, where what a percent buys only
+    falls: between neighbours it is noise.
+    """
+    prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
+    timed = [o for o in record.objectives if o.expression is None and moves(o.name, "time")]
+    if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
+        return None
+    price, bought = prices[0], timed[0]
+    hull = _hull(
+        [(math.log(t.values[price.name]), bought.sign * math.log(t.values[bought.name]), t) for t in summary.front]
+    )
+    if len(hull) < 2:
+        return None
+    gains = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in pairwise(hull)]
+    last = sum(gain >= WORTH for gain in gains)
+    return Payoff(
+        price, bought, hull[last][2], gains[last - 1] if last else None, gains[last] if last < len(gains) else None
+    )
+
+
+def _least(summary: Summary, objective: Objective) -> float:
+    return min((trial.values[objective.name] for trial in summary.front), default=0.0)
+
+
+_Point = tuple[float, float, TrialRecord]
+
+
+def _hull(points: Sequence[_Point]) -> list[_Point]:
+    """The lower left hull of points, from the first coordinate's least to the second's."""
+    hull: list[_Point] = []
+    for point in sorted(points, key=lambda p: (p[0], p[1], p[2].number)):
+        if hull and point[1] >= hull[-1][1]:
+            continue
+        while len(hull) > 1 and _gain(hull[-2], hull[-1]) <= _gain(hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _gain(one: _Point, other: _Point) -> float:
+    return (one[1] - other[1]) / (other[0] - one[0]) if other[0] > one[0] else math.inf
+
+
+def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]:
+    """The knee where the prices of one part of the cluster are lower or higher by `PRICES`: (part, factor) -> trial.
+
+    Empty where an objective is an expression or no objective depends on prices.
+    """
+    trials = [trial for trial in record.feasible_trials if trial.metrics is not None]
+    if not trials or any(o.expression is not None for o in record.objectives):
+        return {}
+    prices, base = Prices.of(trials), record.losses(tuple(trials))
+    found = {}
+    for place, part in enumerate(("network", "npu", "memory")):
+        for factor in (1 - PRICES, 1 + PRICES) if prices.parts[:, place].any() else ():
+            factors = tuple(factor if index == place else 1.0 for index in range(3))
+            columns = [
+                o.sign * prices.metric_at(o.name, o.sign * base[:, index], factors)
+                for index, o in enumerate(record.objectives)
+            ]
+            moved = np.stack(columns, axis=1)
+            kept = np.flatnonzero(front_mask(moved))
+            index = knee(moved[kept])
+            if index is not None:
+                found[part, factor] = trials[int(kept[index])]
+    return found

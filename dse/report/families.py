@@ -1,0 +1,183 @@
+"""The designs of a front as a few families: those of one kind between which the model cannot tell.
+
+The *distance* of two designs counts, in each objective, by how much they differ: in units of `RESOLUTION` where it
+depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
+counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
+complement) do not differ. Another network adds 1, another parallelisation adds 1. Designs within a distance of 1 of one
+another are a family; where these are more than `MOST`, the nearest families are joined until they are not (complete
+linkage), so a family may then hold several kinds.
+
+A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
+of the kind that are within `RESOLUTION` of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import balanced, recommended
+from dse.report.describe import Comparison, compare, headline
+from dse.report.summary import Summary, spread_indices
+from dse.space.objective import Objective
+from simcore.metrics import moves
+
+Matrix = NDArray[np.float64]
+
+MOST = 8
+"""Families that one screen holds."""
+RESOLUTION = 0.025
+"""By which share two times must differ: the mean error of jobs left out of the best fit (docs/accuracy.md)."""
+MATERIAL = 0.25
+"""By which share anything else must differ."""
+TOLD_APART = 0.9
+"""Share of the scenarios in which one of two designs must be the better one."""
+_LARGEST = 1000
+"""Members of a front that are compared with each other; those between them join the nearest."""
+_KIND = (("NPUs", "topology"), ("degrees", "ZeRO"))
+_NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO")
+_LARGEST_LOG = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Designs that a reader may take as one."""
+
+    trials: tuple[int, ...]
+    """Their numbers, in the order of the front."""
+    chosen: int
+    """The one that stands for them: the recommended design or the knee if it is here, else the best balanced."""
+    name: str
+    """What the chosen one is, in what tells it from those of other families."""
+    low: Mapping[str, float]
+    """Objective -> least value, in its own direction and SI units."""
+    high: Mapping[str, float]
+
+
+def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
+    """The families of a front, by the first objective of their chosen designs; empty where nothing is feasible."""
+    if not summary.front:
+        return ()
+    groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
+    chosen = [_choose(record, summary, group) for group in groups]
+    order = np.lexsort(record.losses(tuple(chosen)).T[::-1]).tolist()
+    names = _names([chosen[index] for index in order])
+    return tuple(
+        _family(record.objectives, groups[index], chosen[index], name) for index, name in zip(order, names, strict=True)
+    )
+
+
+def chosen_designs(record: StudyRecord, found: Sequence[Family]) -> Comparison:
+    """The chosen designs of families side by side."""
+    trials = {trial.number: trial for trial in record.feasible_trials}
+    return compare([trials[family.chosen].decided_document for family in found])
+
+
+def _family(objectives: Sequence[Objective], group: Sequence[TrialRecord], chosen: TrialRecord, name: str) -> Family:
+    values = {o.name: [trial.values[o.name] for trial in group] for o in objectives}
+    low, high = ({name: end(found) for name, found in values.items()} for end in (min, max))
+    return Family(tuple(trial.number for trial in group), chosen.number, name, low, high)
+
+
+def _choose(record: StudyRecord, summary: Summary, group: Sequence[TrialRecord]) -> TrialRecord:
+    by_number = {trial.number: trial for trial in group}
+    for number in (recommended(record, summary), summary.knee):
+        if number in by_number:
+            return by_number[number]
+    return balanced(record, group)
+
+
+def _names(chosen: Sequence[TrialRecord]) -> list[str]:
+    documents = [trial.decided_document for trial in chosen]
+    told = [[headline(document, (aspect,)) for aspect in _NAMED] for document in documents]
+    differs = [len(set(column)) > 1 for column in zip(*told, strict=True)]
+    kept = differs if any(differs) else [True] * len(_NAMED)
+    return [", ".join(text for text, keep in zip(texts, kept, strict=True) if keep and text) for texts in told]
+
+
+def _kind(trial: TrialRecord) -> tuple[str, ...]:
+    """The network and the parallelism, in words."""
+    return tuple(headline(trial.decided_document, aspects) for aspects in _KIND)
+
+
+def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
+    """The best kinds of a study with one objective, at most `MOST`, each with what is within `RESOLUTION` of it."""
+    trials = record.feasible_trials
+    losses = record.losses(trials)[:, 0]
+    groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
+    for index in np.argsort(losses, kind="stable").tolist():
+        loss, trial = float(losses[index]), trials[index]
+        kind = _kind(trial)
+        if kind not in groups and len(groups) == MOST:
+            continue
+        group = groups.setdefault(kind, [])
+        if not group or loss - group[0][0] <= RESOLUTION * abs(group[0][0]):
+            group.append((loss, trial))
+    return [[trial for _, trial in group] for group in groups.values()]
+
+
+def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord]]:
+    """The front in at most `MOST` groups of near designs."""
+    front = summary.front
+    if len(front) == 1:
+        return [list(front)]
+    compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
+    labels = _labels(distances(record, summary, compared, compared))
+    if len(compared) < len(front):
+        labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
+    groups: dict[int, list[TrialRecord]] = {}
+    for label, trial in zip(labels.tolist(), front, strict=True):
+        groups.setdefault(label, []).append(trial)
+    return list(groups.values())
+
+
+def _labels(far: Matrix) -> NDArray[np.int32]:
+    """The number of each design's group, by the distances `[designs, designs]`."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    tree = linkage(squareform(far, checks=False), method="complete")
+    labels = fcluster(tree, 1.0, criterion="distance")
+    return labels if labels.max() <= MOST else fcluster(tree, MOST, criterion="maxclust")
+
+
+def distances(
+    record: StudyRecord, summary: Summary, rows: Sequence[TrialRecord], columns: Sequence[TrialRecord]
+) -> Matrix:
+    """How far designs are from others `[rows, columns]`."""
+    above, beside = (record.losses(tuple(trials)) for trials in (rows, columns))
+    far = np.zeros((len(rows), len(columns)))
+    for index, objective in enumerate(record.objectives):
+        share = _log_ratios(above[:, index], beside[:, index])
+        timed = any(moves(name, "time") for name in objective.names)
+        if timed:
+            share[_are_alike(objective, summary, rows, columns)] = 0.0
+        far = np.maximum(far, share / (RESOLUTION if timed else MATERIAL))
+    for part in range(len(_KIND)):
+        names, others = (np.array([_kind(trial)[part] for trial in trials], object) for trials in (rows, columns))
+        far += names[:, None] != others[None, :]
+    return far
+
+
+def _log_ratios(rows: Matrix, columns: Matrix) -> Matrix:
+    """ln(larger / smaller) of each two; `_LARGEST_LOG` where one is 0 or their signs differ."""
+    size = np.maximum(np.abs(rows)[:, None], np.abs(columns)[None, :])
+    apart = np.abs(rows[:, None] - columns[None, :])
+    share = np.divide(apart, size, out=np.zeros_like(apart), where=size > 0)
+    return -np.log(np.maximum(1.0 - share, math.exp(-_LARGEST_LOG)))
+
+
+def _are_alike(
+    objective: Objective, summary: Summary, rows: Sequence[TrialRecord], columns: Sequence[TrialRecord]
+) -> NDArray[np.bool_]:
+    """Which two designs the scenarios cannot order, `[rows, columns]`."""
+    scenarios = summary.what_if.scenarios
+    known = {} if scenarios is None else scenarios.better.get(objective.name, {})
+    unsure = {pair for pair, share in known.items() if 1 - TOLD_APART < share < TOLD_APART}
+    alike = [[bool({(a.number, b.number), (b.number, a.number)} & unsure) for b in columns] for a in rows]
+    return np.array(alike, dtype=bool)

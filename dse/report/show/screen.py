@@ -1,0 +1,213 @@
+"""One design of a study on a terminal's screen of 80 columns."""
+
+from __future__ import annotations
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.describe import headline
+from dse.report.reasons import breakdown
+from dse.report.sensitivity import format_change
+from dse.report.show.facts import Neighbour, Shown, explain_state, plain_values, workload_parts
+from dse.report.units import (
+    MISSING,
+    clean_text,
+    format_number,
+    format_percent,
+    format_with_unit,
+    label,
+    scale,
+    shorten_text,
+)
+from dse.report.values import read_result
+from simcore.result import Result
+
+_WORDS = {"robust": "robust pick", "knee": "knee"}
+_OF_JOB = ("workload", "batch", "degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
+_MOST_LISTED = 10
+_LEAST_SIZE = 2.0**20
+"""Bytes below which a part of the memory is not listed."""
+
+
+def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
+    """Print one design: what it is, its values, where time, memory and money go, and its place on the front."""
+    trial = shown.trial
+    _say(console, _title(record, shown), "bold")
+    for paragraph in _designs(trial):
+        _say(console, paragraph)
+    if why := explain_state(trial):
+        _say(console, why, "bold")
+    console.print(_values(record, shown))
+    for name, part in workload_parts(trial):
+        assert part.metrics is not None
+        result = read_result(part.metrics)
+        if name:
+            seconds = format_with_unit(result.iteration_time_s, "s")
+            _say(console, f"\n{clean_text(name)}: {seconds} an iteration; {headline(part.design, _OF_JOB)}", "bold")
+        console.print(_anatomy(result))
+    console.print()
+    for sentence in _place(record, shown):
+        _say(console, sentence)
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style))
+
+
+def _title(record: StudyRecord, shown: Shown) -> str:
+    told = [_WORDS.get(name, f"best {label(name.partition(':')[2])}") for name in shown.names]
+    role = f", {' and '.join(told)}" if told else ", on the front" if shown.on_front else f", {shown.trial.state}"
+    if shown.trial.state == "feasible" and not shown.on_front:
+        role += ", dominated"
+    return f"{clean_text(record.space)}: trial {shown.trial.number} of {format_number(len(record.trials))}{role}"
+
+
+def _designs(trial: TrialRecord) -> list[str]:
+    if trial.design is None:
+        return ["The design could not be built."]
+    return [headline(trial.decided_document)]
+
+
+def _values(record: StudyRecord, shown: Shown) -> RenderableType:
+    """The objectives, each with its interval, and what else an architect asks first."""
+    trial = shown.trial
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    proven = "at least " if trial.state == "cut" else ""
+    for name, value in plain_values(record, trial).items():
+        unit = next(objective.unit for objective in record.objectives if objective.name == name)
+        text = f"{proven}{format_with_unit(value, unit, name)}"
+        if name in shown.intervals:
+            ends = scale(unit, shown.intervals[name], name)
+            low, high = (ends.number(end) for end in shown.intervals[name])
+            text += f" ({low} to {high} {ends.unit} nine times in ten)"
+        table.add_row(Text(label(name)), Text(text))
+    if trial.metrics is not None and not trial.workloads:
+        table.add_row("also", Text(_more(read_result(trial.metrics))))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _more(result: Result) -> str:
+    parts = []
+    if result.throughput_tokens_per_s:
+        parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
+    parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
+    parts += [f"{format_with_unit(result.power_w, 'W')}, {format_with_unit(result.energy_j, 'J')} an iteration"]
+    return ", ".join([*parts, f"{result.npus:,} NPUs"])
+
+
+def _anatomy(result: Result) -> RenderableType:
+    """Where time, memory and money go, side by side, and what the network carries."""
+    left, right = Table.grid(), Table.grid()
+    left.add_row(_time(result))
+    left.add_row(Padding(_network(result), (1, 0, 0, 0)))
+    right.add_row(_memory(result))
+    right.add_row(Padding(_cost(result), (1, 0, 0, 0)))
+    both = Table.grid(padding=(0, 3))
+    both.add_row(left, right)
+    return Padding(both, (1, 0, 0, 0))
+
+
+def _part(title: str, *heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    table.add_column(title, no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
+
+
+def _time(result: Result) -> Table:
+    table, total = _part("where the time goes", "", ""), result.iteration_time_s
+    for name, seconds in sorted(breakdown(result).items(), key=lambda pair: -pair[1]):
+        if seconds:
+            what = f"exposed {name[:-9]}." if name.endswith("communication") else name
+            table.add_row(what, format_with_unit(seconds, "s"), format_percent(seconds / total))
+    return table
+
+
+def _memory(result: Result) -> Table:
+    memory = result.memory_bytes
+    if memory is None:
+        return _part("no memory to speak of")
+    parts = {name: getattr(memory, name) for name in ("weights", "gradients", "optimizer", "activations")}
+    parts["keys, values"] = memory.kv_cache or 0.0
+    parts["working space"] = memory.peak - sum(parts.values())
+    parts["allocator, context"] = memory.reserved - memory.peak
+    table = _part(f"memory ({'fits' if result.fits else 'does not fit'})", "", "")
+    for name, size in {**parts, "in all": memory.reserved}.items():
+        if size > _LEAST_SIZE:
+            share = format_percent(size / result.memory_capacity_bytes)
+            table.add_row(name, format_with_unit(size, "B"), share)
+    if memory.expanded:
+        table.add_row("of it expanded", format_with_unit(memory.expanded, "B"), "")
+    table.add_row("an NPU has", format_with_unit(result.memory_capacity_bytes, "B"), "")
+    return table
+
+
+def _cost(result: Result) -> Table:
+    cost = result.cost
+    table = _part(f"cost {format_with_unit(cost.total, '$')}", "", "")
+    parts = {"NPUs": cost.npu, "network": cost.network, "memory": cost.memory}
+    rest = cost.total - sum(parts.values())
+    for name, dollars in {**parts, "electricity": rest if rest > 1e-9 * cost.total else 0.0}.items():
+        if dollars:
+            table.add_row(name, format_with_unit(dollars, "$"), format_percent(dollars / cost.total))
+    return table
+
+
+def _network(result: Result) -> Table:
+    table = _part("network", "busy", "used")
+    for use in result.network:
+        share = format_percent(use.busy_s / result.iteration_time_s) if result.iteration_time_s else MISSING
+        table.add_row(Text(use.dimension), share, format_percent(use.utilization))
+    return table
+
+
+def _place(record: StudyRecord, shown: Shown) -> list[str]:
+    """Its place among the others, in sentences."""
+    said = [_describe_sureness(shown)]
+    if shown.dominated_by is not None:
+        said.append(f"Dominated, for instance by trial {shown.dominated_by}, which is no worse in any objective.")
+    said.append(_describe_family(shown))
+    said += [_describe_neighbour(record, neighbour) for neighbour in shown.neighbours]
+    return [sentence for sentence in said if sentence]
+
+
+def _describe_sureness(shown: Shown) -> str:
+    sure = shown.sureness
+    if sure is None:
+        return ""
+    return (
+        f"On the front in {format_percent(sure.on_front)} of the scenarios; regret {format_percent(sure.regret)} on "
+        f"average, {format_percent(sure.regret_p90)} in the worst but one of ten."
+    )
+
+
+def _describe_family(shown: Shown) -> str:
+    family = shown.family
+    if family is None:
+        return ""
+    others = [number for number in family.trials if number != shown.trial.number]
+    if not others:
+        return "No other design of the front is so near that the model cannot tell the two apart."
+    listed = ", ".join(map(str, others[:_MOST_LISTED])) + (", …" if len(others) > _MOST_LISTED else "")
+    noun = "trial" if len(others) == 1 else "trials"
+    return f"The model can hardly tell it from {noun} {listed} of the front: take any of them."
+
+
+def _describe_neighbour(record: StudyRecord, neighbour: Neighbour) -> str:
+    changes = [
+        f"{label(o.name)} {format_change(None if share is None else share * o.sign, o.sign)}"
+        for o in record.objectives
+        if (share := neighbour.change[o.name]) != 0.0
+    ]
+    differs = "; ".join(f"{name} {a} → {b}" for name, (a, b) in list(neighbour.differs.items())[:4])
+    more = len(neighbour.differs) - 4
+    rest = f"; {more} more" if more > 0 else ""
+    return shorten_text(
+        f"Next better {label(neighbour.better)}: trial {neighbour.trial}, {', '.join(changes)} ({differs}{rest}).", 400
+    )

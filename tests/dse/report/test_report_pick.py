@@ -1,0 +1,77 @@
+"""Which trial a word means: a number, `knee`, `robust`, `best:METRIC`, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from report_studies import infeasible_only, mixed, record, simulated
+
+from dse.evaluate.record import StudyRecord
+from dse.report.pick import pick, picks
+from dse.whatif.answers import NOTHING, Scenarios, WhatIf
+from simcore.document.problem import InputError
+
+
+def sure(robust: int | None) -> WhatIf:
+    return replace(NOTHING, scenarios=Scenarios(200, (), {}, robust, {}))
+
+
+@pytest.fixture(scope="module")
+def study() -> StudyRecord:
+    return mixed()
+
+
+def test_a_number_means_its_trial_feasible_or_not(study: StudyRecord) -> None:
+    for state in ("feasible", "infeasible", "cut", "failed"):
+        number = next(trial.number for trial in study.trials if trial.state == state)
+        assert pick(study, text=str(number)).number == number
+
+
+def test_the_best_of_an_objective_or_a_metric_is_in_its_own_direction(study: StudyRecord) -> None:
+    feasible = study.feasible_trials
+    assert pick(study, text="best:cost.total").values["cost.total"] == min(t.values["cost.total"] for t in feasible)
+    longest = pick(study, text="best:throughput")
+    assert longest.values["iteration_time"] == min(trial.values["iteration_time"] for trial in feasible)
+
+
+def test_unless_told_the_robust_pick_is_taken_then_the_knee_then_the_best_balanced(study: StudyRecord) -> None:
+    knee = study.knee
+    assert knee is not None
+    other = next(trial.number for trial in study.front if trial.number != knee.number)
+    assert pick(study, sure(other)).number == other
+    assert pick(study, sure(None)) == pick(study) == pick(study, text="knee") == knee
+    two = record([simulated(0, 5.0, 2e7), simulated(1, 4.0, 3e7)])
+    assert two.knee is None
+    assert pick(two).number == 0
+
+
+def test_the_words_that_a_study_understands_are_told(study: StudyRecord) -> None:
+    knee = study.knee
+    assert knee is not None
+    told = picks(study, sure(study.front[0].number))
+    assert list(told) == ["robust", "knee", "best:iteration_time", "best:cost.total"]
+    assert (told["robust"], told["knee"]) == (study.front[0].number, knee.number)
+    assert picks(infeasible_only()) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("999", "the number of a trial of this run, got 999; they run from 0 to 119; for instance knee or best:"),
+        ("kne", r"got 'kne'; did you mean 'knee'\?"),
+        ("pareto", "expected a trial's number, knee, robust or best:METRIC, got 'pareto'; numbers are in trials.csv"),
+        ("best:cost.totl", "did you mean 'cost.total'"),
+        ("best:zzzz", "got 'zzzz'; all [0-9]+ are listed by: dse catalogue metrics"),
+        ("robust", "none: the scenarios of this run were not simulated; say for instance knee"),
+    ],
+)
+def test_a_word_that_means_no_trial_is_refused_with_what_to_say(study: StudyRecord, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        pick(study, text=text)
+
+
+@pytest.mark.parametrize("text", [None, "knee", "robust", "best:iteration_time"])
+def test_where_nothing_is_feasible_the_error_says_so(text: str | None) -> None:
+    with pytest.raises(InputError, match="nothing is feasible; dse report RUN says why"):
+        pick(infeasible_only(), text=text)
