@@ -7,6 +7,9 @@ from typing import Literal
 
 from simcore.design.design import Design
 
+AS_DESIGNED = "as the design says it"
+"""Where nothing but the document stands behind a number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -42,19 +45,16 @@ def provenance(design: Design) -> dict[str, str]:
             "data sheet": f"data sheet of {npu.name} alone",
         }[found.device],
         "software": f"{name}: "
-        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed"),
+        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
+        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}"),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
         library = design.library_of(dimension)
-        said = (
-            "as the design says it"
-            if library is None
-            else f"{library.name or 'library'}: fitted on measured collectives"
-        )
+        said = AS_DESIGNED if library is None else f"{library.name or 'library'}: fitted on measured collectives"
         told[f"network {index}"] = said
     if npu.curve is not None:
-        told["sustained"] = npu.sources.get("sustained", "as the design says it")
+        told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
     return told
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import balanced, recommended
-from dse.report.describe import Comparison, compare, headline
+from dse.report.describe import headline
 from dse.report.summary import Summary, spread_indices
 from dse.space.objective import Objective
 from simcore.metrics import moves
@@ -39,7 +39,9 @@ TOLD_APART = 0.9
 """Share of the scenarios in which one of two designs must be the better one."""
 _LARGEST = 1000
 """Members of a front that are compared with each other; those between them join the nearest."""
-_KIND = (("NPUs", "topology"), ("degrees", "ZeRO"))
+_PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
+KIND = tuple(aspect for part in _PARTS for aspect in part)
+"""The aspects of a design in which kinds differ: its network and its parallelism."""
 _NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO")
 _LARGEST_LOG = 7.0
 
@@ -60,22 +62,23 @@ class Family:
 
 
 def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
-    """The families of a front, by the first objective of their chosen designs; empty where nothing is feasible."""
+    """The families of a front, by their best of the first objective; empty where nothing is feasible."""
     if not summary.front:
         return ()
     groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
     chosen = [_choose(record, summary, group) for group in groups]
-    order = np.lexsort(record.losses(tuple(chosen)).T[::-1]).tolist()
-    names = _names([chosen[index] for index in order])
+    found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
+    first = record.objectives[0]
     return tuple(
-        _family(record.objectives, groups[index], chosen[index], name) for index, name in zip(order, names, strict=True)
+        sorted(found, key=lambda family: min(first.sign * end[first.name] for end in (family.low, family.high)))
     )
 
 
-def chosen_designs(record: StudyRecord, found: Sequence[Family]) -> Comparison:
-    """The chosen designs of families side by side."""
-    trials = {trial.number: trial for trial in record.feasible_trials}
-    return compare([trials[family.chosen].decided_document for family in found])
+def is_joined(record: StudyRecord, summary: Summary, family: Family) -> bool:
+    """Whether a family holds designs that differ by more than a family's, because there is room for few."""
+    by_number = {trial.number: trial for trial in record.feasible_trials}
+    members = [by_number[number] for number in family.trials[:_LARGEST]]
+    return bool((distances(record, summary, members, members) > 1).any())
 
 
 def _family(objectives: Sequence[Objective], group: Sequence[TrialRecord], chosen: TrialRecord, name: str) -> Family:
@@ -102,7 +105,7 @@ def _names(chosen: Sequence[TrialRecord]) -> list[str]:
 
 def _kind(trial: TrialRecord) -> tuple[str, ...]:
     """The network and the parallelism, in words."""
-    return tuple(headline(trial.decided_document, aspects) for aspects in _KIND)
+    return tuple(headline(trial.decided_document, aspects) for aspects in _PARTS)
 
 
 def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
@@ -158,7 +161,7 @@ def distances(
         if timed:
             share[_are_alike(objective, summary, rows, columns)] = 0.0
         far = np.maximum(far, share / (RESOLUTION if timed else MATERIAL))
-    for part in range(len(_KIND)):
+    for part in range(len(_PARTS)):
         names, others = (np.array([_kind(trial)[part] for trial in trials], object) for trials in (rows, columns))
         far += names[:, None] != others[None, :]
     return far

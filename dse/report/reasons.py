@@ -39,6 +39,14 @@ def describe_reason(metrics: Mapping[str, Any] | None) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def describe_load(metrics: Mapping[str, Any] | None) -> str:
+    """The first two clauses of `describe_reason`: *bound by compute (62 %), then …; memory 76 % full*."""
+    if metrics is None:
+        return ""
+    outcome = read_result(metrics)
+    return "; ".join(clause for clause in (_describe_bound(outcome), _describe_memory(outcome)) if clause)
+
+
 def describe_reasons(trial: TrialRecord) -> str:
     """`reason` of a trial. If a cluster is bought for several workloads, one for each, after its name."""
     texts = [(name, describe_reason(part.metrics)) for name, part in trial.parts]

@@ -52,7 +52,7 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
     """The members of the front in its order, with `rank` (from 1), whether each is the knee, how robust, its ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
-    robust = robustness(record, summary)
+    robust = robustness(summary)
     rows = tuple(
         {
             **by_number[trial.number],
@@ -63,10 +63,11 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
         }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return ColumnTable((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {ROBUST[0]})
+    return ColumnTable((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {*SURE})
 
 
-ROBUST = ("robust: prices", "robust: prediction", *(f"robust: batch x{factor:g}" for factor in FACTORS))
+SURE = ("on front", "regret", "regret p90", "time low", "time high")
+ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
 TIES = "ties"
 
 
@@ -74,7 +75,11 @@ def _robust_cells(found: Robustness | None) -> Row:
     """Cells of the front's own columns (see `dse.report.robustness`)."""
     if found is None:
         return {}
-    known = dict(zip(ROBUST, (found.prices, found.prediction), strict=False))
+    known: dict[str, Any] = {}
+    if found.sure is not None:
+        ends = found.sure.interval or (None, None)
+        values = (found.sure.on_front, found.sure.regret, found.sure.regret_p90, *ends)
+        known |= dict(zip(SURE, map(finite_or_none, values), strict=True))
     known |= {f"robust: batch x{at.factor:g}": at.stays for at in found.batches}
     return {name: value for name, value in known.items() if value is not None}
 
