@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simcore.design.design import Design
+from simcore.design.npu import Npu
+from simcore.design.software import Software
 
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
@@ -25,7 +27,11 @@ class Evidence:
 
 def evidence(design: Design) -> Evidence:
     """What stands behind the prediction of a design."""
-    npu, software = design.cluster.npu, design.software
+    return evidence_of(design.cluster.npu, design.software)
+
+
+def evidence_of(npu: Npu, software: Software) -> Evidence:
+    """What stands behind the predictions of a stack on a device."""
     if npu.curve is None:
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:

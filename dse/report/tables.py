@@ -121,7 +121,7 @@ class _Names:
     def of(cls, record: StudyRecord) -> _Names:
         """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
-        others = tuple(name for name in METRICS if name not in objectives)
+        others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = _collect_keys(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
         taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", TIES, *ROBUST}

@@ -23,8 +23,10 @@ from statistics import NormalDist
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.memory.plan import program_of
-from simcore.prediction_interval import ratios
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+from simcore.design.workload import Workload
+from simcore.prediction_interval import ratios_of
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, REST, Unknown
@@ -45,28 +47,36 @@ class Level:
     @classmethod
     def of(cls, design: Design) -> Level | None:
         """That of a design; None of a collective alone, whose prediction has no interval."""
-        if program_of(design).single is not None:
+        if not design.workload.computes:
             return None
-        low, high = (log(end) for end in ratios(design))
-        group = f"{design.cluster.npu.name} {design.software.name} {design.workload.measured_as}"
+        return cls.of_stack(design.cluster.npu, design.software, design.workload)
+
+    @classmethod
+    def of_stack(cls, npu: Npu, software: Software, workload: Workload) -> Level:
+        """That of all designs of a stack on a device with such a workload."""
+        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
+        group = f"{npu.name} {software.name} {workload.measured_as}"
         return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
 
 
-def rest_of(design: Design, level: Level) -> Unknown:
-    """What the model leaves out of a design's layout: of its job, its degrees, its stack and device."""
+def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
+    """What the model leaves out of a design's layout: of its job, its degrees, its stack and device.
+
+    Its spread is this `share` of the level's.
+    """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
     layout = f"{level.group}, {sizes} {degrees} {design.software.model_dump_json()} {design.workload.model_dump_json()}"
-    return Unknown(replace(REST, spread=REST.spread * level.spread), layout)
+    return Unknown(replace(REST, spread=share * level.spread), layout)
 
 
-def draw_times(designs: Sequence[Design], draws: Draws) -> Floats:
-    """Time of each checked design over its predicted time, `[designs, count]`."""
+def draw_times(designs: Sequence[Design], draws: Draws, share: float = REST.spread) -> Floats:
+    """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`."""
     levels = [Level.of(design) for design in designs]
     errors = np.array([_parameter_errors(design, draws) for design in designs])
     rest = np.array(
         [
-            np.zeros(draws.count) if level is None else draws.error(rest_of(design, level))[1:]
+            np.zeros(draws.count) if level is None else draws.error(rest_of(design, level, share))[1:]
             for design, level in zip(designs, levels, strict=True)
         ]
     )

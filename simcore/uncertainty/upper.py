@@ -14,7 +14,10 @@ from statistics import NormalDist
 import numpy as np
 
 from simcore.design.design import Design
-from simcore.provenance import evidence
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+from simcore.design.workload import Workload
+from simcore.provenance import evidence_of
 from simcore.uncertainty.draws import Scenarios, SingleMoves
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import REST, rate_parameter
@@ -27,10 +30,19 @@ USUAL = 0.05
 
 def upper_factor(design: Design) -> float:
     """What nine of ten cases stay below, over the predicted time of a checked design."""
-    level, own = Level.of(design), spread(design)
-    if level is None:
+    return _factor(design.cluster.npu, design.software, design.workload, spread(design))
+
+
+def least_upper_factor(npu: Npu, software: Software, workload: Workload) -> float:
+    """What `upper_factor` is at least, of any design with these: as if nothing but the rest were not known."""
+    return _factor(npu, software, workload, 0.0)
+
+
+def _factor(npu: Npu, software: Software, workload: Workload, own: float) -> float:
+    if not workload.computes:
         return exp(NINE_TENTHS * own)
-    rest, rate = REST.spread * level.spread, rate_parameter(evidence(design)).spread
+    level = Level.of_stack(npu, software, workload)
+    rest, rate = REST.spread * level.spread, rate_parameter(evidence_of(npu, software)).spread
     wider = sqrt((own**2 + rest**2) / (USUAL**2 + rate**2 + rest**2))
     return exp(level.middle + NINE_TENTHS * level.spread * wider)
 

@@ -23,6 +23,7 @@ from dispatch_section import dispatch_section  # noqa: E402  # beside this file
 from iterations_section import iterations_sections  # noqa: E402  # beside this file
 from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
+from pairs_section import pairs_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
 from simcore.check.load import design_from  # noqa: E402
@@ -36,6 +37,7 @@ PAGE = ROOT / "docs" / "accuracy.md"
 KEPT = "<!-- long run -->"
 CALIBRATION = "<!-- calibration -->"
 MEASURED = "<!-- measured -->"
+PAIRS = "<!-- pairs -->"
 
 TOPOLOGIES: dict[str, tuple[list[int], list[float], list[float], str]] = {
     "2D-SW_SW": ([16, 64], [150, 100], [700, 1700], "SS"),
@@ -79,11 +81,17 @@ def _kept(marker: str) -> str:
     return parts[1] if len(parts) == 3 else "\n\nNot run yet.\n\n"
 
 
+def _replace(marker: str, text: str) -> None:
+    """Put `text` between two markers of the page for users."""
+    before, _, after = PAGE.read_text(encoding="utf-8").split(marker)
+    PAGE.write_text(f"{before}{marker}\n{text}\n{marker}{after}", encoding="utf-8")
+
+
 def main() -> None:
     """Write the page for users and the one behind it."""
     by_group, by_table = iterations_sections()
-    before, _, after = PAGE.read_text(encoding="utf-8").split(MEASURED)
-    PAGE.write_text(f"{before}{MEASURED}\n{by_group}\n{MEASURED}{after}", encoding="utf-8")
+    _replace(MEASURED, by_group)
+    _replace(PAIRS, pairs_section())
     parts = [
         CONTENTS,
         by_table,
