@@ -38,6 +38,8 @@ PICTURE = re.compile(r"^<!-- picture: (?P<source>[^\n]+?) -->\n!\[[^\n]*?\]\((?P
 TIME = re.compile(r"(?<=<!-- time -->)\d+(?= s)")
 NAME = re.compile(r"# (\S+\.(?:yaml|csv))$")
 LARGEST_PICTURE = 60_000
+"""Bytes of a picture."""
+WIDEST_PICTURE, COLOURS = 900, 48
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Reader:
             Path(block.file).parent.mkdir(parents=True, exist_ok=True)
             Path(block.file).write_text(block.text, encoding="utf-8")
         if block.language == "sh":
-            return "".join(self._command(line) for line in commands_of(block))
+            return "\n".join(filter(None, map(self._command, commands_of(block))))
         if block.language == "python":
             exec(compile(block.text, "page", "exec"), self.names)
         return ""
@@ -165,10 +167,18 @@ def _shown(printed: str) -> str:
 
 
 def _copy_picture(source: Path, target: Path) -> None:
-    if source.stat().st_size > LARGEST_PICTURE:
-        raise RuntimeError(f"{source.name}: {source.stat().st_size:,} bytes, more than {LARGEST_PICTURE:,}")
+    """A picture in the size of a page, with few colours.
+
+    Raises `RuntimeError` for one that is still large.
+    """
+    from PIL import Image
+
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    with Image.open(source) as picture:
+        picture.thumbnail((WIDEST_PICTURE, WIDEST_PICTURE))
+        picture.convert("RGB").quantize(COLOURS).save(target, optimize=True)
+    if target.stat().st_size > LARGEST_PICTURE:
+        raise RuntimeError(f"{target.name}: {target.stat().st_size:,} bytes, more than {LARGEST_PICTURE:,}")
 
 
 def main_of(pages: Sequence[str]) -> None:
