@@ -10,8 +10,8 @@ A page is run from its first block to its last:
 - `python`: one program with the other `python` blocks of the page;
 - `<!-- picture: FILE -->` before an image: a file of the folder that is copied to where the image is.
 
-`<!-- not run: REASON -->` before a block leaves it out. The folder has `spaces/`, and `tests/docs/files/` for files that a
-reader brings along (measurements, logs).
+`<!-- not run: REASON -->` before a block leaves it out. The folder has `spaces/`, and `tests/docs/files/` for files
+that a reader brings along (measurements, logs).
 """
 
 from __future__ import annotations
