@@ -12,13 +12,13 @@ from dse.cli.arguments import positive_integer, seed
 EXAMPLES = """examples:
   dse space spaces/transformer1t.yaml --count
   dse space spaces/transformer1t.yaml --sample 2 --seed 1 > designs.yaml
-  dse space spaces/transformer1t.yaml --schema > space.schema.json
+  dse space --schema > space.schema.json
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse space`."""
-    command.add_argument("space", metavar="SPACE", help="YAML space")
+    command.add_argument("space", metavar="SPACE", nargs="?", help="YAML space; --schema needs none")
     command.add_argument(
         "--count",
         action="store_true",
@@ -33,14 +33,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse space`."""
-    from dse.run.document import open_space
-
-    space, _ = open_space(options.space)
     if options.schema:
         from dse.space.schema import space_schema
 
         print(json.dumps(space_schema(), indent=2))
-    elif options.count:
+        return 0
+    if options.space is None:
+        from simcore.document.problem import InputError, Problem
+
+        raise InputError([Problem(("SPACE",), "a YAML space", "none", "e.g. dse space spaces/small.yaml")])
+    from dse.run.document import open_space
+
+    space, _ = open_space(options.space)
+    if options.count:
         print(_write_count(space.count()))
         for job in space.jobs:
             print(

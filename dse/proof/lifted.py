@@ -103,16 +103,23 @@ def neutral_network(design: Design) -> Networks:
 def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list[Networks]:
     """The lifted networks of a space, each with some job, a document of it; none where there are too many."""
     rest = {key: value for key, value in template.items() if key not in JOB}
-    cluster = dict(rest["cluster"])
-    split = cluster.pop("bandwidth", None)
-    if "dimensions" in cluster:
-        cluster["dimensions"] = _lift_dimensions(cluster["dimensions"], split)
-    rest["cluster"] = cluster
+    rest["cluster"] = _lift_cluster(rest["cluster"])
     if isinstance(system := rest.get("system"), Mapping):
         rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
     if template_count(rest) > MOST_NETWORKS:
         return []
     return list(group_networks([(part, parse_sound({**job, **part.document})) for part in fillings(rest)]))
+
+
+def _lift_cluster(cluster: Any) -> Any:
+    """A cluster, or each of several to choose from, with the best links that it may have."""
+    if isinstance(cluster, Choice):
+        return Choice(tuple(_lift_cluster(alternative) for alternative in cluster.alternatives))
+    lifted = dict(cluster)
+    split = lifted.pop("bandwidth", None)
+    if "dimensions" in lifted:
+        lifted["dimensions"] = _lift_dimensions(lifted["dimensions"], split)
+    return lifted
 
 
 def _lift_dimensions(dimensions: Any, split: Any) -> Any:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
+from dse.space.described import described_keys, sections_in
 from dse.space.hole import KINDS_OF_HOLE
 from dse.space.jobs import JOB_KEYS
 from dse.space.samplers import sampler_names
@@ -19,6 +22,7 @@ _HOLE = {"$ref": "#/$defs/Hole"}
 def space_schema() -> dict[str, Any]:
     """The schema (draft 2020-12)."""
     design = Design.model_json_schema()
+    _describe(design, Design)
     definitions = {name: _open_schema(name, spec) for name, spec in design.pop("$defs").items()}
     definitions["Hole"] = {
         "description": "a hole: what may vary",
@@ -35,6 +39,7 @@ def space_schema() -> dict[str, Any]:
     metric = {"anyOf": [{"enum": list(METRICS)}, {"type": "string", "description": "an expression over metrics"}]}
     metrics = {"anyOf": [metric, {"type": "array", "items": metric, "minItems": 1}]}
     study = StudySettings.model_json_schema()
+    _describe(study, StudySettings)
     study["properties"]["sampler"]["enum"] = list(sampler_names())
     root: dict[str, Any] = _open_schema("Design", design)["anyOf"][0]
     root["properties"] |= {
@@ -67,6 +72,21 @@ def space_schema() -> dict[str, Any]:
     return head | root | {"$defs": definitions}
 
 
+def _describe(schema: dict[str, Any], root: type[BaseModel]) -> None:
+    """Put into each key of a schema what it means, which editors show where it is written."""
+    sections: dict[str, type[BaseModel]] = {}
+    open_ones = [root, *(form.section for form in KINDS.values())]
+    while open_ones:
+        section = open_ones.pop()
+        if section.__name__ not in sections:
+            sections[section.__name__] = section
+            open_ones += [inner for field in section.model_fields.values() for inner in sections_in(field.annotation)]
+    for name, spec in ((root.__name__, schema), *schema.get("$defs", {}).items()):
+        for key, text in described_keys(sections[name]).items():
+            if key in spec["properties"]:
+                spec["properties"][key]["description"] = text
+
+
 def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """The schema with a hole allowed in place of the object and of each of its values."""
     spec = dict(spec)
@@ -89,7 +109,7 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"npu": "npus", "cost": "prices", "software": "software"}
+_NAMED = {"npu": "npus", "cost": "prices", "software": "software", "library": "libraries", "curve": "curves"}
 
 
 def _models(name: str) -> str | None:
@@ -104,13 +124,15 @@ def _rows(name: str) -> dict[str, str]:
 
 
 def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
+    value = dict(value)
+    text = {"description": value.pop("description")} if "description" in value else {}
     options = [_items(value), _HOLE]
     section = _models(name) if key == "model" else _NAMED.get(key)
     if section is not None:
         names = {"enum": list(catalog.section(section))}
         varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
         options = [names, varied, *options]
-    return {"anyOf": options}
+    return {**text, "anyOf": options}
 
 
 def _items(value: dict[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,11 @@ class StudySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sampler: str = "auto"
+    """What proposes designs (docs/search.md, *Samplers*)."""
     trials: Trials = 400
+    """Distinct designs to evaluate."""
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    """Seed of the sampler."""
     batch: Trials = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
     decide: tuple[Literal["cluster", "cost", "parallelism", "system", "software"], ...] | None = None

@@ -20,6 +20,7 @@ CUSTOM = "custom:"
 """Prefix of a user's own algorithm."""
 
 _WINDOW = r"direct\[[1-9][0-9]*\]"
+_PATTERN = {"type": "string", "pattern": f"^({_WINDOW}|{CUSTOM}.+)$"}
 
 
 def _check_name(name: str) -> str:
@@ -32,7 +33,7 @@ def _check_name(name: str) -> str:
 AlgorithmName = Annotated[
     str,
     AfterValidator(_check_name),
-    WithJsonSchema({"anyOf": [{"enum": list(ALGORITHMS)}, {"type": "string", "pattern": f"^({_WINDOW}|{CUSTOM}.+)$"}]}),
+    WithJsonSchema({"anyOf": [{"enum": list(ALGORITHMS)}, {"description": "direct[N] custom:NAME", **_PATTERN}]}),
 ]
 """Name of an algorithm."""
 
@@ -41,10 +42,15 @@ class CustomMessage(Frozen):
     """In step `step`, member `source` sends `blocks` to member `target`, to be added up there if `reduce`."""
 
     step: Natural
+    """Messages of a step go when their sender has all of the step before."""
     source: Natural
+    """Number of the member that sends."""
     target: Natural
+    """Number of the member that receives."""
     blocks: Annotated[tuple[Natural, ...], Field(min_length=1)]
+    """Numbers of the blocks sent."""
     reduce: Flag = False
+    """The blocks are added to those of the target, else replace them."""
 
 
 class CustomKind(Frozen):
@@ -55,5 +61,8 @@ class CustomKind(Frozen):
     """
 
     members: Annotated[Count, Field(ge=2)]
+    """NPUs of the group."""
     blocks: Count
+    """Equal blocks of the buffer."""
     messages: tuple[CustomMessage, ...]
+    """All messages, in any order."""

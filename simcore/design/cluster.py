@@ -23,12 +23,14 @@ class Straggler(Frozen):
     npu: Natural
     """Number of the NPU, counted innermost dimension first."""
     slowdown: Annotated[float, Field(strict=True, gt=0)]
+    """Its compute time, over that of the others."""
 
 
 class FailedLink(Frozen):
     """A link that does not work, in every row of NPUs along its dimension: both directions of it."""
 
     dimension: Natural
+    """Number of the dimension, innermost first, from 0."""
     between: tuple[Natural, Natural]
     """The places of its two ends in the dimension."""
 
@@ -37,8 +39,11 @@ class Cluster(Frozen):
     """NPUs and the network between them, innermost dimension first."""
 
     npu: NamedNpu
+    """The accelerator: a name of the catalogue, a variation of an entry, or one spelled out."""
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
+    """The network, innermost dimension first."""
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
+    """Order in which parallel groups take the dimensions, innermost first."""
     stragglers: tuple[Straggler, ...] = ()
     """NPUs slower than the others; only engines `reference` and `reference_links` play them."""
     memory: ClusterMemory | None = None

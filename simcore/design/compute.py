@@ -15,8 +15,11 @@ class Systolic(Frozen):
     """Arrays of multiply-accumulate units."""
 
     rows: Count
+    """Rows of units of an array."""
     columns: Count
+    """Columns of units of an array."""
     dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
+    """Which operand stays in the units."""
     clock: Annotated[Frequency, Field(gt=0)]
     """Cycles per second; each unit does one multiplication and addition in each [Hz]."""
     arrays: Count = 1
@@ -32,9 +35,13 @@ class MeasuredProduct(Frozen):
     """One measured matrix product: `batch` products [m,k]x[k,n] took `time`."""
 
     batch: Count = 1
+    """Products of this shape side by side."""
     m: Count
+    """Rows of the first matrix."""
     n: Count
+    """Columns of the second matrix."""
     k: Count
+    """Columns of the first matrix."""
     time: Annotated[Time, Field(gt=0)]
     """Time of the product, launch and memory included [s]."""
 
@@ -43,6 +50,7 @@ class ComputeModel(Frozen):
     """One of: a systolic array, or a table of measured products."""
 
     systolic: Systolic | None = None
+    """Arrays of multiply-accumulate units, in place of the roofline."""
     table: Annotated[tuple[MeasuredProduct, ...], Field(min_length=1)] | None = None
     """The rows, or a `.csv` file of them."""
     beyond: Literal["refuse", "roofline"] = "refuse"

@@ -28,15 +28,20 @@ class Throttle(Frozen):
     """
 
     most: Annotated[float, Field(ge=0)] = 0.0
+    """Most that a product is slowed by, as a share."""
     after: Annotated[Time, Field(gt=0)] = 1e-3
+    """Arithmetic time at which half of that is reached [s]."""
 
 
 class TileRule(Frozen):
     """The one tile that a library without a choice takes for products of at most `up_to` rows (of any, without it)."""
 
     up_to: Count | None = None
+    """Rows of the largest product that the rule holds for; of any unless given."""
     rows: Count
+    """Rows of the tile."""
     columns: Count
+    """Columns of the tile."""
 
 
 class ProductCurve(Frozen):
@@ -57,6 +62,7 @@ class ProductCurve(Frozen):
     reduce: Delay | None = None
     """Time of the second kernel, which adds what k was cut into [s]; none: k is never cut."""
     throttle: Throttle = Throttle()
+    """Clocks that fall while a product lasts."""
     tiles: tuple[TileRule, ...] = ()
     """Tiles by rows, ascending, the last without `up_to`; none: the fastest of all usual tiles."""
 
@@ -104,6 +110,7 @@ class Curve(Frozen):
     products: dict[Precision, ProductCurve]
     """Matrix products by precision; one that is not here takes that of `SIMILAR`."""
     attention: AttentionCurve
+    """Fused attention."""
     memory: Share
     """Share of the memory bandwidth that streaming operators reach."""
     kernel: Delay

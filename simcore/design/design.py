@@ -47,11 +47,17 @@ class Design(Frozen):
     model_config = ConfigDict(defer_build=True)  # kinds of workload are loaded when the first document is read
 
     workload: AnyWorkload
+    """What is run: training or serving a model, a table of layers, a recommender, or one collective."""
     parallelism: Parallelism = Parallelism()
+    """How the model and the batch are spread over the NPUs."""
     cluster: Cluster
+    """NPUs and the network between them."""
     system: System = System()
+    """Algorithms of collectives, and the order in which their chunks use the network."""
     software: NamedSoftware = Field(default_factory=usual_software)
+    """The stack that trains."""
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
+    """The price list."""
 
     @model_validator(mode="after")
     def _settle(self) -> Design:

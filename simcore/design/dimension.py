@@ -22,12 +22,15 @@ class Dimension(Frozen):
     """One dimension of the network."""
 
     topology: Topology
+    """How the NPUs (or groups of them) along the dimension are linked."""
     size: Count
+    """NPUs, or groups of all dimensions further in, along the dimension."""
     bandwidth: Bandwidth
     """Injection bandwidth per NPU, each direction [B/s]."""
     latency: Time
     """One step between neighbours [s]."""
     tier: Tier = "node"
+    """Where the links run, which decides their price."""
     leaf: Count | None = None
     """NPUs under each leaf switch of a fat tree."""
     oversubscription: Factor = 1.0

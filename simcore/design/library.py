@@ -51,8 +51,11 @@ class LibraryKernel(Frozen):
     """One kind of collective, as a document gives it."""
 
     launch: Annotated[Time, Field(ge=0)] = 0.0
+    """Its kernel's own time, whatever the size [s]."""
     memory: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Rate at which the whole buffer passes through the memory of an NPU [B/s]; at no cost unless given."""
     piece: Annotated[Time, Field(ge=0)] = 0.0
+    """Time that each piece of a buffer costs [s] (docs/model.md, *Libraries of collectives*)."""
     whole_memory: Annotated[Bandwidth, Field(gt=0)] | None = None
     """`memory` of a group that is all of the dimension, where that differs: NCCL then lets the NVLink switch reduce."""
 
@@ -69,9 +72,13 @@ class Library(Frozen):
     algorithm: AlgorithmName | None = None
     """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
     all_reduce: LibraryKernel | None = None
+    """What an all-reduce costs beyond its links."""
     reduce_scatter: LibraryKernel | None = None
+    """What a reduce-scatter costs beyond its links."""
     all_gather: LibraryKernel | None = None
+    """What an all-gather (or a broadcast) costs beyond its links."""
     all_to_all: LibraryKernel | None = None
+    """What an all-to-all (or a send) costs beyond its links."""
     source: str = ""
 
     @property

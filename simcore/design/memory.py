@@ -48,3 +48,4 @@ class ClusterMemory(Frozen):
     fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
     """Share of the NPU's usable memory that the allocator loses, in place of the software stack's slack."""
     expanded: ExpandedMemory | None = None
+    """Further memory, beside that of the NPU."""

@@ -18,8 +18,11 @@ class NpuMemory(Frozen):
     """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
 
     capacity: Annotated[Size, Field(gt=0)]
+    """Of one NPU [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """Of one NPU [B/s]."""
     efficiency: Share = 0.8
+    """Share of the bandwidth that operators reach, where there is no `curve`."""
     usable: Annotated[Size, Field(gt=0)] | None = None
     """What programs can allocate of the capacity [B]; all of it unless given."""
 
@@ -39,14 +42,18 @@ class GemmEfficiency(Frozen):
     """A matrix product of F FLOPs reaches `limit` x F / (F + `half`) of the peak."""
 
     limit: Share = 0.75
+    """Share of the peak that an endless product reaches."""
     half: Annotated[Work, Field(ge=0)] = 8e9
+    """FLOPs of a product that reaches half of the limit [FLOP]."""
 
 
 class NpuPower(Frozen):
     """Power of one NPU at full use and idle [W]."""
 
     max: Annotated[Power, Field(gt=0)]
+    """At full use [W]."""
     idle: Annotated[Power, Field(ge=0)]
+    """Without work [W]."""
 
 
 class Npu(Frozen):
@@ -54,8 +61,11 @@ class Npu(Frozen):
 
     name: str = ""
     peak: dict[Precision, Annotated[ComputeRate, Field(gt=0)]]
+    """Dense peak by precision [FLOP/s]."""
     memory: NpuMemory
+    """Memory on the package."""
     gemm: GemmEfficiency = GemmEfficiency()
+    """How near matrix products come to the peak, where there is no `curve`."""
     overhead: Annotated[Time, Field(ge=0)] = 4e-6
     """Time a kernel takes beyond its roofline [s]."""
     multiprocessors: Count | None = None
@@ -67,6 +77,7 @@ class Npu(Frozen):
     sustained: Share = 1.0
     """Share of the speed of products measured in milliseconds that power limits let runs of minutes sustain."""
     power: NpuPower
+    """Power of one NPU."""
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None

@@ -21,11 +21,16 @@ class Parallelism(Frozen):
     """How the model and the batch are spread over the NPUs."""
 
     tensor: Count = 1
+    """Tensor-parallel degree: NPUs over which each layer is cut."""
     pipeline: Count = 1
+    """Pipeline-parallel degree: stages, each with a share of the layers."""
     data: Count | None = None
     """What is left of the NPUs unless given."""
     context: Count = 1
+    """Context-parallel degree: NPUs over which each sequence is cut."""
     expert: Count = 1
+    """Expert-parallel degree: NPUs over which the experts of a layer are spread, on the innermost NPUs of data x
+    context."""
     expert_tensor: Count | None = None
     """NPUs over which an expert is cut, a divisor of `tensor`; all of these unless given. With fewer, expert
     parallelism takes NPUs of the tensor group too: expert tensor x expert divides tensor x context x data."""
@@ -36,6 +41,7 @@ class Parallelism(Frozen):
     """All-to-alls of one microbatch's forward pass travel beside the backward pass of another, and the other way round
     (Megatron-core's `overlap_moe_expert_parallel_comm`)."""
     zero: Annotated[int, Field(strict=True, ge=0, le=3)] = 0
+    """ZeRO stage: what data-parallel NPUs shard. 0 nothing, 1 optimizer states, 2 gradients too, 3 parameters too."""
     accumulate: Literal["sharded", "local"] | None = None
     """Gradients are reduced in every microbatch and kept in shards, or kept whole and reduced in the last one; sharded
     from ZeRO-2 on unless there is a pipeline."""
@@ -45,17 +51,24 @@ class Parallelism(Frozen):
     shard_group: Annotated[Count, Field(ge=2)] | None = None
     """Neighbouring NPUs of data x context over which ZeRO shards, and between which groups it reduces; all of them."""
     microbatch: Count = 1
+    """Sequences or samples of a microbatch."""
     schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
+    """Order of forward and backward passes in the pipeline."""
     interleave: Count = 1
+    """Model chunks of each pipeline stage (virtual stages)."""
     first_stage_layers: Count | None = None
-    """Layers of the first pipeline stage, and of the last one; an even share unless given."""
+    """Layers of the first pipeline stage; an even share unless given."""
     last_stage_layers: Count | None = None
+    """Layers of the last pipeline stage; an even share unless given."""
     recompute: Literal["none", "selective", "full"] = "none"
+    """Activations that are computed again in the backward pass: none, those of `recompute_modules`, or all of a
+    layer."""
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     recompute_modules: Annotated[tuple[Module, ...], Field(min_length=1)] | None = None
     """With `recompute: selective`, what of a layer is recomputed (Megatron-core's names); `core_attn` unless given."""
     sequence_parallel: Flag = False
+    """Norms, dropout and residuals are cut over the tensor group along the sequence (Korthikanti et al. 2022)."""
     flash_attention: Flag = OF_SOFTWARE
     """One fused kernel that keeps no scores and recomputes them in the backward pass; as the software has it."""
     cross_entropy_fusion: Flag = OF_SOFTWARE

@@ -16,8 +16,11 @@ class TierPrices(Frozen):
     """Prices of the network elements of one tier [$ per B/s]; None where the tier has no such element."""
 
     link: Annotated[BandwidthPrice, Field(ge=0)] | None = None
+    """Of a link, for each NPU [$ per B/s]."""
     switch: Annotated[BandwidthPrice, Field(ge=0)] | None = None
+    """Of a switch's port, for each NPU [$ per B/s]."""
     nic: Annotated[BandwidthPrice, Field(ge=0)] | None = None
+    """Of NICs, for each NPU [$ per B/s]."""
 
 
 class PriceList(Frozen):
@@ -25,16 +28,23 @@ class PriceList(Frozen):
 
     name: str = ""
     network: dict[Tier, TierPrices]
+    """Network elements by tier."""
     npu: dict[str, Annotated[Money, Field(ge=0)]] = {}
+    """Price of one NPU by name [$]."""
     free_npus: Flag = False
     """NPUs are not counted (the network alone)."""
     memory: Annotated[CapacityPrice, Field(ge=0)] = 8e-9
+    """Of memory beyond the NPU's own [$ per B]."""
     electricity: Annotated[EnergyPrice, Field(ge=0)] = 0.1 / 3.6e6
+    """Price of energy [$ per J]."""
     electricity_in_total: Flag = False
     """Whether `cost.total` counts the electricity of the whole lifetime, at the power of this design."""
     npus_per_rack: Count = 32
+    """NPUs of a rack, for `racks`."""
     pue: Factor = 1.2
+    """Power of the building over that of the machines."""
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
+    """Time over which a cluster is written off [s]."""
     sources: dict[str, str] = {}
 
 

@@ -64,7 +64,9 @@ class Software(Frozen):
 
     name: str = ""
     execution: Execution = "eager"
+    """How kernels are launched."""
     launch: Launch
+    """Least time from one kernel to the next."""
     flash_attention: Flag = True
     """Default of `parallelism.flash_attention`."""
     cross_entropy_fusion: Flag = True
@@ -89,8 +91,11 @@ class Software(Frozen):
     dispatch: Literal["node", "rank"] = "rank"
     """Default of `parallelism.dispatch`."""
     fp8: EightBit = EightBit()
+    """Products in 8 bits."""
     overlap: Overlap = Overlap()
+    """What a collective costs the computation beside it."""
     memory: StackMemory
+    """What the stack takes of the memory beside the tensors."""
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None

@@ -28,9 +28,13 @@ class System(Frozen):
     collective: tuple[AlgorithmName, ...] | None = None
     """All-reduce algorithm per dimension; by topology unless given."""
     chunks: Count = 64
+    """Equal chunks into which a collective is cut."""
     intra_dimension: Annotated[str, MemberOf(INTRA_DIMENSION)] = "priority"
+    """Order of chunks that wait for one dimension."""
     inter_dimension: Annotated[str, MemberOf(INTER_DIMENSION)] = "baseline"
+    """Order in which a chunk visits the dimensions."""
     active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
+    """Chunks that a dimension serves at once; `overlap`: it is held while bytes move, not while they travel."""
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
     """Which group's chunks go first where `intra_dimension` is `priority`."""
     algorithms: dict[str, dict[CollectiveKind, CustomKind]] = Field(default_factory=dict)

@@ -23,7 +23,7 @@ from dse.space.space import Space, load_space
 
 HERE = Path(__file__).parent
 SPACES = (
-    HERE.parent.parent / "spaces" / "small.yaml",
+    HERE / "search_spaces" / "small.yaml",
     HERE / "search_spaces" / "transformer1t_cut.yaml",
     HERE / "search_spaces" / "gpt3_memory.yaml",
 )

@@ -19,7 +19,9 @@ class CollectiveWorkload(Workload):
     """
 
     collective: CollectiveKind
+    """Kind of the collective that all NPUs run."""
     size: Annotated[Size, Field(gt=0)]
+    """The full buffer [B]; of an all-gather each NPU's share."""
     groups: Annotated[tuple[Annotated[Count, Field(ge=2)], ...], Field(min_length=1)] | None = None
     """Members of the groups, equal or not, that follow one another on the innermost dimension, each with a collective
     of its own, all at once; unless given all NPUs are one group."""

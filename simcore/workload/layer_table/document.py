@@ -44,23 +44,33 @@ class Layer(Frozen):
 
     name: str = ""
     kind: Literal["gemm", "conv", "memory", "block"] = "gemm"
+    """A matrix product, a convolution, an operator that moves memory, or rows that repeat together."""
     m: Count | None = None
     """Rows of the product per sample."""
     n: Count | None = None
+    """Columns of the product."""
     k: Count | None = None
+    """Numbers that each of its sums adds."""
     batch: Count | None = None
     """Products of this shape side by side, per sample [1]."""
     height: Count | None = None
     """Of the input."""
     width: Count | None = None
+    """Of the input."""
     channels: Count | None = None
+    """Of the input."""
     filters: Count | None = None
+    """Channels of the output."""
     kernel: Kernel | None = None
+    """Height and width of the kernel, one number or two."""
     stride: Count | None = None
+    """Step of the kernel, 1 unless given."""
     groups: Count | None = None
+    """Groups of channels that are convolved by themselves, 1 unless given."""
     padding: Natural | None = None
     """At each edge; without it the output is input / stride, rounded up."""
     bias: Flag | None = None
+    """A number is added to each output."""
     bytes: Annotated[Size, Field(ge=0)] | None = None
     """What the operator reads and writes per sample [B]."""
     elements: Amount | None = None
@@ -76,6 +86,7 @@ class Layer(Frozen):
     repeat: Count = 1
     """Rows like this one in a row, each with its own parameters."""
     layers: tuple[Layer, ...] | None = None
+    """Rows of a block."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -134,6 +145,7 @@ class LayerTable(Frozen):
 
     name: str = ""
     layers: Annotated[tuple[Layer, ...], Field(min_length=1)]
+    """The rows, or a file of them."""
     source: str = ""
 
     @model_validator(mode="after")
@@ -184,7 +196,9 @@ class LayerWorkload(Workload):
     global_batch: Count
     """Samples per iteration."""
     precision: Precision = "fp16"
+    """What operators compute in."""
     gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    """Of gradients; as the software has it unless given."""
 
     @model_validator(mode="before")
     @classmethod

@@ -35,6 +35,7 @@ class Recommender(Frozen):
     interaction: Literal["dot", "concat"] = "dot"
     """Products of all pairs of vectors next to the bottom MLP's output, or the vectors themselves."""
     bias: Flag = True
+    """Products have a bias."""
     source: str = ""
 
     @model_validator(mode="after")
@@ -86,7 +87,10 @@ class RecommenderWorkload(Workload):
     """One training iteration of a recommendation model: MLPs data parallel, tables spread over all NPUs."""
 
     model: Annotated[Recommender, BeforeValidator(_read), PlainSerializer(_written)]
+    """The model: a name of the catalogue, or one spelled out."""
     global_batch: Count
     """Samples per iteration."""
     precision: Precision = "fp16"
+    """What operators compute in."""
     gradient_precision: Literal["fp16", "fp32"] = "fp16"
+    """Of gradients; as the software has it unless given."""

@@ -11,6 +11,7 @@ class InferenceWorkload(Workload):
     """Prefill of a batch of requests, then one token after the other of all of them (a continuous batch, held full)."""
 
     model: NamedTransformer
+    """The model: a name of the catalogue, a variation of an entry, or one spelled out."""
     global_batch: Count
     """Requests served at the same time, over all data-parallel replicas."""
     prompt_length: Count
@@ -18,5 +19,6 @@ class InferenceWorkload(Workload):
     output_length: Count
     """Tokens made for each request; the first one by the prefill."""
     precision: Precision = "fp16"
+    """What matrix products compute in."""
     cache_precision: Precision | None = None
     """Of the keys and values; that of the model unless given."""

@@ -15,10 +15,13 @@ class TransformerWorkload(Workload):
     """One training iteration of a transformer."""
 
     model: NamedTransformer
+    """The model: a name of the catalogue, a variation of an entry, or one spelled out."""
     global_batch: Count
     """Sequences per iteration."""
     sequence_length: Count | None = None
+    """Tokens per sequence; the model's longest unless given."""
     precision: Precision = "fp16"
+    """What matrix products compute in."""
     gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
     """As the software has it unless given."""
     training_tokens: Annotated[float, Field(gt=0)] | None = None

@@ -22,17 +22,22 @@ class LatentAttention(Frozen):
     q_lora_rank: Count | None = None
     """Width of the latent of the queries; none: they are projected from the hidden states."""
     kv_lora_rank: Count
+    """Width of the latent of keys and values."""
     qk_nope_head_dim: Count
+    """Part of each head's query and key without the position."""
     qk_rope_head_dim: Count
     """Part of each head's query and key that carries the position; of the key, all heads share it."""
     v_head_dim: Count
+    """Width of a head's value."""
 
 
 class MixtureOfExperts(Frozen):
     """Feed-forward layers of which every token takes `top_k` of `experts` (Shazeer et al. 2017, arXiv 1701.06538)."""
 
     experts: Count
+    """Experts of a layer."""
     top_k: Count
+    """Experts that a token takes."""
     feed_forward: Count
     """Width of one expert."""
     shared_feed_forward: Natural = 0
@@ -59,20 +64,31 @@ class Transformer(Frozen):
 
     name: str = ""
     hidden: Count
+    """Width of the hidden states."""
     layers: Annotated[Count, Field(le=MOST_LAYERS)]
+    """Transformer layers."""
     heads: Count
+    """Heads of the queries."""
     vocabulary: Count
+    """Tokens that are known."""
     sequence_length: Count = 2048
     """Longest sequence: the default of `workload.sequence_length`, and the size of learned positions."""
     feed_forward: Count | None = None
+    """Width of the feed-forward block; 4 x hidden unless given."""
     kv_heads: Count | None = None
+    """Heads of keys and values; as many as of queries unless given."""
     head_dim: Count | None = None
     """Width of a head, hidden / heads unless given."""
     gated: Flag = False
+    """The feed-forward block has a gate: three matrices (SwiGLU) in place of two."""
     bias: Flag = True
+    """Products have a bias."""
     position: Literal["learned", "rotary"] = "learned"
+    """Positions are learned, or rotate queries and keys."""
     latent_attention: LatentAttention | None = None
+    """Multi-head latent attention (DeepSeek-V2)."""
     mixture_of_experts: MixtureOfExperts | None = None
+    """Feed-forward blocks of experts."""
     multi_token_prediction: Natural = 0
     """Further layers that each predict one more token, in training (DeepSeek-V3, arXiv 2412.19437, section 2.2)."""
     source: str = ""

@@ -1,0 +1,147 @@
+"""Write `docs/catalogue.md`, what a document may name, with sources: `python docs/write_catalogue.py`.
+
+Every number is read from the entries of `simcore/catalog`; quantities are written as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simcore import catalog
+
+HEAD = """\
+# Catalogue
+
+What a document may name, and where its numbers were read. `python docs/write_catalogue.py` writes this page from
+`simcore/catalog/*.yaml`, which has the whole entries. *Assumed* means that no source was found. An entry can be varied
+in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference](reference.md)).
+
+- [Models](#models), [tables of layers](#tables-of-layers), [recommenders](#recommenders)
+- [NPUs](#npus), [curves](#curves): how near a generation comes to its data sheet
+- [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
+- [Software](#software): training stacks
+- [Prices](#prices)
+"""
+MODELS = ("name", "hidden", "layers", "heads", "kv heads", "sequence", "vocabulary", "experts", "source")
+NPUS = ("name", "year", "16-bit peak", "memory", "bandwidth", "power", "curve", "fitted on its own", "assumed")
+FABRICS = ("name", "dimensions, innermost first", "source")
+SOFTWARE = ("name", "launch", "gradients", "slack of memory", "iterations fitted on")
+LIBRARIES = ("name", "algorithm", "all-reduce: launch, memory, piece", "source")
+
+
+def catalogue() -> str:
+    """The page."""
+    entries = {name: catalog.section(name) for name in catalog.SECTIONS}
+    parts = [
+        HEAD,
+        _table("Models", MODELS, (_model(name, entry) for name, entry in entries["models"].items())),
+        _table(
+            "Tables of layers",
+            ("name", "source"),
+            ((f"`{name}`", e.get("source", "")) for name, e in entries["networks"].items()),
+        ),
+        _table(
+            "Recommenders",
+            ("name", "tables", "rows", "embedding", "source"),
+            map(_recommender, entries["recommenders"].values()),
+        ),
+        _table("NPUs", NPUS, (_npu(name, entry) for name, entry in entries["npus"].items())),
+        _table(
+            "Curves",
+            ("name", "fitted on", "precisions"),
+            (_curve(name, entry) for name, entry in entries["curves"].items()),
+        ),
+        _table("Fabrics", FABRICS, (_fabric(name, entry) for name, entry in entries["fabrics"].items())),
+        _table("Libraries", LIBRARIES, (_library(name, entry) for name, entry in entries["libraries"].items())),
+        _table("Software", SOFTWARE, (_software(name, entry) for name, entry in entries["software"].items())),
+        "\n".join(_prices(entries["prices"])),
+    ]
+    return "\n".join(parts)
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Any) -> str:
+    lines = [f"## {title}", "", _line(columns), "|" + "---|" * len(columns), *map(_line, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Any) -> str:
+    return "| " + " | ".join(str("" if cell is None else cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _model(name: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    experts = entry.get("mixture_of_experts")
+    routed = f"{experts['top_k']} of {experts['experts']}" if experts else ""
+    keys = "latent" if "latent_attention" in entry else entry.get("kv_heads", entry["heads"])
+    shape = (entry["hidden"], entry["layers"], entry["heads"], keys)
+    return f"`{name}`", *shape, entry.get("sequence_length", 2048), entry["vocabulary"], routed, entry.get("source", "")
+
+
+def _recommender(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return f"`{entry['name']}`", entry["tables"], f"{entry['rows']:,}", entry["embedding"], entry.get("source", "")
+
+
+def _npu(name: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    sources = entry.get("sources", {})
+    curve = entry.get("curve") or {}
+    peak = entry["peak"].get("bf16") or entry["peak"].get("fp16")
+    memory, power = entry["memory"], entry["power"]["max"]
+    own = "kernels" if name in curve.get("measured_on", ()) else ""
+    fitted = "fitted on iterations of this device" in sources.get("sustained", "")
+    evidence = ", ".join(part for part in (own, "iterations" if fitted else "") if part)
+    assumed = ", ".join(key for key, source in sources.items() if "assumed" in source.lower())
+    sheet = (entry.get("introduced"), peak, memory["capacity"], memory["bandwidth"], power)
+    return f"`{name}`", *sheet, curve.get("name", "data sheet"), evidence, assumed
+
+
+def _curve(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return f"`{name}`", ", ".join(entry.get("measured_on", ())) or "nothing: assumed", ", ".join(entry["products"])
+
+
+def _fabric(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    inside = f"domain of up to {entry['domain']}: " if "domain" in entry else ""
+    return f"`{name}`", inside + "; ".join(map(_dimension, entry["dimensions"])), entry.get("source", "")
+
+
+def _dimension(entry: Mapping[str, Any]) -> str:
+    nics = f"{entry['nics']} NICs of {entry['nic_bandwidth']}" if "nics" in entry else ""
+    share = f", {entry['efficiency']} of it reached" if isinstance(entry.get("efficiency"), float) else ""
+    library = f", {entry['library'].get('name') or 'fitted times'}" if entry.get("library") else ""
+    links = f"{entry['topology']}({entry.get('size', 'rest')}) {nics or entry['bandwidth']}"
+    return f"{links}{share}, {entry['latency']}{library}"
+
+
+def _library(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    kernel = entry.get("all_reduce", {})
+    numbers = ", ".join(str(kernel[key]) for key in ("launch", "memory", "piece") if key in kernel)
+    return f"`{name}`", entry.get("algorithm", ""), numbers, entry.get("source", "")
+
+
+def _software(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    execution = entry.get("execution", "eager")
+    launch = f"{execution}, {entry['launch'][execution]}"
+    fitted = ", ".join(entry.get("measured_on", ())) or "nothing"
+    return f"`{name}`", launch, entry.get("gradient_precision", "fp32"), str(entry["memory"]["slack"]), fitted
+
+
+def _prices(lists: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "## Prices\n"
+    for name, entry in lists.items():
+        yield f"**`{name}`**" + (": the network alone, NPUs are not counted.\n" if entry.get("free_npus") else ".\n")
+        yield "| what | price | source |\n|---|---|---|"
+        for tier, prices in entry["network"].items():
+            paid = ", ".join(f"{element} {price}" for element, price in prices.items())
+            yield _line((f"network, tier {tier}", paid, entry["sources"]["network"]))
+        for npu, price in entry.get("npu", {}).items():
+            yield _line((f"NPU `{npu}`", price, "see below"))
+        for key in ("memory", "electricity", "pue", "lifetime", "npus_per_rack"):
+            yield _line((key, entry[key], entry["sources"].get(key, "")))
+        if entry.get("npu"):
+            yield f"\nPrices of NPUs are {entry['sources']['npu']}.\n"
+        else:
+            yield ""
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("catalogue.md").write_text(catalogue(), encoding="utf-8")
