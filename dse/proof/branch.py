@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ from dse.proof.parts import Networks, SpacePart, parse_sound
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.space.screen import is_known_before
+from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.compute import compute_seconds
 from simcore.bounds.design import bound
 from simcore.bounds.many import Iteration, NetworkFamily, collective_seconds, figures_of, sending_seconds
@@ -50,6 +52,11 @@ class JobNode:
         """Number of live designs."""
         return int(self.live.sum())
 
+    @cached_property
+    def iteration(self) -> Iteration | None:
+        """The bound of its iteration on any of the networks; None where it is a single collective."""
+        return Iteration.of(self.design, self.program) if self.program else None
+
 
 @dataclass
 class Brancher:
@@ -59,9 +66,7 @@ class Brancher:
     constraints: Sequence[Constraint]
     cut: dict[str, int] = field(default_factory=dict)
     """Designs that each rule has cut."""
-    _collectives: WeakKeyDictionary[NetworkFamily, dict[Any, tuple[Matrix, Matrix]]] = field(
-        default_factory=WeakKeyDictionary
-    )
+    _collectives: WeakKeyDictionary[NetworkFamily, dict[Any, CollectiveTime]] = field(default_factory=WeakKeyDictionary)
     _broken: WeakKeyDictionary[Networks, dict[str, NDArray[np.bool_]]] = field(default_factory=WeakKeyDictionary)
     _kinds: WeakKeyDictionary[NetworkFamily, str] = field(default_factory=WeakKeyDictionary)
 
@@ -95,19 +100,23 @@ class Brancher:
         """Bounds of the live designs `[live, objectives]`, to be minimised."""
         seconds = np.full(len(node.live), node.compute)
         sending = np.full(len(node.live), np.inf)
-        form = Iteration.of(node.design, node.program) if node.program else None
         for family, straight, where in node.networks.spans():
             if not node.live[where].any():
                 continue
             if not straight:
                 seconds[where] = bound(join_designs(node.design, family.design))["iteration_time"]
-            elif form is None:
-                seconds[where] = collective_seconds(node.design, family)
-                sending[where] = sending_seconds(node.design, family)
             else:
-                known = self._collectives.setdefault(family, {})
-                seconds[where] = np.maximum(form.seconds(family, known), node.compute)
+                seconds[where] = self.seconds(node, family)
+                if node.iteration is None:
+                    sending[where] = sending_seconds(node.design, family)
         return self._losses(node, seconds, sending)
+
+    def seconds(self, node: JobNode, family: NetworkFamily, overlap: bool = True) -> Matrix:
+        """Least times on each network of a linear family [s]; `overlap`: with what overlap costs."""
+        if node.iteration is None:
+            return collective_seconds(node.design, family)
+        known = self._collectives.setdefault(family, {})
+        return np.maximum(node.iteration.seconds(family, known, overlap), node.compute)
 
     def _losses(self, node: JobNode, seconds: Matrix, sending: Matrix | None = None) -> Matrix:
         live = node.live

@@ -18,7 +18,7 @@ from dse.proof.lifted import Budget
 from dse.proof.parts import SpacePart
 from dse.space.split.bandwidth import optimal_split, split_time
 from dse.space.split.geometric import WORST
-from simcore.bounds.many import Iteration, NetworkFamily, collective_bytes
+from simcore.bounds.many import NetworkFamily, collective_bytes
 
 MOST_REFINED = 400
 """Jobs whose collectives are bounded, per shape."""
@@ -86,46 +86,36 @@ def _least_time(
     """
     if not all(node.networks.linear):
         return node.compute, None  # a slower dimension of such a network could relieve another one
-    bounds = np.full(len(node.live), np.inf)
-    bounds[node.live] = brancher.bounds(node)[:, 0]
-    best, network = enough, node.networks.parts[int(bounds.argmin())]
-    if budget is None:
-        return float(bounds.min()), network
-    form = None if node.program is None else Iteration.of(node.design, node.program)
-    spans = [(float(bounds[where].min()), where.start, family) for family, _, where in node.networks.spans()]
+    live = [(family, where.start) for family, _, where in node.networks.spans() if node.live[where].any()]
+    spans = [(float(brancher.seconds(node, family, budget is None).min()), start, family) for family, start in live]
+    best, network = enough, node.networks.parts[min(spans, key=lambda span: span[:2])[1]]
     for lifted, start, family in sorted(spans, key=lambda span: span[:2]):
         if lifted >= best:
             break
-        slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
-        if form is None:
-            least = max(lifted, collective_bytes(node.design, family, slowed) / budget.most)
-        else:
-            problems = [(constant, table * slowed) for constant, table in form.problems(family)]
-            shares = budget.splits(len(slowed))
-            if shares is None:
-                least = max(lifted, _solve_largest(problems, budget.most))
-            else:
-                least = max(lifted, _least_stepped_time(form, family, problems, shares, slowed, best))
+        least = lifted if budget is None else max(lifted, _least_split_time(node, family, budget, best))
         if least < best:
             best, network = least, node.networks.parts[start]
     return best, network
 
 
-def _least_stepped_time(
-    form: Iteration,
-    family: NetworkFamily,
-    problems: list[tuple[float, NDArray[np.float64]]],
-    shares: NDArray[np.float64],
-    slowed: NDArray[np.float64],
-    enough: float,
-) -> float:
-    """The least time of a family on any of `shares` `[ways, dims]` [B/s], or something at least `enough` [s]."""
+def _least_split_time(node: JobNode, family: NetworkFamily, budget: Budget, enough: float) -> float:
+    """The least time of a job on a family with any split of a budget, or something at least `enough` [s]."""
+    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+    if node.iteration is None:
+        return collective_bytes(node.design, family, slowed) / budget.most
+    problems = [(constant, table * slowed) for constant, table in node.iteration.problems(family)]
+    shares = budget.splits(len(slowed))
+    if shares is None:
+        return _solve_largest(problems, budget.most)
     constant, table = _largest_problem(problems, shares.mean(axis=0))
     hopeful = shares[constant + (table / shares[:, None, :]).max(axis=2).sum(axis=1) < enough]
-    if not len(hopeful):
-        return enough
-    latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
-    return float(form.seconds(NetworkFamily(family.design, hopeful / slowed, latencies), {}).min())
+    for overlap in (False, True):
+        if not len(hopeful):
+            return enough
+        latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
+        seconds = node.iteration.seconds(NetworkFamily(family.design, hopeful / slowed, latencies), {}, overlap)
+        hopeful = hopeful[seconds < enough]
+    return float(seconds.min())
 
 
 def _largest_problem(

@@ -2,6 +2,8 @@
 
 Each dimension has the most bandwidth that it can have (of a split: the largest budget but the least share of each other
 dimension), the least latency and the best efficiency; algorithms, shapes and policies that bounds look at stay choices.
+Collectives have the most chunks: where times follow from loads and hops alone, more chunks never raise a bound
+(`simcore.bounds.many`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magn
 from dse.space.split.solve import least_share
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
+from simcore.engine.fast.state import MAX_CHUNKS
 
 MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
@@ -100,12 +103,18 @@ def neutral_network(design: Design) -> Networks:
     return Networks.of([[(SpacePart({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
-def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any]) -> list[Networks]:
-    """The lifted networks of a space, each with some job, a document of it; none where there are too many."""
+def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any], chunks: bool) -> list[Networks]:
+    """The lifted networks of a space, each with some job, a document of it; none where there are too many.
+
+    `chunks`: whether they have the most chunks, or any number that there is.
+    """
     rest = {key: value for key, value in template.items() if key not in JOB}
     rest["cluster"] = _lift_cluster(rest["cluster"])
     if isinstance(system := rest.get("system"), Mapping):
         rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
+        if chunks and "chunks" in system:
+            most = _extreme_value(system["chunks"], max)
+            rest["system"]["chunks"] = min(int(most), MAX_CHUNKS - 1) if isinstance(most, int | float) else most
     if template_count(rest) > MOST_NETWORKS:
         return []
     return list(group_networks([(part, parse_sound({**job, **part.document})) for part in fillings(rest)]))

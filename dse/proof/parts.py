@@ -233,8 +233,8 @@ def parse_sound(document: Mapping[str, Any]) -> Design:
 
 
 def _family_key(design: Design) -> str:
-    """All of a network but bandwidths, latencies, efficiencies and libraries."""
-    same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0, "library": None, "collective": None}
+    """All of a network but bandwidths, latencies and efficiencies."""
+    same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0, "collective": None}
     dimensions = tuple(dimension.model_copy(update=same) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     system = design.system.model_copy(update={"collective": None})

@@ -10,7 +10,6 @@ feasible design of the shape is faster than what it says, nor draws less energy.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from functools import cached_property
 from typing import Any
 
 from dse.proof.branch import Brancher
@@ -42,6 +41,7 @@ class LeastTimes:
         self._jobs: dict[int, dict[str, list[QueuedJob]]] = {}
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
+        self._lifted: dict[bool, list[Networks]] = {}
         self._tied = is_tied(space.template)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
@@ -57,7 +57,7 @@ class LeastTimes:
     def _search(self, shape: Design, key: Key) -> Search:
         by = kind_of(shape.workload).jobs_by
         jobs = None if by is None else self._jobs_of(shape, key)
-        mine = [n for n in self._lifted_networks if _npu_key(n.design) == key[1:]] if jobs else []
+        mine = self._lifted_on(key, chunks=by != "tokens") if jobs else []
         if jobs is None or not (mine or by == "layers" or not jobs):
             return Unknown()  # what whole Programs compute is known on a network only
         if by == "tokens":
@@ -75,7 +75,7 @@ class LeastTimes:
         jobs = self._jobs_of(shape, key) if computing else None
         if not jobs:
             return None
-        return self._queue(shape, jobs, [n for n in self._lifted_networks if _npu_key(n.design) == key[1:]], TIME)
+        return self._queue(shape, jobs, self._lifted_on(key, chunks=True), TIME)
 
     def _queue(self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> JobQueue:
         if kind_of(shape.workload).jobs_by != "layers":
@@ -121,10 +121,12 @@ class LeastTimes:
             template["parallelism"] = {**template["parallelism"], "degrees": product}
         return template
 
-    @cached_property
-    def _lifted_networks(self) -> list[Networks]:
-        job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
-        return lifted_networks(self._template, job.part.document)
+    def _lifted_on(self, key: Key, chunks: bool) -> list[Networks]:
+        """The lifted networks of a shape; see `lifted_networks`."""
+        if chunks not in self._lifted:
+            job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
+            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks)
+        return [networks for networks in self._lifted[chunks] if _npu_key(networks.design) == key[1:]]
 
 
 def energy_goal(shape: Design) -> Goal:

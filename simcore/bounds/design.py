@@ -7,6 +7,7 @@ For a complete design (degrees, network, policies given), each beside its reason
 - a collective takes at least what its busiest dimension serves, and at least one chunk's way through;
 - a dimension serves one phase at a time: the sum of its serializations, and of those that begin with the gradients;
 - ZeRO-3's gathers follow one another; what waits for a gradient bucket, or for embeddings, waits for all of it;
+- computation beside collectives is slowed while dimensions serve them (`simcore.bounds.overlap`);
 - of served requests the last stage makes token after token: the microbatches of one follow those of the one before;
 - memory and cost do not depend on timing: they are exact.
 
@@ -16,12 +17,14 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from simcore.bounds.collective import CollectiveTime, collective_times
 from simcore.bounds.compute import least_busy_time
-from simcore.bounds.iteration import IterationBound, collective_times
+from simcore.bounds.iteration import IterationBound
+from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
 from simcore.cost.price import cluster_cost, energy
@@ -43,6 +46,7 @@ from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
 
 Bounds = dict[str, float | None]
+_SAFE = 1 - 1e-12
 
 
 def bound(design: Design | Mapping[str, Any]) -> Bounds:
@@ -72,11 +76,13 @@ def _bound_design(design: Design) -> Bounds:
         lowering = Lowering(design, groups, times_of(design))
         for group in groups:
             lowering.collective(alone.kind, group, alone.size)
-        return bounds_at(design, {"iteration_time": max(collective_times(lowering)[0]) / PICOSECONDS}, 0.0, None)
-    lowering, iteration = _bound_iteration(design, program)
+        slowest = max(time.least for time in collective_times(lowering))
+        return bounds_at(design, {"iteration_time": slowest / PICOSECONDS}, 0.0, None)
+    lowering, times, iteration = _bound_iteration(design, program)
     busy = least_busy_time(program, lowering.duration) / PICOSECONDS
     if program.trained:
-        return bounds_at(design, {"iteration_time": max(iteration.sums()) / PICOSECONDS}, busy, program)
+        seconds = max(*iteration.sums(), *_slowed_times(lowering, times, iteration)) / PICOSECONDS
+        return bounds_at(design, {"iteration_time": seconds}, busy, program)
     if not program.serves:
         return bounds_at(
             design, {"iteration_time": iteration.serving_time([1] * program.chunks) / PICOSECONDS}, busy, program
@@ -93,15 +99,23 @@ def bound_serving(design: Design, tokens: int) -> dict[str, float]:
     program = program_of(design)
     if not times_of(design).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
-    lowering, iteration = _bound_iteration(design, program)
+    lowering, _, iteration = _bound_iteration(design, program)
     return _serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
-def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, IterationBound]:
+def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, list[CollectiveTime], IterationBound]:
     compute = times_of(design)
     lowering = Lowering(design, place(design)[0], compute)
-    programs = lower_schedule(lowering, program)
-    return lowering, IterationBound(program, lowering, programs.tolist(), *collective_times(lowering))
+    programs = lower_schedule(lowering, program).tolist()
+    times = collective_times(lowering)
+    return lowering, times, IterationBound(program, lowering, programs, times)
+
+
+def _slowed_times(lowering: Lowering, times: list[CollectiveTime], iteration: IterationBound) -> Iterator[float]:
+    """Least times of the stages that compute beside collectives, where that costs anything [ps]."""
+    lost, keys = lost_shares(lowering.design), [key for key, _ in lowering.keyed()]
+    for stage in iteration.stage_uses() if any(lost) else ():
+        yield float(slowed_time(stage, times, keys, lost)) * _SAFE
 
 
 def _serving_bounds(
@@ -110,7 +124,7 @@ def _serving_bounds(
     """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
     times = {"iteration_time": iteration.serving_time(repeats) / PICOSECONDS}
     alone = lower_schedule(lowering, program.keep_chunks(1))  # the last stage does not send the first tokens on
-    first = IterationBound(program.keep_chunks(1), lowering, alone.tolist(), *collective_times(lowering))
+    first = IterationBound(program.keep_chunks(1), lowering, alone.tolist(), collective_times(lowering))
     times["time_to_first_token"] = first.serving_time([1]) / PICOSECONDS
     if len(repeats) > 1:
         further = iteration.further_time(repeats[1:]) / PICOSECONDS

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from simcore.bounds.collective import collective_time
 from simcore.bounds.compute import least_busy_time
 from simcore.bounds.design import Bounds, bound, bounds_at
-from simcore.bounds.iteration import IterationBound, least_busy_times, least_way_time
+from simcore.bounds.iteration import IterationBound
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
@@ -48,13 +49,11 @@ class _Overlap(IterationBound):
     @classmethod
     def of(cls, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> _Overlap:
         """The estimate of a lowered iteration: every collective as it goes, alone."""
-        least, busy = [], []
+        times = []
         for _, split in lowering.types:
             counted = split.count_paths()
-            used = least_busy_times([path for path, _ in counted], [times for _, times in counted])
-            busy.append(used)
-            least.append(max(least_way_time(split.paths), *used.values()))
-        return cls(program, lowering, programs, least, busy)
+            times.append(collective_time([path for path, _ in counted], [often for _, often in counted], ()))
+        return cls(program, lowering, programs, times)
 
     @cached_property
     def _slowdowns(self) -> tuple[int, ...]:
@@ -83,7 +82,7 @@ class _Overlap(IterationBound):
 
     def _longest_time(self, first: int, end: int) -> int:
         computed = blocked = beside = 0
-        busy, slowing = dict.fromkeys(range(len(self._slowdowns)), 0), dict.fromkeys(range(len(self._slowdowns)), 0)
+        busy, slowing = [0] * len(self._slowdowns), [0] * len(self._slowdowns)
         for code, argument, _ in self.lowering.operators[first:end]:
             if code == pipeline.COMPUTE:
                 computed += argument
@@ -95,11 +94,11 @@ class _Overlap(IterationBound):
                 for dimension, time in self._busy[argument].items():
                     busy[dimension] += time
                     slowing[dimension] += time if code == pipeline.START else 0
-        return max(computed + self._lost_time(computed, slowing) + blocked, beside, *busy.values())
+        return max(computed + self._lost_time(computed, slowing) + blocked, beside, *busy)
 
-    def _lost_time(self, computed: int, slowing: dict[int, int]) -> int:
+    def _lost_time(self, computed: int, slowing: list[int]) -> int:
         """What the computation of a segment loses to the longest service beside it."""
         return max(
             min(time * slow // (UNIT + slow), computed * slow // UNIT)
-            for time, slow in zip(slowing.values(), self._slowdowns, strict=True)
+            for time, slow in zip(slowing, self._slowdowns, strict=True)
         )

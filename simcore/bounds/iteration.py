@@ -1,106 +1,24 @@
-"""Least time of an iteration and of its collectives: sums that no order of events beats, each beside its reason.
-
-Every function here takes integers [ps] or vectors of them, one entry a network (`simcore.bounds.many`).
-"""
+"""Least time of an iteration: sums that no order of events beats, each beside its reason."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
+from simcore.bounds.collective import CollectiveTime
+from simcore.bounds.overlap import StageUse
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import block_counts, block_issues
 from simcore.engine.fast.lower import Lowering
 from simcore.program import Program, Waits
 from simcore.schedule import ORDERS
-from simcore.system.chunks import ORDERED_KINDS, Chunker, Chunks, Phase
-from simcore.system.interference import UNIT, slowdowns
-from simcore.system.placement import Placement
-
-
-def least_busy_times(paths: Sequence[Sequence[Phase]], counts: Sequence[int] | int) -> dict[int, Any]:
-    """Least time that the chunks of a collective keep each dimension busy [ps].
-
-    `counts` chunks take each of `paths`; or, if a number, that many chunks may take any of them, as a policy likes. A
-    policy chooses orders by the bandwidths it finds, so a bound that may not rise with a bandwidth must hold for all
-    orders: each dimension serves at least its smallest share of every chunk.
-    """
-    shares: list[dict[int, Any]] = []
-    for path in paths:
-        share: dict[int, Any] = {}
-        for phase in path:
-            share[phase.dimension] = share.get(phase.dimension, 0) + phase.serialization
-        shares.append(share)
-    if isinstance(counts, int):
-        every = set(shares[0]).intersection(*shares)
-        return {d: counts * elementwise_minimum([share[d] for share in shares]) for d in sorted(every)}
-    busy: dict[int, Any] = {}
-    for share, times in zip(shares, counts, strict=True):
-        for d, time in share.items():
-            busy[d] = busy.get(d, 0) + times * time
-    return busy
-
-
-def least_any_order_time(paths: Sequence[Sequence[Phase]], count: int, weights: Any) -> Any:
-    """Least time of `count` chunks that may take any of `paths`, by what all dimensions serve together [ps].
-
-    The longest service is at least any weighted mean of all. With the dimensions' rates as weights that is all bytes
-    over all bandwidth; a reduce-scatter's bytes, m (1 - 1/n) on all dimensions together, are the same in every order.
-    """
-    whole = sum(weights[d] for d in {phase.dimension for path in paths for phase in path})
-    sums = [sum(phase.serialization * (weights[phase.dimension] / whole) for phase in path) for path in paths]
-    return count * elementwise_minimum(sums)
-
-
-def least_way_time(paths: Sequence[Sequence[Phase]]) -> Any:
-    """Least time of one chunk's way through any of `paths` [ps]."""
-    return elementwise_minimum([sum(phase.serialization + phase.latency for phase in path) for path in paths])
-
-
-def elementwise_minimum(values: Sequence[Any]) -> Any:
-    """The least of numbers, or of vectors element by element."""
-    return min(values) if isinstance(values[0], int) else np.minimum.reduce(values)
-
-
-def routes(
-    chunker: Chunker, placement: Placement, key: tuple[Any, ...], split: Chunks | None = None
-) -> tuple[list[list[Phase]], list[int] | int]:
-    """The paths that the chunks of one type of collective (given by `key`) may take; see `busy_least`.
-
-    `split` is how it goes, where that is known already.
-    """
-    kind, group, size = key[:3]
-    system = chunker.design.system
-    if system.inter_dimension != "baseline" and kind in ORDERED_KINDS:
-        return chunker.paths_in_every_order(kind, placement[group], size), system.chunks
-    if split is None and len(key) > 3:
-        split = chunker.split_message(placement[group], key[3], size)
-    counted = (split or chunker.split_collective(kind, placement[group], size)).count_paths()
-    return [path for path, _ in counted], [times for _, times in counted]
-
-
-def collective_times(lowering: Lowering) -> tuple[list[int], list[dict[int, int]]]:
-    """Of each type of collective: least time from issue to completion, and of service per dimension [ps]."""
-    least, busy = [], []
-    for key, (_, split) in lowering.keyed():
-        paths, counts = routes(lowering.chunker, lowering.placement, key, split)
-        used = least_busy_times(paths, counts)
-        busy.append(used)
-        together = 0
-        if isinstance(counts, int):
-            rates = [lowering.chunker.rate(d) for d in lowering.chunker.design.cluster.dimensions]
-            together = int(least_any_order_time(paths, counts, rates) * (1 - 1e-12))
-        least.append(max(least_way_time(paths), together, *used.values()))
-    return least, busy
 
 
 class IterationBound:
     """Least time of an iteration, as the largest of several sums.
 
-    Durations are multiples of `unit`; `least[type]` and `busy[type][dimension]` are what a type of collective takes and
-    keeps a dimension busy at least: integers [ps], or vectors, one bound for many networks (`simcore.bounds.many`).
+    Durations are multiples of `unit`; `times` are what each type of collective takes: integers [ps], or vectors, one
+    bound for many networks (`simcore.bounds.many`).
     """
 
     def __init__(
@@ -108,12 +26,12 @@ class IterationBound:
         program: Program,
         lowering: Lowering,
         programs: list[list[list[int]]],
-        least: Sequence[Any],
-        busy: Sequence[Mapping[int, Any]],
+        times: Sequence[CollectiveTime],
         unit: Any = 1,
     ) -> None:
         self.program, self.lowering, self.programs = program, lowering, programs
-        self._least, self._busy, self._nothing, self._unit = least, busy, 0 * unit, unit
+        self._least, self._busy = [time.least for time in times], [time.busy for time in times]
+        self._nothing, self._unit = 0 * unit, unit
         self._known: dict[tuple[str, int], Any] = {}
         self._split = ORDERS[program.schedule].splits
 
@@ -252,7 +170,6 @@ class IterationBound:
         if self._has_start(Waits.EXCHANGE):
             yield from self._schedule_sums(self.exchanging_time)
         yield from self._dimension_sums()
-        yield from self._slowed_sums()
 
     def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
         """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
@@ -297,38 +214,38 @@ class IterationBound:
                     used[dimension] = used.get(dimension, self._nothing) + time * count
             yield from used.values()
 
-    def _slowed_sums(self) -> Iterator[Any]:
-        """What overlap costs, for each stage and each dimension that slows computation beside what it serves.
+    def stage_uses(self) -> list[StageUse]:
+        """The stages that compute beside collectives; of those that do the same the last one, which begins last."""
+        found: dict[Any, StageUse] = {}
+        fill = self._nothing
+        for chunks in self.programs:
+            computed, used = 0, dict[int, tuple[int, int]]()
+            for block, times in block_counts(chunks, self.program.microbatches, self._split):
+                alone, often = self._block_use(block)
+                computed += times * alone
+                for kind, (started, blocking) in often.items():
+                    before = used.get(kind, (0, 0))
+                    used[kind] = before[0] + times * started, before[1] + times * blocking
+            if any(started for started, _ in used.values()):
+                found[computed, tuple(used.items())] = StageUse(fill + computed * self._unit, used)
+            fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
+        return list(found.values())
 
-        While a dimension serves started collectives for B in all, computation takes 1 + s times as long, unless its
-        stage waits: for a blocking collective, or for input. So the stage needs its compute C, what it is blocked for,
-        and s / (1 + s) of the part of B that is beside neither: at least C + (blocked + s B) / (1 + s).
-        """
-        m = self.program.microbatches
-        for dimension, slow in enumerate(slowdowns(self.lowering.design)):
-            share = slow / (UNIT + slow)
-            fill = self._nothing
-            for chunks in self.programs if slow else ():
-                work = fill
-                for block, times in block_counts(chunks, m, self._split):
-                    work = work + times * self._slowed_time(block, dimension, share)
-                yield work
-                fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
-
-    def _slowed_time(self, block: int, dimension: int, share: float) -> Any:
-        """A block's compute, less than what it is blocked for, and `share` of what it starts on a dimension."""
-        key = f"slowed {dimension}", block
-        if key not in self._known:
-            total = self._nothing
+    def _block_use(self, block: int) -> tuple[int, dict[int, tuple[int, int]]]:
+        """A block's compute alone [ps], and how often each type of collective is started and blocks in it."""
+        if ("use", block) not in self._known:
+            computed, used = 0, dict[int, tuple[int, int]]()
             for code, argument, _, repeat in self._rows(block):
+                started, blocking = used.get(argument, (0, 0))
                 if code == pipeline.COMPUTE:
-                    total = total + argument * self._unit * repeat
-                elif code == pipeline.BLOCKING:
-                    total = total + self._least[argument] * ((1.0 - share) * repeat)
+                    computed += argument * repeat
                 elif code == pipeline.START:
-                    total = total + self._busy[argument].get(dimension, self._nothing) * (share * repeat)
-            self._known[key] = total
-        return self._known[key]
+                    used[argument] = started + repeat, blocking
+                elif code == pipeline.BLOCKING:
+                    used[argument] = started, blocking + repeat
+            self._known["use", block] = computed, used
+        found: tuple[int, dict[int, tuple[int, int]]] = self._known["use", block]
+        return found
 
     def _time_after(self, s: int) -> Any:
         """What follows a stage's last backward: optimizer and blocking collectives."""

@@ -1,21 +1,24 @@
 """The time bound of one training program on many networks at once.
 
-Networks of a *family* have the same dimensions, algorithms and policies, and differ in bandwidths and latencies only.
-What a phase takes is then its load over the bandwidth plus its hops x the latency; and the bound of an iteration, the
-largest of sums of durations and of what collectives take (`simcore.bounds.iteration`), is a matrix product.
+Networks of a *family* have the same dimensions, algorithms, libraries and policies, and differ in bandwidths and
+latencies only. What the links of a phase take is then its load over the bandwidth plus its hops x the latency; what a
+library adds follows from that; and the bound of an iteration, the largest of sums of durations and of what collectives
+take (`simcore.bounds.iteration`), is a matrix product, but for what overlap costs (`simcore.bounds.overlap`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.bounds.iteration import IterationBound, least_any_order_time, least_busy_times, least_way_time, routes
+from simcore.bounds.collective import CollectiveTime, collective_time, routes
+from simcore.bounds.iteration import IterationBound
+from simcore.bounds.overlap import StageUse, lost_shares, slowed_time
 from simcore.collective import FLAT_RING
 from simcore.collective.routed import by_network_alone
 from simcore.compute import times_of
@@ -61,17 +64,12 @@ class NetworkFamily:
 
 
 def is_linear(design: Design) -> bool:
-    """Whether times follow from loads and hops alone.
+    """Whether the links of a phase take its load over the bandwidth.
 
     Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
-    reach depends on their size, or a library adds to the time of the links: loads at the best share bound the time
-    there, but a bound of one network is tighter.
+    reach depends on their size: loads at the best share bound the time there, but a bound of one network is tighter.
     """
-    dimensions = design.cluster.dimensions
-    plain = all(
-        d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) and not (d.library and d.library.adds)
-        for d in dimensions
-    )
+    plain = all(d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) for d in design.cluster.dimensions)
     return plain and FLAT_RING not in design.algorithms
 
 
@@ -86,9 +84,10 @@ def _make_probe(design: Design) -> Design:
 
 @dataclass(frozen=True)
 class Iteration:
-    """The bound of a program on any family of networks of given sizes, as linear forms of what collectives take.
+    """The bound of a program on any family of networks of given sizes, by what collectives take there.
 
-    The bound is the largest row of `constant + least @ (least times) + busy @ (service times)` [ps].
+    It is the largest row of `constant + least @ (least times) + busy @ (service times)` [ps], and what its stages take
+    that compute beside collectives.
     """
 
     keys: tuple[tuple[Any, ...], ...]
@@ -96,6 +95,8 @@ class Iteration:
     placement: Placement
     forms: Matrix
     """`[rows, 1 + types + types x dims]`."""
+    stages: tuple[StageUse, ...]
+    """Those that compute beside collectives; what precedes them is a form."""
 
     @classmethod
     def of(cls, design: Design, program: Program) -> Iteration:
@@ -109,28 +110,37 @@ class Iteration:
         keys = tuple(key for key, _ in lowering.keyed())
         dims = len(design.cluster.dimensions)
         basis = np.eye(1 + len(keys) * (1 + dims))
-        least = list(basis[1 : 1 + len(keys)])
-        busy = [
-            {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
-            for k, key in enumerate(keys)
-        ]
-        rows = np.array(list(IterationBound(program, lowering, programs, least, busy, basis[0]).sums()))
-        return cls(keys, placement, _drop_covered_rows(rows))
+        times = []
+        for k, key in enumerate(keys):
+            served = {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
+            times.append(CollectiveTime(basis[1 + k], served, [served]))
+        iteration = IterationBound(program, lowering, programs, times, basis[0])
+        forms = _drop_covered_rows(np.array(list(iteration.sums())))
+        return cls(keys, placement, forms, tuple(iteration.stage_uses()))
 
-    def seconds(self, family: NetworkFamily, known: dict[Any, tuple[Matrix, Matrix]]) -> Matrix:
-        """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family."""
+    def seconds(self, family: NetworkFamily, known: dict[Any, CollectiveTime], overlap: bool = True) -> Matrix:
+        """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family.
+
+        `overlap`: with what overlap costs; without is looser, and quicker.
+        """
         networks, dims = family.rates.shape
-        terms = np.empty((self.forms.shape[1], networks))
+        terms = np.zeros((self.forms.shape[1], networks))
         terms[0] = 1.0
-        kinds = len(self.keys)
+        kinds, times = len(self.keys), []
         for k, key in enumerate(self.keys):
             where = (*key, self.placement[key[1]])
             if where not in known:
-                known[where] = _collective_times(family, key, self.placement)
-            least, busy = known[where]
-            terms[1 + k] = least
-            terms[1 + kinds + k * dims : 1 + kinds + (k + 1) * dims] = busy
-        result: Matrix = (self.forms @ terms).max(axis=0) * (_SAFE / PICOSECONDS)
+                known[where] = _collective_time(family, key, self.placement)
+            times.append(known[where])
+            terms[1 + k] = known[where].least
+            for d, time in known[where].busy.items():
+                terms[1 + kinds + k * dims + d] = time
+        longest = (self.forms @ terms).max(axis=0)
+        lost = lost_shares(family.design)
+        for stage in self.stages if overlap and any(lost) else ():
+            slowed = slowed_time(replace(stage, before=stage.before @ terms), times, self.keys, lost)
+            longest = np.maximum(longest, slowed)
+        result: Matrix = longest * (_SAFE / PICOSECONDS)
         return result
 
     def problems(self, family: NetworkFamily) -> list[tuple[float, Matrix]]:
@@ -143,13 +153,25 @@ class Iteration:
         unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
         loads = np.zeros((kinds, dims))
         for k, key in enumerate(self.keys):
-            loads[k] = _collective_times(unit, key, self.placement, links_alone=True)[1][:, 0] / PICOSECONDS * _RATE
+            for d, time in _collective_time(unit, key, self.placement, links_alone=True).busy.items():
+                loads[k, d] = time[0] / PICOSECONDS * _RATE
         found = []
-        for form in self.forms:
+        for form in [*self.forms, *self._slowed_forms(lost_shares(family.design))]:
             blocking = form[1 : 1 + kinds, None] * loads
             service = (form[1 + kinds :].reshape(kinds, dims) * loads).sum(axis=0)
             found.append((float(form[0]) / PICOSECONDS, np.vstack([blocking, np.diag(service)]).clip(0.0)))
         return found
+
+    def _slowed_forms(self, lost: Sequence[float]) -> Iterator[Matrix]:
+        """What stages take that compute beside collectives, by one dimension at a time."""
+        kinds, dims = len(self.keys), len(lost)
+        for stage in self.stages:
+            for d, share in enumerate(lost):
+                form = stage.before.copy()
+                for k, (started, blocking) in stage.used.items():
+                    form[1 + k] += blocking * (1.0 - share)
+                    form[1 + kinds + k * dims + d] += (started + blocking) * share
+                yield form
 
     @property
     def compute(self) -> float:
@@ -166,12 +188,11 @@ def _drop_covered_rows(rows: Matrix) -> Matrix:
     return largest
 
 
-def _collective_times(
+def _collective_time(
     family: NetworkFamily, key: tuple[Any, ...], placement: Placement, links_alone: bool = False
-) -> tuple[Matrix, Matrix]:
-    """Least time of a type of collective `[networks]`, and of its service `[dims, networks]` [ps]."""
+) -> CollectiveTime:
+    """What a type of collective takes at least, `[networks]` each [ps]."""
     chunker = Chunker(family.probe_design, links_alone=True)
-    busy = np.zeros(family.rates.T.shape)
     if key[0] == "shift" and len(placement[key[1]]) > 1:
         # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
         chunk = key[2] / chunker.design.system.chunks
@@ -179,28 +200,26 @@ def _collective_times(
             _phase_times(chunker.phase("shift", where, chunk, chunk), family, links_alone)
             for where in placement[key[1]]
         ]
-        return np.maximum.reduce([step.serialization + step.latency for step in steps]), busy
+        return CollectiveTime(np.maximum.reduce([step.serialization + step.latency for step in steps]), {}, [{}])
     paths, counts = routes(chunker, placement, (by_network_alone(key[0]), *key[1:]))
     timed = [[_phase_times(phase, family, links_alone) for phase in path] for path in paths]
-    for dimension, time in least_busy_times(timed, counts).items():
-        busy[dimension] = time
-    least = np.maximum(least_way_time(timed), busy.max(axis=0))
-    if isinstance(counts, int):
-        least = np.maximum(least, least_any_order_time(timed, counts, family.rates.T))
-    return least, busy
+    return collective_time(timed, counts, family.rates.T)
 
 
 def _phase_times(phase: Phase, family: NetworkFamily, links_alone: bool) -> Any:
     """The phase on every network: load / rate, hops x latency, at least what rounding leaves of them.
 
-    Beyond its links it takes at least what its library does whatever these, unless they are asked for alone.
+    What its library adds counts, too, unless its links are asked for alone.
     """
-    load = (phase.serialization - 0.5) / PICOSECONDS * _RATE
-    hops = round(phase.latency / PICOSECONDS / _LATENCY)
-    beyond = 0.0 if links_alone else float(phase.beyond)
-    serialization = load / family.rates[:, phase.dimension] * PICOSECONDS + beyond - _ROUNDING
-    latency = hops * family.latencies[:, phase.dimension] * PICOSECONDS - _ROUNDING
-    return phase._replace(serialization=np.maximum(serialization, 1), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
+    busy = (phase.serialization - 0.5) / PICOSECONDS * _RATE / family.rates[:, phase.dimension]
+    launch = 0.0 if phase.passes is None else phase.passes.kernel.launch
+    waits = round((phase.latency / PICOSECONDS - launch) / _LATENCY) * family.latencies[:, phase.dimension]
+    if phase.passes is not None and not links_alone:
+        busy = phase.passes.seconds(busy)
+        waits = waits + launch
+    serialization, latency = busy * PICOSECONDS - _ROUNDING, waits * PICOSECONDS - _ROUNDING
+    # Not at least 1 ps, as a phase takes: of more chunks that would be more.
+    return phase._replace(serialization=np.maximum(serialization, 0), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
 
 
 def _alone(design: Design) -> tuple[Placement, list[tuple[Any, ...]]]:
@@ -216,7 +235,7 @@ def collective_seconds(design: Design, family: NetworkFamily) -> Matrix:
     `design` has the workload, on one of the networks.
     """
     placement, keys = _alone(design)
-    each = [_collective_times(family, key, placement)[0] for key in keys]
+    each = [_collective_time(family, key, placement).least for key in keys]
     slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
     return slowest
 
@@ -271,8 +290,10 @@ def collective_problem(design: Design, family: NetworkFamily) -> Matrix:
     dims = family.rates.shape[1]
     unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
     placement, keys = _alone(design)
-    busy = [_collective_times(unit, key, placement, links_alone=True)[1] for key in keys]
-    loads: Matrix = np.hstack(busy).T / PICOSECONDS * _RATE
+    loads = np.zeros((len(keys), dims))
+    for number, key in enumerate(keys):
+        for d, time in _collective_time(unit, key, placement, links_alone=True).busy.items():
+            loads[number, d] = time[0] / PICOSECONDS * _RATE
     return loads
 
 

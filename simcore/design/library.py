@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from simcore.catalog.preset import named
@@ -45,6 +47,20 @@ class Kernel(NamedTuple):
         """The time that one of `chunks` equal chunks of `size` [B] takes whose links take `links` [s], launch aside."""
         busy = links + size / self.memory
         return busy + 2 * math.sqrt(self.piece * busy / chunks)
+
+
+class Passes(NamedTuple):
+    """What a library adds to one of `chunks` equal chunks of `size` [B]."""
+
+    kernel: Kernel
+    size: float
+    chunks: int
+
+    def seconds(self, links: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As `Kernel.seconds`, for the links of many networks."""
+        busy = links + self.size / self.kernel.memory
+        seconds: NDArray[np.float64] = busy + 2 * np.sqrt(self.kernel.piece * busy / self.chunks)
+        return seconds
 
 
 class LibraryKernel(Frozen):

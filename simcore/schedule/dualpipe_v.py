@@ -10,7 +10,6 @@ bubbles.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -46,7 +45,7 @@ class _Stage:
         self.blocks.append(self._waiting.pop(0))
 
 
-def _blocks(stage: int, stages: int, microbatches: int) -> Iterator[int]:
+def _blocks(stage: int, stages: int, microbatches: int) -> list[int]:
     its, after = _Stage(), stages - stage - 1
     for _ in range(2 * after):
         its.forward(0)
@@ -75,12 +74,12 @@ def _blocks(stage: int, stages: int, microbatches: int) -> Iterator[int]:
         its.backward(0, whole=False)
     for _ in range(stage + 1):
         its.weights()
-    yield from its.blocks
+    return its.blocks
 
 
 @lru_cache(maxsize=16)
 def _order(stages: int, microbatches: int) -> NDArray[np.int64]:
-    order = np.array([list(_blocks(stage, stages, microbatches)) for stage in range(stages)], np.int64)
+    order = np.array([_blocks(stage, stages, microbatches) for stage in range(stages)], np.int64)
     order.flags.writeable = False
     return order
 

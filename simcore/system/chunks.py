@@ -27,7 +27,7 @@ from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best_share, slowdown
-from simcore.design.library import Kernel
+from simcore.design.library import Kernel, Passes
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
@@ -35,7 +35,6 @@ from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
 
 PICOSECONDS = 1e12
-
 
 FLAT = "flat_"
 """Prefix of the kind of a phase that goes round all members of a group at once."""
@@ -55,8 +54,8 @@ class Phase(NamedTuple):
     """Bytes each NPU sends [B]."""
     kind: str
     """Collective kind, or `send_recv`."""
-    beyond: int = 0
-    """Of the time it occupies its dimension, what its library takes at least whatever the links [ps]."""
+    passes: Passes | None = None
+    """What its library does beyond its links."""
 
 
 class Chunks(NamedTuple):
@@ -167,7 +166,7 @@ class Chunker:
 
     design: Design
     links_alone: bool = False
-    """Whether phases take what their links take; what a library adds is in `Phase.beyond` all the same."""
+    """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
     _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | CustomAlgorithm:
@@ -221,11 +220,11 @@ class Chunker:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
         cost, dimension, rate, latency, kernel = self._way(kind, where)
         serialization = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
-        beyond = 0 if kernel is None else int(PICOSECONDS * kernel.seconds(0.0, size, self.design.system.chunks))
-        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind, beyond)
+        passes = self._passes(kernel, size)
+        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind, passes)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
-        """A phase of `size` [B] that is no library's: by a kernel of its own, which is counted beside it."""
+        """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
         cost, dimension, rate, _, _ = self._way(kind, where)
         serialization = picoseconds(self.seconds(cost, size, dimension, rate))
         latency = picoseconds(cost.hops * dimension.latency, least=0)
@@ -386,6 +385,9 @@ class Chunker:
         dimension = self.design.cluster.dimensions[where.dimension]
         cost = send_cost(block_of(dimension), where.part, distance)
         kernel = self._kernel_of("send_recv", where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, self.rate(dimension), kernel))
+        timed = self.seconds(cost, size, dimension, self.rate(dimension), None if self.links_alone else kernel)
         latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-        return Phase(where.dimension, serialization, latency, size, size, "send_recv")
+        return Phase(where.dimension, picoseconds(timed), latency, size, size, "send_recv", self._passes(kernel, size))
+
+    def _passes(self, kernel: Kernel | None, size: float) -> Passes | None:
+        return None if kernel is None else Passes(kernel, size, self.design.system.chunks)

@@ -12,8 +12,9 @@ from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
 from simcore.workload.transformer.check import transformer_problems
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.known_layers import Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
-from simcore.workload.transformer.program import Layers, layers_of, shapes_of, transformer_program
+from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 from simcore.workload.transformer.stages import stage_runs
 

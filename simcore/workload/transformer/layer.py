@@ -44,23 +44,24 @@ def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...],
     the output gradient was gathered).
     """
     pieces = layer_pieces(shapes, kind)
-    forward = forwards_of(pieces)
-    again: tuple[Operator, ...] = ()
+    return forwards_of(pieces), _recomputed(shapes, kind, pieces) + backwards_of(pieces)
+
+
+def _recomputed(shapes: Shapes, kind: LayerKind, pieces: tuple[Piece, ...]) -> tuple[Operator, ...]:
+    """What is done again at the start of the backward pass."""
     if kind.recompute == "full":
-        again = forward
-    elif kind.recompute == "selective":
+        return forwards_of(pieces)
+    if kind.recompute == "selective":
         chosen = shapes.parallelism.recomputed_modules
-        again = forwards_of([piece for piece in pieces if piece.modules & chosen])
-    return forward, again + backwards_of(pieces)
+        return forwards_of([piece for piece in pieces if piece.modules & chosen])
+    return ()
 
 
 def paired_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
     """A layer of experts forward and backward, each beside that of another microbatch (see `paired`)."""
     pieces = layer_pieces(shapes, kind)
-    _, whole = layer_passes(shapes, kind)
-    backward = backwards_of(pieces)
-    again = whole[: len(whole) - len(backward)]
-    return paired(forwards_of(pieces), backward=False), again + paired(backward, backward=True)
+    backward = _recomputed(shapes, kind, pieces) + paired(backwards_of(pieces), backward=True)
+    return paired(forwards_of(pieces), backward=False), backward
 
 
 def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[float, float]:

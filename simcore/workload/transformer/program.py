@@ -13,7 +13,7 @@ from typing import NamedTuple
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
-from simcore.program import ModelPart, Operator, Program, Segment
+from simcore.program import ModelPart, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import Amount, DataParallel, Unit
 from simcore.workload.transformer import activations, layers
@@ -22,11 +22,10 @@ from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.further_tokens import (
     further_kept,
     further_kind,
-    further_parameters,
-    further_passes,
 )
-from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
-from simcore.workload.transformer.layers import Piece, Shapes
+from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layers, layers_of
+from simcore.workload.transformer.layer import LayerKind
+from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import Runs, stage_runs
 
@@ -92,7 +91,7 @@ def transformer_program(design: Design) -> Program:
 
 
 def _alike(design: Design) -> _Alike:
-    workload = TransformerWorkload.of(design.workload).model_copy(update=_BATCH_ASIDE)
+    workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
     return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), design)
 
 
@@ -136,99 +135,6 @@ def _kinds(model: Transformer, p: Parallelism) -> list[_Kind]:
 def _held(parts: list[ModelPart]) -> Amount:
     experts = sum(part.expert_parameters for part in parts)
     return Amount(sum(part.parameters for part in parts) - experts, experts)
-
-
-_BATCH_ASIDE = {"global_batch": 1, "training_tokens": None}
-"""What says how often a microbatch goes through the stages: nothing in them depends on it."""
-
-_LAYERS_ASIDE = {
-    "pipeline": 1,
-    "data": None,
-    "zero": 0,
-    "accumulate": None,
-    "gather": None,
-    "shard_group": None,
-    "schedule": "1f1b",
-    "interleave": 1,
-    "first_stage_layers": None,
-    "last_stage_layers": None,
-    "recompute": "none",
-    "recompute_layers": None,
-    "data_overlap": True,
-    "bucket": 25e6,
-}
-"""What says which layers an NPU has and how copies of them agree: nothing inside a layer depends on it."""
-
-
-class Layer(NamedTuple):
-    """A layer of one kind."""
-
-    forward: tuple[Operator, ...]
-    backward: tuple[Operator, ...]
-    parameters: Amount
-    paired: tuple[tuple[Operator, ...], tuple[Operator, ...]] | None = None
-    """Forward and backward beside another microbatch, where that changes them (`expert_overlap`)."""
-
-    def beside(self) -> Layer:
-        """The layer beside another microbatch."""
-        return self if self.paired is None else self._replace(forward=self.paired[0], backward=self.paired[1])
-
-
-class Layers:
-    """The layers of one NPU, each kind made once, and what comes before and after them."""
-
-    def __init__(self, shapes: Shapes) -> None:
-        self._shapes = shapes
-        self._known: dict[LayerKind, Layer] = {}
-        self._further: dict[LayerKind, Layer] = {}
-        self._kept: dict[LayerKind, float] = {}
-
-    def __getitem__(self, kind: LayerKind) -> Layer:
-        found = self._known.get(kind)
-        if found is None:
-            shapes = self._shapes
-            passes, parameters = layer_passes(shapes, kind), layer_parameters(shapes, kind)
-            p = shapes.parallelism
-            pairs = p.expert_overlap and kind.experts and p.expert > 1
-            beside = paired_passes(shapes, kind) if pairs else None
-            found = self._known[kind] = Layer(*passes, Amount(*parameters), beside)
-        return found
-
-    @cached_property
-    def embedding(self) -> Piece:
-        """What the first stage does before its layers."""
-        return Piece(layers.embedding_forward(self._shapes), layers.embedding_backward(self._shapes))
-
-    @cached_property
-    def head(self) -> Piece:
-        """What the last stage does after its layers."""
-        forward = layers.head_forward(self._shapes)
-        return Piece(forward, layers.head_backward(self._shapes, forward))
-
-    def further(self, kind: LayerKind) -> Layer:
-        """What the last stage does for each further token that is predicted, by a layer of a kind."""
-        found = self._further.get(kind)
-        if found is None:
-            passes, parameters = further_passes(self._shapes, kind), further_parameters(self._shapes, kind)
-            found = self._further[kind] = Layer(*passes, Amount(*parameters))
-        return found
-
-    def kept(self, kind: LayerKind) -> float:
-        """Bytes that a layer keeps for its backward pass."""
-        if kind not in self._kept:
-            self._kept[kind] = activations.layer_activations(self._shapes, kind)
-        return self._kept[kind]
-
-
-def layers_of(shapes: Shapes) -> Layers:
-    """The layers of an NPU; designs that differ in what lies between layers share them."""
-    workload = shapes.workload.model_copy(update=_BATCH_ASIDE)
-    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.software, shapes.traced)
-
-
-@lru_cache(maxsize=512)
-def _layers(workload: TransformerWorkload, inside: Parallelism, software: Software, traced: bool) -> Layers:
-    return Layers(Shapes(workload, inside, software, traced))
 
 
 @dataclass(frozen=True)

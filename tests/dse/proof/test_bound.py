@@ -117,7 +117,39 @@ DOCUMENTS |= {
         constraints=["fits", "time_to_first_token <= 0.01"],
     ),
 }
+SHARDED = {
+    "workload": {**tiny()["workload"], "global_batch": 32},
+    "parallelism": {
+        "degrees": {"product": 8, "of": DEGREES, "limits": {"pipeline": [1, 2]}},
+        "zero": {"choice": [1, 3]},
+    },
+    "software": {"base": "megatron-core", "execution": "graph", "overlap": {"node": 0.2, "nodes": 0.6}},
+}
+DOCUMENTS |= {
+    "overlap": tiny(
+        **SHARDED,
+        cluster={**SHARED, "dimensions": [{**OPEN[0], "topology": "switch"}, {**OPEN[1], "tier": "pod"}]},
+        system=POLICIES,
+    ),
+    "tiers": tiny(
+        **SHARDED,
+        cluster={
+            "npu": "a100-80gb",
+            "dimensions": [NODES[0], {**NODES[1], "bandwidth": "50 GB/s", "tier": {"choice": ["pod", "node"]}}],
+        },
+        system={"chunks": 4},
+    ),
+    "libraries": tiny(
+        **SHARDED,
+        cluster={
+            "npu": "a100-80gb",
+            "dimensions": [{**NODES[0], "library": {"choice": ["nccl-ampere", "nccl-blackwell", {}]}}, NODES[1]],
+        },
+        system={"chunks": {"choice": [2, 8]}},
+    ),
+}
 GAPS = {"solved": 0.02, "sizes": 0.02, "collective": 0.1, "recommender": 0.02, "layers": 0.02, "serving": 0.05}
+GAPS |= {"overlap": 0.03, "tiers": 0.03, "libraries": 0.03}
 """The most that the least times may miss what is reached, where nearly all that takes time is bounded."""
 
 
