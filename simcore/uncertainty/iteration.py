@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.iteration import IterationBound
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
@@ -50,7 +51,7 @@ class _DrawnIteration(IterationBound):
         operators: Floats,
         slowdowns: tuple[Floats, ...],
     ) -> None:
-        super().__init__(program, lowering, programs, [least for least, _ in drawn], [busy for _, busy in drawn], 1.0)
+        super().__init__(program, lowering, programs, [CollectiveTime(least, busy, [busy]) for least, busy in drawn], 1.0)
         self._operators, self._slowed_by = operators, slowdowns
 
     def time(self) -> Floats:
