@@ -51,7 +51,9 @@ class _DrawnIteration(IterationBound):
         operators: Floats,
         slowdowns: tuple[Floats, ...],
     ) -> None:
-        super().__init__(program, lowering, programs, [CollectiveTime(least, busy, [busy]) for least, busy in drawn], 1.0)
+        super().__init__(
+            program, lowering, programs, [CollectiveTime(least, busy, [busy]) for least, busy in drawn], 1.0
+        )
         self._operators, self._slowed_by = operators, slowdowns
 
     def time(self) -> Floats:
