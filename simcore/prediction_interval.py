@@ -8,8 +8,13 @@ known by their data sheet alone, have the errors of such predictions. docs/accur
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from simcore.design.design import Design
-from simcore.provenance import Evidence, evidence
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+from simcore.provenance import Evidence, evidence_of
 
 Ratios = tuple[float, float]
 
@@ -31,18 +36,20 @@ def interval(design: Design, seconds: float) -> Ratios:
 
 def ratios(design: Design) -> Ratios:
     """Measured over predicted time in nine of ten jobs."""
-    found = evidence(design)
+    return ratios_of(design.cluster.npu, design.software, design.workload.measured_as)
+
+
+def ratios_of(npu: Npu, software: Software, measured_as: str) -> Ratios:
+    """The same of a stack on a device, for a kind of model."""
+    found = evidence_of(npu, software)
     if found.device == "data sheet":
         return DATA_SHEET
-    own = _of_software(design, found)
+    own = _of_software(software, measured_as, found)
     if found.iterations:
         return own
     return own[0] * OTHER_DEVICE[0], own[1] * OTHER_DEVICE[1]
 
 
-def _of_software(design: Design, found: Evidence) -> Ratios:
-    known = design.software.interval or {}
-    measured_as = design.workload.measured_as
-    if not found.software or measured_as not in known:
-        return OTHER_SOFTWARE
-    return known[measured_as]
+def _of_software(software: Software, measured_as: str, found: Evidence) -> Ratios:
+    known: Mapping[Any, Ratios] = software.interval or {}
+    return known.get(measured_as, OTHER_SOFTWARE) if found.software else OTHER_SOFTWARE

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simcore.design.design import Design
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+
+AS_DESIGNED = "as the design says it"
+"""Where nothing but the document stands behind a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,11 @@ class Evidence:
 
 def evidence(design: Design) -> Evidence:
     """What stands behind the prediction of a design."""
-    npu, software = design.cluster.npu, design.software
+    return evidence_of(design.cluster.npu, design.software)
+
+
+def evidence_of(npu: Npu, software: Software) -> Evidence:
+    """What stands behind the predictions of a stack on a device."""
     if npu.curve is None:
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
@@ -42,19 +51,16 @@ def provenance(design: Design) -> dict[str, str]:
             "data sheet": f"data sheet of {npu.name} alone",
         }[found.device],
         "software": f"{name}: "
-        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed"),
+        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
+        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}"),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
         library = design.library_of(dimension)
-        said = (
-            "as the design says it"
-            if library is None
-            else f"{library.name or 'library'}: fitted on measured collectives"
-        )
+        said = AS_DESIGNED if library is None else f"{library.name or 'library'}: fitted on measured collectives"
         told[f"network {index}"] = said
     if npu.curve is not None:
-        told["sustained"] = npu.sources.get("sustained", "as the design says it")
+        told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
     return told
 
 

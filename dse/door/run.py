@@ -123,9 +123,11 @@ class Run:
         return f"{len(self._record.trials)} trials, {front} on the front{ended}"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the plot, then objectives and parameters of the front."""
+        """For notebooks: the decision, the plot, then objectives and parameters of the front."""
         from html import escape
 
+        from dse.report.counted import convert_units
+        from dse.report.decision import describe_decision
         from dse.report.plots import plot_bytes
 
         picture = plot_bytes(self._record, self._summary)["svg"].decode()
@@ -133,9 +135,10 @@ class Run:
         params = dict.fromkeys(name for trial in self._record.front for name in trial.params)
         shown = self.front[[*names, *(name for name in params if name in self.front)]]
         table = shown.dropna(axis="columns", how="all").head(_FEW).to_html()
-        return (
-            f"<p>{escape(self._record.space)}: {escape(self._counted())}</p>{picture[picture.index('<svg') :]}{table}"
-        )
+        decision = describe_decision(convert_units(self._record), self._summary)
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in decision.sentences)
+        counted = f"<p>{escape(self._record.space)}: {escape(self._counted())}</p>"
+        return f"{counted}{said}{picture[picture.index('<svg') :]}{table}"
 
 
 def load_run(folder: str | Path) -> Run:

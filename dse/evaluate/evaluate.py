@@ -27,7 +27,7 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.engine.registry import engine_named
-from simcore.metrics import CLUSTER, metrics, metrics_before
+from simcore.metrics import CLUSTER, metrics, metrics_before, with_measured
 from simcore.result import Result
 from simcore.simulate import simulate
 
@@ -91,6 +91,12 @@ class Evaluator:
     def _engine(self) -> str | Callable[[Design], Result]:
         return engine_named(self.engine) if isinstance(self.engine, str) else self.engine
 
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """What objectives and constraints speak of."""
+        objectives = (name for objective in self.objectives for name in objective.names)
+        return frozenset(objectives) | {name for constraint in self.constraints for name in constraint.metrics}
+
     def prepare(self) -> None:
         """Import the engine now. Raises `InputError` where there is none of its name."""
         _ = self._engine
@@ -130,7 +136,7 @@ class Evaluator:
         early = known.early_violations
         if known.broken_constraints:
             return self._cut_outcome(known)
-        result = simulate(design, self._engine)
+        result = with_measured(design, simulate(design, self._engine), self._named)
         found = metrics(result)
         violations = {VALID: 0.0} | {
             c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints

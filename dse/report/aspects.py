@@ -20,7 +20,7 @@ from simcore.network import TOPOLOGIES
 
 Document = Mapping[str, Any]
 
-_DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
+DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
 _DIMENSION_DEFAULTS: dict[str, Any] = {
     "oversubscription": 1.0,
@@ -153,8 +153,8 @@ def _degrees(design: Document) -> str | None:
     parallelism = _value_at(design, "parallelism")
     if not isinstance(parallelism, Mapping):
         return None
-    kept = {name: parallelism.get(name) for name in _DEGREES if parallelism.get(name) is not None}
-    shown = [f"{_DEGREES[name]}{n}" for name, n in kept.items() if n != 1 or name not in ("context", "expert")]
+    kept = {name: parallelism.get(name) for name in DEGREES if parallelism.get(name) is not None}
+    shown = [f"{DEGREES[name]}{n}" for name, n in kept.items() if n != 1 or name not in ("context", "expert")]
     return clean_text(" ".join(shown)) or None
 
 
@@ -209,7 +209,7 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),
     Aspect("tiers", "tiers {}", (), _tiers, follows="topology"),
     _simple_aspect("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
-    Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in _DEGREES), _degrees),
+    Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in DEGREES), _degrees),
     _simple_aspect("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),
     _simple_aspect("accumulate", "accumulate {}", "parallelism.accumulate", "sharded"),
     _simple_aspect("gather", "gather {}", "parallelism.gather", "twice"),

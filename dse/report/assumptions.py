@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
-from dse.report.units import clean_text, format_percent, format_with_unit
+from dse.report.units import clean_text, format_brief, format_percent
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
+from simcore.provenance import AS_DESIGNED
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
-_UNSOURCED = "assumed"
+_YEAR = 365 * 86400.0
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
-    """At most a line each on prices, times, networks."""
-    lines = (_prices(record, trial), _times(trial), _networks(trial))
+    """A line on prices, one on what the times rest on."""
+    lines = (_prices(record, trial), _times(trial))
     return tuple(line for line in lines if line)
 
 
@@ -33,41 +35,51 @@ def _price_list(trial: TrialRecord) -> PriceList | None:
 
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     listed = _price_list(trial)
-    if listed is None or trial.metrics is None:
-        return ""
-    return f"Prices: {'; '.join(_parts(record, trial.metrics, listed))}."
+    parts = [] if listed is None or trial.metrics is None else list(_parts(record, trial.metrics, listed))
+    return f"Prices per NPU: {', '.join(parts)}." if parts else ""
 
 
 def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -> Iterator[str]:
     cost, npus = metrics["cost"], metrics["npus"]
-    each = {
-        "npu": "NPU " + format_with_unit(cost["npu"] / npus, "$"),
-        "memory": "memory " + format_with_unit(listed.memory * 1e9, "$") + "/GB",
-        "network": "network " + format_with_unit(cost["network"] / npus, "$") + " an NPU",
+    said = {
+        "npu": _dollars(cost["npu"] / npus),
+        "network": f"network {_dollars(cost['network'] / npus)}",
+        "memory": f"expanded memory {_dollars(cost['memory'] / npus)} at {_dollars(listed.memory * 1e9)}/GB",
     }
-    for part in sorted(each, key=lambda name: -cost[name]):
-        if cost["total"] > 0 and cost[part] > WORTH_SAYING * cost["total"]:
-            source = clean_text(listed.sources.get(part, _UNSOURCED)).split(":")[0]
-            yield f"{each[part]} ({format_percent(cost[part] / cost['total'])} of the cost; {source})"
-    if any(moves(name, "running") or moves(name, "energy") for o in record.objectives for name in o.names):
-        yield f"electricity {format_with_unit(listed.electricity * 3.6e6, '$')}/kWh"
+    named = [part for part in sorted(said, key=lambda name: -cost[name]) if cost[part] > WORTH_SAYING * cost["total"]]
+    for place, part in enumerate(named):
+        share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
+        yield f"{said[part]} ({share}, {_source(listed, part)})"
+    if any(moves(name, "running") for objective in record.objectives for name in objective.names):
+        electricity = f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh, PUE {format_brief(listed.pue)}"
+        yield f"{electricity}, {format_brief(listed.lifetime / _YEAR)} years ({_source(listed, 'electricity')})"
+
+
+def _dollars(value: float) -> str:
+    return f"{format_brief(value)} $"
+
+
+def _source(listed: PriceList, part: str) -> str:
+    """The first words of a source: *assumed*, *LIBRA*."""
+    return re.split(r"[:(,]", clean_text(listed.sources.get(part, "assumed")))[0].strip()
 
 
 def _times(trial: TrialRecord) -> str:
     said = _provenance(trial)
-    told = [said[key] for key in ("operators", "software") if key in said]
-    return f"Times: {'; '.join(map(clean_text, told))}." if told else ""
+    told = [clean_text(said[key]) for key in ("operators", "software") if key in said]
+    unmeasured = _unmeasured(trial, said)
+    told += [f"network {', '.join(unmeasured)} not calibrated"] if unmeasured else []
+    return f"Times: {'; '.join(told)}." if told else ""
 
 
-def _networks(trial: TrialRecord) -> str:
-    said = _provenance(trial)
+def _unmeasured(trial: TrialRecord, said: Mapping[str, str]) -> list[str]:
+    """The dimensions whose collectives no measurement stands behind."""
     dimensions = ((trial.design or {}).get("cluster") or {}).get("dimensions") or ()
-    free = [
+    return [
         f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
         for index, entry in enumerate(dimensions)
-        if said.get(f"network {index}") == "as the design says it"
+        if said.get(f"network {index}") == AS_DESIGNED
     ]
-    return f"Networks: {', '.join(free)} as the space says, not calibrated on any." if free else ""
 
 
 def _provenance(trial: TrialRecord) -> Mapping[str, str]:

@@ -35,13 +35,20 @@ class Payoff:
 
 
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
-    """The trial to build: the robust pick where it is known, else the knee, else the best balanced of the front."""
+    """The trial to build: the robust pick where it is known, else the knee, else the best.
+
+    A front of several objectives without a knee has two values, of which neither is a compromise; there it is the one
+    where more money stops to pay, and without prices the best balanced one.
+    """
     if not summary.front:
         return None
+    if len(record.objectives) > 1 and summary.knee is None:
+        pay = payoff(record, summary)
+        return balanced(record, summary.front).number if pay is None else pay.trial.number
     scenarios = summary.what_if.scenarios
     if scenarios is not None and scenarios.robust is not None:
         return scenarios.robust
-    return balanced(record, summary.front).number if summary.knee is None else summary.knee
+    return summary.front[0].number if summary.knee is None else summary.knee
 
 
 def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:

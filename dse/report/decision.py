@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.aspects import BY_NAME
 from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
-from dse.report.families import Family, families
-from dse.report.reasons import describe_reasons
+from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
-from dse.report.sensitivity import format_change
+from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.ties import time_stretch
-from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
+from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
+from dse.whatif.answers import DOES_NOT_FIT
 from simcore.metrics import moves
 
 NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
-_PARTS = {"network": "network", "npu": "NPU", "memory": "memory"}
+_ON = 0.0005
+"""A regret below this is none."""
+_PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
+_JOB = ("workload", "batch", "sequence", "precision")
+_HOW = ("ZeRO", "microbatch", "interleave", "recompute")
 _DEGREES = ("tensor", "context", "pipeline", "data", "expert")
 
 
@@ -49,14 +56,15 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
 
 
 def _build(trial: TrialRecord) -> str:
-    document = trial.decided_document
+    document = trial.decided_document or {}
     network = headline(document, ("topology", "bandwidth"))
     what = headline(document, ("NPUs",)) + (f" on {network} an NPU" if network else "")
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
-    degrees, more = _degrees(document or {}), headline(document, ("ZeRO", "microbatch", "interleave", "recompute"))
-    how = ", ".join(part for part in (degrees, more) if part)
-    return f"Build trial {trial.number}: {what}{f'; run it with {how}' if how else ''}."
+    job = headline(document, _JOB)
+    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) != BY_NAME[aspect].quiet]
+    how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
+    return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."
 
 
 def _degrees(document: Mapping[str, Any]) -> str:
@@ -65,28 +73,42 @@ def _degrees(document: Mapping[str, Any]) -> str:
         return ""
     known = {name: parallelism.get(name, 1) for name in _DEGREES}
     said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
-    return f"{said} parallel" if said else "no parallelism"
+    return said or "no parallelism"
 
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    given = ", ".join(_value(objective, summary, trial) for objective in record.objectives)
-    parts = [f"It gives {given}", describe_reasons(trial).rstrip(".").replace("Bound by", "bound by", 1)]
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.members.get(trial.number)
-    parts += [] if sure is None else [f"on the front in {format_percent(sure.on_front)} of the scenarios"]
+    timed = next((o.name for o in record.objectives if interval_of(o, summary, trial)), None)
+    given = [_value(o, summary, trial, with_interval=o.name == timed) for o in record.objectives]
+    parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
+    parts += [", ".join(workload_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
 
 
-def _value(objective: Objective, summary: Summary, trial: TrialRecord) -> str:
-    """`iteration time 61.32 s (nine times in ten 50.68 to 83.06 s)`."""
+def _list(parts: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
+
+
+def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
+    scenarios = summary.what_if.scenarios
+    sure = None if scenarios is None else scenarios.members.get(trial.number)
+    if sure is None:
+        return ""
+    if sure.regret_p90 < _ON:
+        return "in nine of ten scenarios on the front or as good"
+    behind = f"at most {format_percent(sure.regret_p90)} behind it in nine of ten"
+    return f"on the front in {format_percent(sure.on_front)} of the scenarios, {behind}"
+
+
+def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_interval: bool) -> str:
+    """`iteration time 61.32 s (nine times in ten 50.68 to 83.06)`."""
     value = trial.values[objective.name]
     text = f"{clean_text(label(objective.name))} {format_with_unit(value, objective.unit, objective.name)}"
-    ends = interval_of(objective, summary, trial)
+    ends = interval_of(objective, summary, trial) if with_interval else None
     if ends is None:
         return text
-    unit = scale(objective.unit, ends, objective.name)
+    unit = scale(objective.unit, [value], objective.name)
     low, high = (unit.number(end) for end in ends)
-    return f"{text} (nine times in ten {low} to {high}{f' {unit.unit}' if unit.unit else ''})"
+    return f"{text} (nine times in ten {low} to {high})"
 
 
 def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> tuple[float, float] | None:
@@ -110,79 +132,108 @@ def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> t
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
     pay = payoff(record, summary)
-    clauses = [] if pay is None else [_describe_payoff(pay)]
+    clauses = [] if pay is None else [_describe_payoff(pay, trial)]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _describe_payoff(pay: Payoff) -> str:
+def _describe_payoff(pay: Payoff, trial: TrialRecord) -> str:
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
-    where = f"{price} (trial {pay.trial.number}, {bought})"
+    here = pay.trial.number == trial.number
+    where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
     what = clean_text(label(pay.bought.name))
     if pay.after is None:
-        return f"more money pays up to the dearest design, {where}: the last 1 % bought {pay.before:.1g} % of {what}"
+        return f"more money pays up to {where}, the dearest: the last 1 % buys {_of(pay.before)} of {what}"
     if pay.before is None:
-        return f"more money than {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
+        return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
     return (
-        f"more money stops to pay at {where}: to there 1 % buys {_of(pay.before)} of {what} or more, "
-        f"from there {_of(pay.after)}"
+        f"more money stops to pay at {where}: 1 % buys {_of(pay.before)} of {what} up to there, {_of(pay.after)} beyond"
     )
 
 
-def _of(gain: float) -> str:
+def _of(gain: float | None) -> str:
+    assert gain is not None
     return "less than 0.01 %" if gain < 0.01 else f"{gain:.2g} %"
 
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
     yield _rival(record, summary, trial, found)
-    yield _at_prices(record, summary, found)
-    yield _at_batches(summary, trial)
+    at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
+    answers = (*at_prices, *_at_batches(summary, trial))
+    yield from (text for text, changes in answers if changes)
+    kept = " and ".join(text for text, changes in answers if not changes)
+    yield f"{kept} keep it" if kept else ""
     yield _limits(trial)
 
 
 def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
     """The family whose chosen design is nearest in its objectives."""
-    chosen = {t.number: t for t in record.feasible_trials}
     others = [family for family in found if trial.number not in family.trials]
     if not others:
         return ""
-    losses = record.losses((trial, *(chosen[family.chosen] for family in others)))
-    span = abs(losses).mean(axis=0)
-    far = (abs(losses[1:] - losses[0]) / (span + (span == 0))).max(axis=1)
+    by_number = {t.number: t for t in record.feasible_trials}
+    losses = record.losses((trial, *(by_number[family.chosen] for family in others)))
+    size = abs(losses).mean(axis=0)
+    far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)
     rival = others[int(far.argmin())]
-    changes = []
-    for objective in record.objectives:
-        before, after = trial.values[objective.name], chosen[rival.chosen].values[objective.name]
-        share = objective.sign * (after - before) / abs(before) if before else None
-        changes.append(f"{clean_text(label(objective.name))} {format_change(share, objective.sign)}")
-    return f"the closest rival is trial {rival.chosen} ({rival.name}): {', '.join(changes)}"
+    changes = ", ".join(_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives)
+    return f"closest rival: trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {changes}"
 
 
-def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> str:
+def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
+    """How a rival differs in one objective, and whether that can be told."""
+    before, after = trial.values[objective.name], rival.values[objective.name]
+    share = objective.sign * (after - before) / abs(before) if before else None
+    text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
+    scenarios = summary.what_if.scenarios
+    timed = any(moves(name, "time") for name in objective.names)
+    known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
+    if timed and known is not None:
+        return f"{text} (too near to tell)" if 1 - TOLD_APART < known < TOLD_APART else text
+    near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
+    return f"{text} (too near to tell)" if near else text
+
+
+_Answer = tuple[str, bool]
+"""A clause, and whether it is about a change; else it only names what was tried."""
+
+
+def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> Iterator[_Answer]:
     """Which prices move the knee to another family."""
-    home = next((family for family in found if summary.knee in family.trials), None)
-    knees = knees_at_prices(record)
-    moved = {key: trial.number for key, trial in knees.items() if home and trial.number not in home.trials}
-    shift = format_percent(PRICES)
-    said = [
-        f"{_PARTS[part]} prices {shift} {'up' if factor > 1 else 'down'} move the knee to trial {number}"
-        for (part, factor), number in moved.items()
-    ]
-    return " and ".join(said) or (f"prices {shift} up or down do not change it" if knees else "")
+    home = next((family.trials for family in found if summary.knee in family.trials), ())
+    knees, shift = knees_at_prices(record), format_percent(PRICES)
+    causes: dict[int, list[str]] = {}
+    for (part, factor), trial in knees.items():
+        if trial.number not in home:
+            causes.setdefault(trial.number, []).append(
+                f"{_PARTS[part]} {shift} {'dearer' if factor > 1 else 'cheaper'}"
+            )
+    for number, told in causes.items():
+        yield f"with {' or '.join(told)} the choice is trial {number}", True
+    if knees and not causes:
+        yield f"prices ±{shift}", False
 
 
-def _at_batches(summary: Summary, trial: TrialRecord) -> str:
-    lost = [at for at in summary.what_if.batches.get(trial.number, ()) if not at.stays]
-    if not summary.what_if.batches.get(trial.number):
-        return ""
-    if not lost:
-        return "half or twice the batch does not change it"
-    return " and ".join(
-        f"at batch {format_brief(at.batch)} " + (f"it {at.why}" if at.why else "others dominate it") for at in lost
-    )
+def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
+    """With which batches it leaves the front."""
+    asked = summary.what_if.batches.get(trial.number, ())
+    for at in asked:
+        if not at.stays:
+            yield f"at batch {format_brief(at.batch)} {_fate(at.why)}", True
+    if asked and all(at.stays for at in asked):
+        yield "half or twice the batch", False
+
+
+def _fate(why: str) -> str:
+    if not why:
+        return "others are better"
+    return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({clean_text(why)})"
 
 
 def _limits(trial: TrialRecord) -> str:
-    near = [clean_text(name) for name, missed in trial.violations.items() if name != VALID and -NEAR < missed <= 0]
-    return f"it is within {format_percent(NEAR)} of a limit: {', '.join(near)}" if near else ""
+    """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
+    told = {VALID} if trial.workloads else {VALID, "fits"}
+    near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
+    said = ["memory" if name == "fits" else clean_text(name) for name in near]
+    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}" if said else ""

@@ -48,10 +48,10 @@ def headline(design: Document | None, names: Sequence[str] | None = None) -> str
     return ", ".join(phrase for phrase in phrases if phrase)
 
 
-def compare(designs: Sequence[Document | None]) -> Comparison:
-    """What is common to `designs`, and what differs."""
+def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Comparison:
+    """What is common to `designs`, and what differs; the aspects of `first` are said before all others."""
     told = [{} if design is None else describe(design) for design in designs]
-    names = _order_names(told)
+    names = sorted(_order_names(told), key=lambda name: name not in first)
     differing = [name for name in names if len({texts.get(name) for texts in told}) > 1]
     columns = tuple(name for name in differing if not _is_implied(name, told))
     common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in differing and "." not in name]

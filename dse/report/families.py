@@ -4,11 +4,11 @@ The *distance* of two designs counts, in each objective, by how much they differ
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
 complement) do not differ. Another network adds 1, another parallelisation adds 1. Designs within a distance of 1 of one
-another are a family; where these are more than `MOST`, the nearest families are joined until they are not (complete
-linkage), so a family may then hold several kinds.
+another are a family; where these are more than a screen holds (`most_families`), the nearest are joined until not
+(complete linkage), so a family may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
-of the kind that are within `RESOLUTION` of it.
+of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
 """
 
 from __future__ import annotations
@@ -22,24 +22,28 @@ from numpy.typing import NDArray
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import balanced, recommended
-from dse.report.describe import Comparison, compare, headline
+from dse.report.describe import headline
 from dse.report.summary import Summary, spread_indices
 from dse.space.objective import Objective
 from simcore.metrics import moves
 
 Matrix = NDArray[np.float64]
 
-MOST = 8
-"""Families that one screen holds."""
+FEWEST, MOST = 5, 8
+"""Families that one screen holds of many objectives, and of one or two."""
 RESOLUTION = 0.025
 """By which share two times must differ: the mean error of jobs left out of the best fit (docs/accuracy.md)."""
 MATERIAL = 0.25
 """By which share anything else must differ."""
+FAR, FEW = 0.5, 3
+"""By which share a kind is far from the best, and how many kinds are told all the same."""
 TOLD_APART = 0.9
 """Share of the scenarios in which one of two designs must be the better one."""
 _LARGEST = 1000
 """Members of a front that are compared with each other; those between them join the nearest."""
-_KIND = (("NPUs", "topology"), ("degrees", "ZeRO"))
+_PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
+KIND = tuple(aspect for part in _PARTS for aspect in part)
+"""The aspects of a design in which kinds differ: its network and its parallelism."""
 _NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO")
 _LARGEST_LOG = 7.0
 
@@ -60,22 +64,28 @@ class Family:
 
 
 def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
-    """The families of a front, by the first objective of their chosen designs; empty where nothing is feasible."""
+    """The families of a front, by their best of the first objective; empty where nothing is feasible."""
     if not summary.front:
         return ()
     groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
     chosen = [_choose(record, summary, group) for group in groups]
-    order = np.lexsort(record.losses(tuple(chosen)).T[::-1]).tolist()
-    names = _names([chosen[index] for index in order])
+    found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
+    first = record.objectives[0]
     return tuple(
-        _family(record.objectives, groups[index], chosen[index], name) for index, name in zip(order, names, strict=True)
+        sorted(found, key=lambda family: min(first.sign * end[first.name] for end in (family.low, family.high)))
     )
 
 
-def chosen_designs(record: StudyRecord, found: Sequence[Family]) -> Comparison:
-    """The chosen designs of families side by side."""
-    trials = {trial.number: trial for trial in record.feasible_trials}
-    return compare([trials[family.chosen].decided_document for family in found])
+def most_families(objectives: int) -> int:
+    """How many families one screen holds: each objective has a column, and sentences."""
+    return max(FEWEST, min(MOST, MOST - 2 * (objectives - 2)))
+
+
+def is_joined(record: StudyRecord, summary: Summary, family: Family) -> bool:
+    """Whether a family holds designs that differ by more than a family's, because there is room for few."""
+    by_number = {trial.number: trial for trial in record.feasible_trials}
+    members = [by_number[number] for number in family.trials[:_LARGEST]]
+    return bool((distances(record, summary, members, members) > 1).any())
 
 
 def _family(objectives: Sequence[Objective], group: Sequence[TrialRecord], chosen: TrialRecord, name: str) -> Family:
@@ -102,7 +112,7 @@ def _names(chosen: Sequence[TrialRecord]) -> list[str]:
 
 def _kind(trial: TrialRecord) -> tuple[str, ...]:
     """The network and the parallelism, in words."""
-    return tuple(headline(trial.decided_document, aspects) for aspects in _KIND)
+    return tuple(headline(trial.decided_document, aspects) for aspects in _PARTS)
 
 
 def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
@@ -110,10 +120,11 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     trials = record.feasible_trials
     losses = record.losses(trials)[:, 0]
     groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
+    best = float(losses.min())
     for index in np.argsort(losses, kind="stable").tolist():
         loss, trial = float(losses[index]), trials[index]
         kind = _kind(trial)
-        if kind not in groups and len(groups) == MOST:
+        if kind not in groups and len(groups) >= (MOST if loss - best <= FAR * abs(best) else FEW):
             continue
         group = groups.setdefault(kind, [])
         if not group or loss - group[0][0] <= RESOLUTION * abs(group[0][0]):
@@ -122,12 +133,12 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
 
 
 def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord]]:
-    """The front in at most `MOST` groups of near designs."""
+    """The front in few groups of near designs."""
     front = summary.front
     if len(front) == 1:
         return [list(front)]
     compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
-    labels = _labels(distances(record, summary, compared, compared))
+    labels = _labels(distances(record, summary, compared, compared), most_families(len(record.objectives)))
     if len(compared) < len(front):
         labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
     groups: dict[int, list[TrialRecord]] = {}
@@ -136,14 +147,14 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     return list(groups.values())
 
 
-def _labels(far: Matrix) -> NDArray[np.int32]:
-    """The number of each design's group, by the distances `[designs, designs]`."""
+def _labels(far: Matrix, most: int) -> NDArray[np.int32]:
+    """The number of each design's group, at most `most`, by the distances `[designs, designs]`."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
     tree = linkage(squareform(far, checks=False), method="complete")
     labels = fcluster(tree, 1.0, criterion="distance")
-    return labels if labels.max() <= MOST else fcluster(tree, MOST, criterion="maxclust")
+    return labels if labels.max() <= most else fcluster(tree, most, criterion="maxclust")
 
 
 def distances(
@@ -158,9 +169,9 @@ def distances(
         if timed:
             share[_are_alike(objective, summary, rows, columns)] = 0.0
         far = np.maximum(far, share / (RESOLUTION if timed else MATERIAL))
-    for part in range(len(_KIND)):
-        names, others = (np.array([_kind(trial)[part] for trial in trials], object) for trials in (rows, columns))
-        far += names[:, None] != others[None, :]
+    kinds, others = (np.array([_kind(trial) for trial in trials], object) for trials in (rows, columns))
+    for part in range(len(_PARTS)):
+        far += kinds[:, part, None] != others[None, :, part]
     return far
 
 
@@ -178,6 +189,12 @@ def _are_alike(
     """Which two designs the scenarios cannot order, `[rows, columns]`."""
     scenarios = summary.what_if.scenarios
     known = {} if scenarios is None else scenarios.better.get(objective.name, {})
-    unsure = {pair for pair, share in known.items() if 1 - TOLD_APART < share < TOLD_APART}
-    alike = [[bool({(a.number, b.number), (b.number, a.number)} & unsure) for b in columns] for a in rows]
-    return np.array(alike, dtype=bool)
+    above, beside = ({trial.number: place for place, trial in enumerate(trials)} for trials in (rows, columns))
+    alike = np.zeros((len(rows), len(columns)), dtype=bool)
+    for (one, other), share in known.items():
+        if not 1 - TOLD_APART < share < TOLD_APART:
+            continue
+        for first, second in ((one, other), (other, one)):
+            if first in above and second in beside:
+                alike[above[first], beside[second]] = True
+    return alike

@@ -4,10 +4,14 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
-`ties` of a member are the trials of the front whose intervals overlap with its own (`dse.report.ties`; null where one
-has none); `robustness` says in which share of price scenarios it stays on the front, whether it does when its own
-time is longer than predicted, and what it is with other batches (`dse.report.robustness`); `assumed` with which
-changes; `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
+Of a member, `interval` is where its iteration time lies in nine of ten cases [s], `on_front` the share of the scenarios
+in which no other contender dominates it, `regret` by which share it is worse than another one in every objective at
+once, on average, and `regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot
+be told apart from (`dse.report.ties`); null where it is not known. `robust` is the trial of the robust pick;
+`scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
+assumed (`dse.whatif.scenarios`), or why there are none. `robustness` says what a member is with other batches
+(`dse.whatif.batches`);
+`compared` among how many feasible designs that were simulated, of how many combinations of the space (null
 where they were not counted): robustness and importance are over these alone;
 `steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`; null where
 that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
@@ -24,16 +28,18 @@ best cluster) stand beside the front.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
-from dse.report.robustness import PREDICTION, PRICES, Robustness, robustness
+from dse.report.robustness import Robustness, robustness
 from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
 from dse.report.values import to_json
 from dse.report.workloads import member_workloads, purchase_document
+from dse.whatif.answers import Sureness, WhatIf
 
 
 def pareto_json(record: StudyRecord, summary: Summary) -> str:
@@ -43,11 +49,11 @@ def pareto_json(record: StudyRecord, summary: Summary) -> str:
 
 def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
-    robust, found = robustness(record, summary), summary.importance
+    robust, found, scenarios = robustness(summary), summary.importance, summary.what_if.scenarios
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
-        "front": [_member(record, summary, trial, robust.get(trial.number)) for trial in summary.front],
+        "front": [_member(record, summary, trial, robust[trial.number]) for trial in summary.front],
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,
@@ -60,7 +66,8 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "failed": summary.failed,
         "sampler": record.sampler,
         "seed": record.seed,
-        "assumed": {"prices": PRICES, "prediction": PREDICTION},
+        "robust": None if scenarios is None else scenarios.robust,
+        "scenarios": _scenarios(summary.what_if),
         "compared": {
             "feasible": summary.feasible,
             "combinations": None if summary.proof is None else summary.proof["points"],
@@ -78,6 +85,26 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "decision": _decision(describe_decision(record, summary)),
         **purchase_document(record, summary),
     }
+
+
+def _scenarios(answers: WhatIf) -> dict[str, Any]:
+    """How many there are and what they rest on, or why there are none."""
+    found = answers.scenarios
+    if found is None:
+        return {"count": 0, "contenders": [], "left_out": 0, "parameters": [], "note": answers.no_scenarios or None}
+    return {
+        "count": found.count,
+        "contenders": list(found.contenders),
+        "left_out": found.left_out,
+        "parameters": [asdict(assumption) for assumption in found.assumptions],
+        "note": None,
+    }
+
+
+def _sureness(sure: Sureness | None) -> dict[str, Any]:
+    if sure is None:
+        return dict.fromkeys(("interval", "on_front", "regret", "regret_p90"))
+    return asdict(sure)
 
 
 def _family(family: Family) -> dict[str, Any]:
@@ -98,7 +125,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: Robustness | None) -> dict[str, Any]:
+def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: Robustness) -> dict[str, Any]:
     bought = {"workloads": member_workloads(record, summary, trial)} if trial.workloads else {}
     return {
         "trial": trial.number,
@@ -107,15 +134,15 @@ def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: R
         "design": trial.design,
         "metrics": trial.metrics,
         "ties": None if summary.ties is None else list(summary.ties[trial.number]),
-        "robustness": None if robust is None else _robustness(robust),
+        **_sureness(robust.sure),
+        "robustness": {"batches": _batches(robust)},
         "steps": steps_document(summary, trial.number),
         **bought,
     }
 
 
-def _robustness(robust: Robustness) -> dict[str, Any]:
-    batches = [
+def _batches(robust: Robustness) -> list[dict[str, Any]] | None:
+    return [
         {"batch": at.batch, "factor": at.factor, "stays": at.stays, "why": at.why or None, "values": at.values}
         for at in robust.batches
-    ]
-    return {"prices": robust.prices, "prediction": robust.prediction, "batches": batches or None}
+    ] or None

@@ -8,7 +8,7 @@ the job breaks a rule on every network that was tried.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -22,6 +22,7 @@ from simcore.metrics import BEFORE, is_of, moves
 WORTH = 0.01
 """Gaps up to this are not explained."""
 _OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
+_JOB_IN_SHORT = ("degrees", "ZeRO")
 _OF_NETWORK = ("NPUs", "topology")
 
 
@@ -30,6 +31,26 @@ def describe_gaps(record: StudyRecord, summary: Summary) -> list[str]:
     if record.proof is not None:
         return []
     return [_describe_gap(o, record, summary) for o in record.objectives if (summary.gaps[o.name] or 0.0) > WORTH]
+
+
+def describe_gap_in_short(objective: Objective, record: StudyRecord, summary: Summary) -> str:
+    """A clause on why the gap of an objective is more than `WORTH`; empty where it is not, or the proof says it."""
+    if record.proof is not None or (summary.gaps[objective.name] or 0.0) <= WORTH:
+        return ""
+    leader = record.leaders.get(objective.name)
+    if leader is None:
+        return "the bound takes the best of several designs, perhaps no design reaches it"
+    if is_of(objective.name, BEFORE):
+        return "no network as cheap was found that meets every constraint"
+    job = headline(leader, _JOB_IN_SHORT)
+    alike = [trial for trial in record.trials if _is_same_job(trial, leader)]
+    feasible = sum(trial.state == "feasible" for trial in alike)
+    if feasible:
+        networks = "1 network" if feasible == 1 else f"{format_number(feasible)} networks"
+        return f"the bound's job ({job}) was simulated on {networks}; the bound assumes no waits"
+    if alike:
+        return f"the bound's job ({job}) was ruled out by {_commonest_rules(alike, 1)}"
+    return f"the bound's job ({job}) was not tried: more trials may reach it"
 
 
 def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -> str:
@@ -61,10 +82,13 @@ def _describe_outcome(objective: Objective, leader: Mapping[str, Any], record: S
             "assumes the best of every dimension at once and leaves out waits."
         )
     if alike:
-        rules = Counter(_rule(trial) for trial in alike)
-        commonest = (f"{clean_text(rule)} ({format_number(n)})" for rule, n in rules.most_common(3))
-        return f"It was ruled out by {', '.join(commonest)}."
+        return f"It was ruled out by {_commonest_rules(alike, 3)}."
     return "It was not tried: more trials may reach it."
+
+
+def _commonest_rules(trials: Sequence[TrialRecord], count: int) -> str:
+    rules = Counter(_rule(trial) for trial in trials)
+    return ", ".join(f"{clean_text(rule)} ({format_number(n)})" for rule, n in rules.most_common(count))
 
 
 def _rule(trial: TrialRecord) -> str:

@@ -39,6 +39,14 @@ def describe_reason(metrics: Mapping[str, Any] | None) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def describe_load(metrics: Mapping[str, Any] | None) -> str:
+    """The first two clauses of `describe_reason`, in short: *bound by compute (62 %), then …; memory 76 % full*."""
+    if metrics is None:
+        return ""
+    outcome = read_result(metrics)
+    return "; ".join(clause for clause in (_describe_bound(outcome, 2), _describe_memory(outcome)) if clause)
+
+
 def describe_reasons(trial: TrialRecord) -> str:
     """`reason` of a trial. If a cluster is bought for several workloads, one for each, after its name."""
     texts = [(name, describe_reason(part.metrics)) for name, part in trial.parts]
@@ -65,8 +73,8 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
     return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
 
 
-def _describe_bound(outcome: Result) -> str:
-    first, *others = [f"{part} ({format_percent(share)})" for part, share in _shares(outcome)[:3]] or [""]
+def _describe_bound(outcome: Result, most: int = 3) -> str:
+    first, *others = [f"{part} ({format_percent(share)})" for part, share in _shares(outcome)[:most]] or [""]
     then = f", then {' and '.join(others)}" if others else ""
     return f"bound by {first}{then}" if first else ""
 

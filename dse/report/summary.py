@@ -47,7 +47,7 @@ class Summary:
     regrets: tuple[WorkloadRegret, ...] = ()
     """Of each workload that a cluster is bought for."""
     ties: Mapping[int, tuple[int, ...]] | None = None
-    """Member of the front -> members whose intervals overlap its own (`dse.report.ties`), by trial; None: not known."""
+    """Member of the front -> members it is tied with (`dse.report.ties`), by trial; None: not known."""
     what_if: WhatIf = NOTHING
     """The front at other batches, and the designs around it."""
     importance: Importance = UNKNOWN
@@ -82,7 +82,7 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
         proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
         regrets=regrets(record),
-        ties=ties(record.objectives, front),
+        ties=ties(record.objectives, front, what_if.scenarios),
         what_if=what_if,
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.families import families
 from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite_or_none, to_plain, trial_metrics
@@ -49,32 +50,40 @@ def trials_table(record: StudyRecord) -> ColumnTable:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
-    """The members of the front in its order, with `rank` (from 1), whether each is the knee, how robust, its ties."""
+    """The members of the front in its order, with `rank` and `family` (from 1), the knee, how sure, ties."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
-    robust = robustness(record, summary)
+    robust = robustness(summary)
+    found = families(record, summary)
+    family = {number: place for place, family in enumerate(found, start=1) for number in family.trials}
     rows = tuple(
         {
             **by_number[trial.number],
             "rank": rank,
             "knee": trial.number == summary.knee,
+            FAMILY: family[trial.number],
             **_robust_cells(robust.get(trial.number)),
             **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
         for rank, trial in enumerate(summary.front, start=1)
     )
-    return ColumnTable((*table.columns, "rank", "knee", *ROBUST, TIES), rows, table.numbers | {ROBUST[0]})
+    return ColumnTable((*table.columns, "rank", "knee", FAMILY, *ROBUST, TIES), rows, table.numbers | {*SURE})
 
 
-ROBUST = ("robust: prices", "robust: prediction", *(f"robust: batch x{factor:g}" for factor in FACTORS))
-TIES = "ties"
+SURE = ("on front", "regret", "regret p90", "time low", "time high")
+ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
+FAMILY, TIES = "family", "ties"
 
 
 def _robust_cells(found: Robustness | None) -> Row:
     """Cells of the front's own columns (see `dse.report.robustness`)."""
     if found is None:
         return {}
-    known = dict(zip(ROBUST, (found.prices, found.prediction), strict=False))
+    known: dict[str, Any] = {}
+    if found.sure is not None:
+        ends = found.sure.interval or (None, None)
+        values = (found.sure.on_front, found.sure.regret, found.sure.regret_p90, *ends)
+        known |= dict(zip(SURE, map(finite_or_none, values), strict=True))
     known |= {f"robust: batch x{at.factor:g}": at.stays for at in found.batches}
     return {name: value for name, value in known.items() if value is not None}
 
@@ -116,10 +125,10 @@ class _Names:
     def of(cls, record: StudyRecord) -> _Names:
         """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
-        others = tuple(name for name in METRICS if name not in objectives)
+        others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = _collect_keys(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", TIES, *ROBUST}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = _collect_keys(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

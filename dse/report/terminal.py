@@ -1,234 +1,135 @@
-"""The front as a table in the terminal, and a summary of the study in a few lines.
+"""A study's answer in one screen of 80 columns and `HEIGHT` lines: the decision, families, bounds, assumptions.
 
-Values that differ over the front have columns; values that all designs share are printed once above the table. In a
-narrow terminal one column of running text holds all that differs.
+All else is in the files; the numbers are those of `pareto.json`, by the functions of `dse.report.units`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
 from textwrap import wrap
 
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from dse.evaluate.record import StudyRecord
-from dse.report.counted import convert_units, counts_samples, unit_of
-from dse.report.describe import Comparison, compare
-from dse.report.gap import describe_gaps
+from dse.report.abbreviations import explain_abbreviations
+from dse.report.counted import convert_units
+from dse.report.decision import Decision, describe_decision
+from dse.report.families import RESOLUTION, families, is_joined
+from dse.report.family_table import GLUE, KNEE, ROBUST, FamilyTable, compare_members, family_table
+from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
-from dse.report.reasons import describe_reasons
-from dse.report.sensitivity import describe_improvement
-from dse.report.summary import Summary, spread_indices, summarize
-from dse.report.units import MISSING, Scale, always_shown, clean_text, format_number, label, scale, shorten_text
-from dse.report.values import trial_metrics
-from dse.report.words import (
-    describe_best,
-    describe_counts,
-    describe_prices,
-    describe_proof,
-    describe_volume,
-    describe_without_value,
-    ties_note,
-)
-from dse.report.workloads import EXPLAINED, describe_own_best, workload_tables
+from dse.report.summary import Summary, summarize
+from dse.report.units import clean_text, format_number, format_percent
+from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value
+from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
-from simcore.metrics import METRICS
 
 __all__ = ["explain_infeasible", "print_front"]
 
-_LONGEST = 30
-_LEAST_ROOM = 28
-_LEAST_HEADING = 7
-_ASCII = str.maketrans({"★": "*", "–": "-", "…": "~"})
+HEIGHT = 40
+"""Lines that the answer takes at most where it is 80 columns wide."""
+_ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
+_REGRET = ("behind another design", "behind another design in all objectives")
+_Line = tuple[str, str]
+"""Text and its style."""
 
 
 def print_front(record: StudyRecord, console: Console, what_if: WhatIf = NOTHING) -> None:
-    """Print the front of a study, or the reason why there is none, and the summary."""
+    """Print what a study comes to, or the reason why there is nothing, to `console`."""
     record = convert_units(record)
     summary = summarize(record, what_if)
-    for paragraph in describe_gaps(record, summary):
-        _print_text(console, paragraph)
-    if summary.front:
-        _print_table(record, summary, console)
-    else:
-        _print_text(console, explain_infeasible(record))
-    sentences = [describe_counts(summary), describe_without_value(record)] if summary.front else []
-    sentences += [describe_volume(record, summary)]
-    sentences += [describe_proof(summary)]
-    sentences += [describe_best(objective, summary) for objective in record.objectives]
-    for sentence in [*sentences, describe_prices(record)]:
-        if sentence:
-            _print_text(console, sentence)
+    for text, style in screen(record, summary, console.width):
+        console.print(_text(text, console, style), no_wrap=True, crop=True, overflow="crop")
 
 
-def _print_table(record: StudyRecord, summary: Summary, console: Console) -> None:
-    members = summary.front
-    numbers = [trial.number for trial in members]
-    knee = frozenset() if summary.knee is None else frozenset({numbers.index(summary.knee)})
-    shown = spread_indices(len(members), _LONGEST, knee)
-    compared = compare([trial.decided_document for trial in members])
-    size = "1 design" if len(members) == 1 else f"{format_number(len(members))} designs"
-    _print_text(console, f"{clean_text(record.space)}: {size} on the Pareto front", "bold")
-    if compared.common:
-        _print_text(console, f"{'The design' if len(members) == 1 else 'All'}: {compared.common}.")
-    columns = _columns(record, summary)
-    wide = _table(columns, summary, shown, _Differing(compared.columns, compared.rows), console)
-    console.print(
-        wide if _width(wide, console) <= console.width else _narrow_table(columns, summary, shown, compared, console)
-    )
-    note = ties_note(summary)
-    if note:
-        _print_text(console, note)
-    if summary.knee is not None:
-        why = next(describe_reasons(trial) for trial in members if trial.number == summary.knee)
-        _print_text(console, f"★ Knee: trial {summary.knee}. {why}")
-    better = describe_improvement(summary, record.objectives)
-    if better:
-        _print_text(console, better)
-    _print_workloads(record, summary, shown, console)
-    if len(shown) < len(members):
-        _print_text(console, f"{len(shown)} of {len(members)} shown, evenly spread; all of them are in pareto.csv.")
-
-
-def _print_workloads(record: StudyRecord, summary: Summary, shown: Sequence[int], console: Console) -> None:
-    """Print each workload's values on the clusters of the front, and the cluster it would have chosen alone."""
-    workloads = workload_tables(record, summary, software=False)
-    if not workloads:
-        return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("trial", justify="right", no_wrap=True)
-    for workload in workloads:
-        for heading in workload.headings:
-            table.add_column(_text(f"{shorten_text(workload.title, 20)}\n{heading}", console), justify="right")
-    for index in shown:
-        cells = [cell for workload in workloads for cell in workload.rows[index]]
-        table.add_row(str(summary.front[index].number), *(_text(cell, console) for cell in cells))
-    console.print(table)
-    for sentence in [EXPLAINED, *describe_own_best(record, summary)]:
-        _print_text(console, sentence)
-
-
-@dataclass(frozen=True, slots=True)
-class _NumberColumn:
-    """A column of numbers: its heading, its unit, and a cell for each member of the front."""
-
-    heading: str
-    unit: str
-    cells: tuple[str, ...]
-    objective: bool = False
-
-
-def _columns(record: StudyRecord, summary: Summary) -> list[_NumberColumn]:
-    members = summary.front
-    measured = [trial_metrics(trial) for trial in members]
-    samples = counts_samples(members)
-    columns = []
-    for objective in record.objectives:
-        values = [trial.values[objective.name] for trial in members]
-        columns.append(_column(objective.name, scale(objective.unit, values, objective.name), values, objective=True))
-    if summary.ties and any(summary.ties.values()):
-        counts = [len(summary.ties[trial.number]) for trial in members]
-        columns.append(_NumberColumn("ties", "", tuple(str(count) if count else MISSING for count in counts)))
-    chosen = {objective.name for objective in record.objectives}
-    for name in always_shown(page=False):
-        found = [metrics[name] for metrics in measured]
-        if name not in chosen and any(value is not None for value in found):
-            columns.append(_column(name, scale(unit_of(METRICS[name].unit, samples), found, name), found))
-    if any(metrics["memory.reserved"] is not None for metrics in measured):
-        columns.append(_memory(measured))
-    return columns
-
-
-def _column(name: str, unit: Scale, values: Sequence[float | None], *, objective: bool = False) -> _NumberColumn:
-    short = METRICS[name].short if name in METRICS else ""
-    return _NumberColumn(short or label(name), unit.unit, tuple(unit.number(value) for value in values), objective)
-
-
-def _memory(measured: Sequence[dict[str, float | None]]) -> _NumberColumn:
-    cells = []
-    for metrics in measured:
-        reserved, capacity = metrics["memory.reserved"], metrics["memory.capacity"]
-        whole = MISSING if reserved is None or capacity is None else f"{reserved / 2**30:.1f}/{capacity / 2**30:.4g}"
-        cells.append(whole)
-    return _NumberColumn("memory", "GiB", tuple(cells))
-
-
-@dataclass(frozen=True, slots=True)
-class _Differing:
-    """The values in which designs differ: headings, and their cells for each member of the front."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def _narrow_table(
-    columns: Sequence[_NumberColumn], summary: Summary, shown: Sequence[int], compared: Comparison, console: Console
-) -> Table:
-    """The table with one column for all differences, whose lines break between phrases only.
-
-    Columns beyond the objectives are left out if this one needs their room.
-    """
-    heading = ("differences",) if compared.columns else ()
-    kept = list(columns)
-    while True:
-        bare = _table(kept, summary, shown, _Differing((), ()), console)
-        room = console.width - _width(bare, console) - 2
-        extra = [column for column in kept if not column.objective]
-        if room >= _LEAST_ROOM or not heading or not extra:
+def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
+    """The lines of the answer, none longer than `width`, and their styles."""
+    if not summary.front:
+        told = explain_infeasible(record).splitlines()
+        return [line for sentence in told for line in _paragraph(sentence, width)]
+    decision = describe_decision(record, summary)
+    found = families(record, summary)
+    compared = compare_members(record, found)
+    table = family_table(record, summary, found, compared)
+    above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
+    above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
+    whole = len(list(_rows(table, width, HEIGHT * len(found))))
+    for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
+        below = [line for text in _below(record, summary, decision, reasons) for line in _paragraph(text, width)]
+        rows = list(_rows(table, width, HEIGHT - len(above) - len(below) - kept))
+        lines = [*above, *rows, *below]
+        lines += _paragraph(explain_abbreviations("\n".join(text for text, _ in lines)), width, "dim")
+        if len(lines) <= HEIGHT and (len(rows) == whole or not reasons):
             break
-        kept.remove(extra[-1])
-    rows = tuple((_pack_phrases(phrases, max(room, 12)),) for phrases in compared.phrases)
-    return _table(kept, summary, shown, _Differing(heading, rows), console)
+    return lines
 
 
-def _pack_phrases(phrases: Sequence[str], width: int) -> str:
-    lines = [""]
-    for phrase in phrases:
-        joined = f"{lines[-1]}, {phrase}" if lines[-1] else phrase
-        if len(joined) + 1 <= width or not lines[-1]:
-            lines[-1] = joined
+def _sentences(decision: Decision, width: int) -> Iterator[_Line]:
+    for place, sentence in enumerate(decision.sentences):
+        yield from _paragraph(sentence, width, "" if place else "bold")
+
+
+def _title(record: StudyRecord, summary: Summary) -> str:
+    count = len(summary.front)
+    size = "1 design" if count == 1 else f"{format_number(count)} designs"
+    place = "on the front" if len(record.objectives) > 1 else "is the best" if count == 1 else "are the best"
+    counted = (describe_counts(summary), describe_without_value(record), describe_proof(summary))
+    return " ".join([f"{clean_text(record.space)}: {size} {place}.", *(text for text in counted if text)])
+
+
+def _rows(table: FamilyTable, width: int, most: int) -> Iterator[_Line]:
+    for row in table.rows(width, most):
+        for line in row.lines:
+            yield line, "bold" if row.recommended else ""
+
+
+def _below(record: StudyRecord, summary: Summary, decision: Decision, reasons: bool) -> Iterator[str]:
+    """The paragraphs under the table, with the reasons of gaps or without."""
+    yield _legend(record, summary)
+    yield from describe_own_best(record, summary)
+    yield from _bounds(record, summary, reasons)
+    yield from decision.assumptions
+    yield f"More: report.html, pareto.csv (all members), trials.csv; dse show RUN {decision.trial}."
+
+
+def _bounds(record: StudyRecord, summary: Summary, reasons: bool) -> Iterator[str]:
+    """A paragraph for each objective whose gap needs words, one for all others."""
+    rest = []
+    for objective in record.objectives:
+        why = describe_gap_in_short(objective, record, summary) if reasons else ""
+        best = describe_best(objective, summary)
+        if why:
+            yield f"{best.removesuffix('.')}: {why}."
         else:
-            lines[-1] += ","
-            lines.append(phrase)
-    return "\n".join(lines)
+            rest.append(best)
+    if rest:
+        yield " ".join(rest)
 
 
-def _width(table: Table, console: Console) -> int:
-    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+def _legend(record: StudyRecord, summary: Summary) -> str:
+    found, scenarios = families(record, summary), summary.what_if.scenarios
+    chosen = {family.chosen for family in found}
+    named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", scenarios and scenarios.robust))
+    marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
+    near = format_percent(RESOLUTION)
+    if len(record.objectives) == 1:
+        what = f"the best of a kind, and how many of it are within {near}"
+    elif any(is_joined(record, summary, family) for family in found):
+        what = "the most alike designs, by one of them"
+    else:
+        what = f"designs of a kind within {near} in time, by one of them"
+    text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
+    text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
+    return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
 
 
-def _table(
-    columns: Sequence[_NumberColumn], summary: Summary, shown: Sequence[int], differing: _Differing, console: Console
-) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("trial", justify="right", no_wrap=True)
-    widths = [max(_LEAST_HEADING, *map(len, (column.unit, *column.cells))) for column in columns]
-    headings = [
-        wrap(column.heading, width, break_long_words=False) for column, width in zip(columns, widths, strict=True)
-    ]
-    lines = max(map(len, headings), default=1)
-    for column, words in zip(columns, headings, strict=True):
-        heading = _text("\n".join([*[""] * (lines - len(words)), *words]), console)
-        heading.append(f"\n{column.unit}", style="dim")
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name in differing.headings:
-        table.add_column(_text(name, console))
-    for index in shown:
-        trial = summary.front[index]
-        star = trial.number == summary.knee
-        cells = [f"{'★ ' if star else ''}{trial.number}", *(column.cells[index] for column in columns)]
-        cells += differing.rows[index] if differing.headings else ()
-        table.add_row(*(_text(cell, console) for cell in cells), style="bold" if star else None)
-    return table
-
-
-def _print_text(console: Console, text: str, style: str = "") -> None:
-    console.print(_text(text, console, style))
+def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:
+    """`text` in lines that break neither between a number and its unit nor inside degrees."""
+    glued = re.sub(r"(?<=\d) (?=[%A-Za-z$])|(?<=\btrial) (?=\d)", GLUE, text)
+    lines = wrap(glued, width, break_on_hyphens=False)
+    return [(line.replace(GLUE, " "), style) for line in lines]
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:

@@ -105,6 +105,11 @@ def label(name: str) -> str:
     return given or name.replace("_", " ").replace(".", " ")
 
 
+def short_label(name: str) -> str:
+    """A metric's name in a word where it has one: `cost.total` is *cost*; else its label."""
+    return (METRICS[name].short if name in METRICS else "") or label(name)
+
+
 def always_shown(page: bool) -> list[str]:
     """The metrics that the table of a front has beside the objectives: in a terminal, or on the page."""
     everywhere = [name for name, metric in METRICS.items() if metric.shown == "everywhere"]

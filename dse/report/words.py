@@ -17,6 +17,8 @@ def describe_counts(summary: Summary) -> str:
     parts += [f"{format_number(summary.cuts)} cut before simulation ({rules})"] if summary.cuts else []
     parts += [f"{format_number(summary.failed)} failed"] if summary.failed else []
     noun = "design" if summary.trials == 1 else "designs"
+    if summary.feasible == summary.trials:
+        return f"{format_number(summary.trials)} {noun} evaluated, all feasible."
     return f"{format_number(summary.trials)} {noun} evaluated: {', '.join(parts)}."
 
 
@@ -37,15 +39,6 @@ def is_possible(trial: TrialRecord) -> bool:
     return trial.state in ("infeasible", "cut") and trial.violations.get(VALID, 0.0) <= 0
 
 
-def describe_volume(record: StudyRecord, summary: Summary) -> str:
-    """The hypervolume and its reference point; empty where there is no reference point."""
-    if not summary.reference or summary.hypervolume is None:
-        return ""
-    pairs = zip(record.objectives, summary.reference, strict=True)
-    point = ", ".join(format_with_unit(value, objective.unit, objective.name) for objective, value in pairs)
-    return f"Hypervolume {summary.hypervolume:.4g} to the reference point ({point})."
-
-
 def describe_best(objective: Objective, summary: Summary) -> str:
     """Best value found of an objective, its proven bound, and how far apart the two are."""
     best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
@@ -54,6 +47,8 @@ def describe_best(objective: Objective, summary: Summary) -> str:
     found = "nothing feasible" if best is None else f"best {format_with_unit(best, objective.unit, objective.name)}"
     if proven is None:
         return f"{start}: {found}, no proven bound."
+    if best is not None and gap == 0:
+        return f"{start}: {found}, which is proven to be the {'least' if objective.sign > 0 else 'most'}."
     text = f"{start}: {found}, proven bound {format_with_unit(proven, objective.unit, objective.name)}"
     return f"{text}." if gap is None else f"{text} (gap {format_percent(gap)})."
 
@@ -81,19 +76,10 @@ def is_assumed(source: str) -> bool:
     return source.strip().strip("*").lower().startswith("assumed")
 
 
-def describe_prices(record: StudyRecord) -> str:
-    """Which prices have a source and which are assumed; empty where no price was used."""
-    assumed = [clean_text(name) for name, source in record.prices.items() if is_assumed(source)]
-    sourced = len(record.prices) - len(assumed)
-    parts = [f"{sourced} with a source"] if sourced else []
-    parts += [f"{len(assumed)} assumed ({', '.join(assumed)})"] if assumed else []
-    return f"Prices: {', '.join(parts)}." if parts else ""
-
-
 def ties_note(summary: Summary) -> str:
-    """How many designs of the front are tied, and what a tie is; empty if none is tied or intervals are unknown."""
+    """How many designs of the front are tied, and what a tie is; empty if none is tied or nothing is known."""
     tied = sum(bool(others) for others in (summary.ties or {}).values())
     if not tied:
         return ""
     some = f"{format_number(tied)} of {format_number(len(summary.front))} designs"
-    return f"Ties ({some}): the intervals of their times overlap, so it is not proven which of them is faster."
+    return f"Ties ({some}): with another design, neither is the faster one in nine of ten scenarios."

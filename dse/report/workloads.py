@@ -56,6 +56,20 @@ def _table(purchase: Purchase, summary: Summary, index: int, software: bool) -> 
     )
 
 
+def workload_phrases(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
+    """For each workload its tuned metric and its regret on a cluster: `gpt3 12.05 s (+3.1 %)`."""
+    purchase = record.purchase
+    if purchase is None:
+        return ()
+    tune, told = purchase.tune, []
+    for regret, (name, part) in zip(summary.regrets, trial.parts, strict=True):
+        value = finite_or_none(tune.value(trial_metrics(part), part.design or {}))
+        loss = regret.losses.get(trial.number)
+        lost = "" if loss is None else f" (+{format_percent(loss.regret)})"
+        told.append(f"{clean_text(name)} {format_with_unit(value, tune.unit, tune.name)}{lost}")
+    return tuple(told)
+
+
 def _software(trial: TrialRecord, purchase: Purchase) -> Mapping[str, Any] | None:
     """The sections of a design that are tuned."""
     if trial.design is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dse.evaluate.record import State
@@ -53,16 +53,33 @@ class AtBatch:
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """How sure the place of one member of the front is, over the scenarios."""
+    """How sure the place of one design is, over the scenarios."""
 
     interval: tuple[float, float] | None
-    """Iteration time [s] in nine of ten scenarios; None where the design has none."""
+    """Iteration time [s] in nine of ten cases, as the prediction says; None where the design has none."""
     on_front: float
     """Share of the scenarios in which no other contender dominates it."""
     regret: float
-    """By which share another contender is better in every objective at once, on average; 0 where none is."""
+    """By which share it is worse than another contender in every objective at once, on average; 0 where none is."""
     regret_p90: float
     """The same, in the worst but one of ten scenarios."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A number of the model, or a price, that the scenarios take to be wrong."""
+
+    name: str
+    things: int
+    """How many things of this study have such a number, each wrong by itself: devices, stacks, shapes, layouts."""
+    of: tuple[str, ...]
+    """Their names, where they are few."""
+    low: float
+    high: float
+    """What is true over what the model says, in nine of ten scenarios."""
+    basis: str
+    """`measured` or `assumed`."""
+    source: str
 
 
 @dataclass(frozen=True)
@@ -74,11 +91,17 @@ class Scenarios:
     contenders: tuple[int, ...]
     """Trials that were compared: the front, and the dominated ones nearest to it."""
     members: Mapping[int, Sureness]
-    """By trial, each member of the front."""
+    """By trial, each member of the front that was compared."""
     robust: int | None
-    """Trial to build where nothing is known for sure: the least regret in the worst but one of ten scenarios."""
+    """Trial to build where nothing is known for sure (`dse.whatif.scenarios`)."""
     better: Mapping[str, Mapping[tuple[int, int], float]]
-    """Objective -> two members of the front -> share of the scenarios in which the first one is the better."""
+    """Objective -> two contenders -> share of the scenarios in which the first one is the better."""
+    others: Mapping[int, Sureness] = field(default_factory=dict)
+    """By trial, each contender that is not on the front."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What was taken to be wrong, the widest first."""
+    left_out: int = 0
+    """Members of the front that were too many to be compared."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +122,8 @@ class WhatIf:
     """Why nothing was asked, where nothing was."""
     scenarios: Scenarios | None = None
     """How sure the front is; None where that was not asked."""
+    no_scenarios: str = ""
+    """Why it was not asked, where it was not."""
 
 
 NOTHING = WhatIf({}, {}, 0, 0, 0)

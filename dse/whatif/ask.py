@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.study.store import STUDY
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
-from dse.whatif.batches import describe_broken, rewrite_batch, rivals, run_at_batches
+from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
+from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from simcore.engine.registry import BUILT_IN
 
@@ -36,10 +38,26 @@ def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = 
     space, study = open_space(str(folder / STUDY))
     engine = "" if study is None else str(study["engine"])
     allowed = (SIMULATIONS if engine == _UNBIDDEN else 0) if simulations is None else simulations
+    if not record.front:
+        return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
-    if why:
-        return WhatIf({}, {}, 0, allowed, len(record.front), why)
-    return ask_questions(record, space, engine, allowed) if record.front else NOTHING
+    asked = WhatIf({}, {}, 0, allowed, len(record.front), why) if why else ask_questions(record, space, engine, allowed)
+    unsure = _reason_without_scenarios(record, space, engine)
+    if unsure:
+        return replace(asked, no_scenarios=unsure)
+    front = _order_front(record)
+    return replace(asked, scenarios=ask_scenarios(record, front, rivals(record, CONTENDERS)))
+
+
+def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:
+    """Why designs are not compared in scenarios; empty where they are."""
+    if space.jobs or record.purchase is not None:
+        return "Each workload would have to be tuned again in each scenario."
+    if engine not in BUILT_IN:
+        return f"Scenarios move what the simulator's own engines say, and the times here are those of '{engine}'."
+    if any(trial.design is None or trial.metrics is None for trial in record.front):
+        return "The journal has designs of the front without their results."
+    return ""
 
 
 def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int) -> str:
@@ -58,7 +76,7 @@ def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int) 
     simulate = _Memory(Evaluator(space.objectives, space.constraints, engine))
     front = _order_front(record)
     members = front[: allowed // 4]
-    others = rivals(record, allowed // 4 - len(members))
+    others = rivals(record, min(RIVALS, allowed // 4 - len(members)))
     batches = run_at_batches(record, members, others, simulate, partial(rewrite_batch, space))
     steps: dict[int, tuple[ParameterStep, ...]] = {}
     for trial in front:

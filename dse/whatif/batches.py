@@ -33,7 +33,7 @@ Rewrite = Callable[[TrialRecord, int], Mapping[str, Any]]
 
 
 def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
-    """The dominated feasible trials nearest to the front, at most `most` and `RIVALS`."""
+    """The dominated feasible trials nearest to the front, at most `most`."""
     front = record.front
     members = {trial.number for trial in front}
     others = tuple(
@@ -42,7 +42,7 @@ def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
     if not others or most <= 0:
         return ()
     far = nearness(record.losses(others), record.losses(front))
-    order = np.argsort(far, kind="stable")[: min(most, RIVALS)]
+    order = np.argsort(far, kind="stable")[:most]
     return tuple(others[int(index)] for index in order)
 
 

@@ -132,6 +132,7 @@ def bounds_at(design: Design, times: Mapping[str, float], busy: float, program: 
         samples=program.tokens if program else None,
         first_token=times.get("time_to_first_token"),
         output_token=times.get("time_per_output_token"),
+        software=design.software,
     )
     return bounds(figures, metrics_before(design, memory))
 

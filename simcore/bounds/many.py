@@ -262,6 +262,7 @@ def figures_of(
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,
         utilization=_utilization(sending, seconds),
+        software=design.software,
     )
 
 

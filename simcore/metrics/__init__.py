@@ -6,7 +6,7 @@ own by an entry point in the group `simcore.metrics` (see `simcore.family`) whos
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,20 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
+def _upper_time(design: Design, result: Result) -> float:
+    from simcore.uncertainty.upper import upper_factor  # it lowers designs, which is above the metrics
+
+    return result.iteration_time_s * upper_factor(design)
+
+
+def _least_upper_time(figures: Figures) -> Number | None:
+    from simcore.uncertainty.upper import least_upper_factor
+
+    if figures.software is None or figures.seconds is None:
+        return None
+    return figures.seconds * least_upper_factor(figures.npu, figures.software, figures.workload)
+
+
 _OWN = {
     "iteration_time": Metric(
         "s",
@@ -57,6 +71,15 @@ _OWN = {
         moves=("time",),
         short="time",
         shown="everywhere",
+    ),
+    "iteration_time.p90": Metric(
+        "s",
+        measure=_upper_time,
+        bound=_least_upper_time,
+        moves=("time",),
+        label="iteration time, nine in ten",
+        short="time p90",
+        costly=True,
     ),
     "throughput": Metric(
         "tokens/s", "more", read=lambda r: r.throughput_tokens_per_s, bound=lambda f: f.throughput, moves=("time",)
@@ -153,10 +176,15 @@ def metrics(result: Result) -> dict[str, float | None]:
     return {name: m.read(result) if m.read else result.metrics.get(name) for name, m in METRICS.items()}
 
 
-def with_measured(design: Design, result: Result) -> Result:
-    """The result with the metrics of installed packages."""
-    found = {name: _measured(m, design, result) for name, m in METRICS.items() if m.read is None}
-    return replace(result, metrics=found) if found else result
+def with_measured(design: Design, result: Result, named: Iterable[str] = ()) -> Result:
+    """The result with the metrics that it does not hold itself: costly ones where they are among those `named`."""
+    wanted = frozenset(named)
+    found = {
+        name: _measured(metric, design, result)
+        for name, metric in METRICS.items()
+        if metric.read is None and (not metric.costly or name in wanted) and name not in result.metrics
+    }
+    return replace(result, metrics={**result.metrics, **found}) if found else result
 
 
 def _measured(metric: Metric, design: Design, result: Result) -> float | None:

@@ -61,6 +61,8 @@ class Metric:
     """Its heading in the narrow table of a terminal; unless given the label."""
     share: bool = False
     """Whether reports write it as percent."""
+    costly: bool = False
+    """Whether `measure` takes about as long as a simulation: then it is taken only where the metric is named."""
     shown: Literal["everywhere", "page", "asked"] = "asked"
     """Where the table of a front has it: in the terminal and on the page, on the page, or as an objective only."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.software import Software
 from simcore.design.workload import Workload
 
 Number: TypeAlias = Any
@@ -52,6 +53,8 @@ class Figures:
     """Until every request has its first token [s]."""
     output_token: Number | None = None
     """Between two tokens of a request [s]."""
+    software: Software | None = None
+    """The stack that every design which the figures stand for has; None where they may have others."""
 
     @classmethod
     def of(cls, design: Design, **figures: Number) -> Figures:

@@ -1,4 +1,4 @@
-"""The section of `docs/accuracy.md` on dispatch by node: what the model says of DeepEP's own times.
+"""The section of `docs/accuracy-details.md` on dispatch by node: what the model says of DeepEP's own times.
 
 The rows are aiconfigurator's (ai-dynamo/aiconfigurator 095f58a51, Apache 2.0, `wideep_deepep_normal`, sglang 0.5.12 and
 0.5.6): nodes of 8 GPUs, tokens in 8 bits with a scale of 4 bytes a 128 numbers to their experts, in 16 bits back. Among

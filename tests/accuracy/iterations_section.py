@@ -1,4 +1,4 @@
-"""The summary of `docs/accuracy.md`: errors on all measured iterations, by device, software and kind of model."""
+"""Errors on all measured iterations: by device, software and kind of model for `docs/accuracy.md`, and by table."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ TABLES = (
 """Rows that were fitted to and rows that were not."""
 FIGURES = "| rows | MAPE | median | bias | order | regret | coverage | width |"
 
-TEXT = """
-## Measured iterations in short
+BY_TABLE = """
+## Measured iterations by table
 
-Errors of `dse validate` on all tables, in percent: the mean of the absolute errors, their median, their mean with its
-sign (below zero: predictions are too fast), the order of the designs of a job, regret, the coverage of the intervals,
-which are meant to hold 90 %, and their median width as a share of the prediction ([measured.md](measured.md#output)).
-
-| device | software | model {figures}
-|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
-{groups}
-
-By table; rows that no design can express are counted beside those that are compared:
+Errors of `dse validate` on each table, in percent; the columns are those of [accuracy.md](accuracy.md#the-table). Rows
+that no design can express are counted beside those that are compared:
 
 | table | not expressed {figures}
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 {tables}
 {reasons}"""
+BY_GROUP = """
+| device | software | model {figures}
+|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
+{groups}
+"""
 
 
-def iterations_section() -> Iterator[str]:
-    """Prediction against measurement over all tables: by group, by table, and what could not be expressed."""
+def iterations_sections() -> tuple[str, str]:
+    """Prediction against measurement over all tables: by group, for users; by table, with what was not expressed."""
     tables = {path.stem: read_table(path) for path in TABLES}
     predictions = {name: list(predict(table.rows)) for name, table in tables.items()}
     groups = "\n".join(_groups([p for rows in predictions.values() for p in rows]))
@@ -45,9 +43,8 @@ def iterations_section() -> Iterator[str]:
         f"| {name} | {len(table.not_expressed) or ''} {_cells(len(predictions[name]), accuracy(predictions[name]))}"
         for name, table in tables.items()
     )
-    reasons = "\n".join(_reasons(tables))
-    yield from TEXT.format(figures=FIGURES, groups=groups, tables=lines, reasons=reasons).lstrip().splitlines()
-    yield ""
+    by_table = BY_TABLE.format(figures=FIGURES, tables=lines, reasons="\n".join(_reasons(tables)))
+    return BY_GROUP.format(figures=FIGURES, groups=groups).strip(), by_table.strip() + "\n"
 
 
 def _groups(predictions: Sequence[Prediction]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The section of `docs/accuracy.md` on memory: what Megatron's authors publish of four models, and what we predict."""
+"""A section of `docs/accuracy-details.md`, memory: what Megatron's authors publish of four models, and predictions."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_bound_of_themis_is_not_higher_where_more_bandwidth_changes_its_orde
 
 
 WORST_ANOMALY = 1.52
-"""Time on a faster machine over the time before, at worst, in thousands of drawn designs (`docs/accuracy.md`)."""
+"""Time on a faster machine over the time before, at worst, in thousands of drawn designs (docs/accuracy-details.md)."""
 
 UNORDERED = st.one_of(collectives(), trainings()).filter(
     lambda design: not serves_in_order(design) and len(design.cluster.dimensions) > 1

@@ -65,7 +65,7 @@ def test_a_data_sheet_alone_has_a_prior() -> None:
 def test_what_stands_behind_a_prediction_is_told_in_words() -> None:
     told = provenance(trained("h200"))
     assert told["operators"] == "fitted on kernels of its generation (hopper), by the data sheet of h200"
-    assert told["software"] == "megatron-core: fitted on iterations on h100-80gb"
+    assert told["software"] == "megatron-core: fitted on iterations on h100-80gb, not on h200"
     assert told["network 0"] == "nccl-ampere: fitted on measured collectives"
     assert "a device left out" in told["interval"]
     assert evidence(trained("a100-80gb")).device == "kernels"

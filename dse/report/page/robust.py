@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.page.base import HEATMAP, Chart, count_designs, front_rows, plot_text, shown_note
-from dse.report.robustness import PREDICTION, PRICES, Robustness, describe_scope, robustness
+from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
 from dse.report.units import format_number, format_percent, format_with_unit
 from dse.whatif.answers import FACTORS, AtBatch
@@ -14,7 +14,7 @@ from dse.whatif.answers import FACTORS, AtBatch
 
 def robust_chart(record: StudyRecord, summary: Summary) -> Chart | None:
     """A heat map: prices, prediction and other batches for each design of the front; None where nothing is known."""
-    found = robustness(record, summary)
+    found = robustness(summary)
     shown = [(trial, row) for trial, row in front_rows(summary, told=True) if trial.number in found]
     asked = [
         (name, [read(trial, found[trial.number]) for trial, _ in shown]) for name, read in _questions(record).items()
@@ -63,24 +63,15 @@ def _questions(record: StudyRecord) -> dict[str, Any]:
         )
         for factor in FACTORS
     }
-    return {"prices": _prices, "its own time": _prediction, **batches}
+    return {"scenarios": _sure, **batches}
 
 
-def _prices(trial: TrialRecord, robust: Robustness) -> _Cell:
-    if robust.prices is None:
+def _sure(trial: TrialRecord, robust: Robustness) -> _Cell:
+    if robust.sure is None:
         return None, "", ""
-    return (
-        robust.prices,
-        format_percent(robust.prices),
-        f"on the front in {format_percent(robust.prices)} of the price scenarios",
-    )
-
-
-def _prediction(trial: TrialRecord, robust: Robustness) -> _Cell:
-    if robust.prediction is None:
-        return None, "", ""
-    said = "stays" if robust.prediction else "leaves"
-    return float(robust.prediction), said, f"{said} where its time is at the upper end of its interval"
+    share = format_percent(robust.sure.on_front)
+    regret = format_percent(robust.sure.regret_p90)
+    return robust.sure.on_front, share, f"on the front in {share} of the scenarios; regret of one in ten: {regret}"
 
 
 def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
@@ -94,14 +85,15 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> _Cell:
 
 
 def _note(summary: Summary) -> str:
-    said = [
-        f"Whether a design stays on the front. Prices: the share of the scenarios in which those of network, NPUs and "
-        f"memory each move by {format_percent(PRICES)} up, down or not. Its own time: at the upper end of the "
-        f"prediction's interval ({format_percent(PREDICTION)} longer where the result has none), all others as "
-        "predicted."
-    ]
+    said = ["Whether a design stays on the front."]
+    scenarios = summary.what_if.scenarios
+    if scenarios is not None:
+        said.append(
+            f"Scenarios: the share of {format_number(scenarios.count)} draws of what the model does not know for sure "
+            f"in which none of {format_number(len(scenarios.contenders))} contenders dominates it."
+        )
     if describe_scope(summary):
-        said.append(f"Prices and time: {describe_scope(summary)[0].lower()}{describe_scope(summary)[1:]}")
+        said.append(describe_scope(summary))
     if summary.what_if.batches:
         rivals = summary.what_if.rivals
         beside = f" and the {format_number(rivals)} dominated designs nearest to it" if rivals else ""

@@ -187,7 +187,7 @@ def record(trials: list[TrialRecord], names: tuple[str, ...] = NAMES[:2], **chan
     return StudyRecord(**{**given, **changes})
 
 
-def mixed(count: int = 120, names: tuple[str, ...] = NAMES[:2], seed: int = 3) -> StudyRecord:
+def mixed(count: int = 120, names: tuple[str, ...] = NAMES[:2], seed: int = 3, **changes: Any) -> StudyRecord:
     """A study with a front of a dozen designs or so, and trials of every state."""
     draw = np.random.default_rng(seed)
     trials: list[TrialRecord] = []
@@ -209,7 +209,7 @@ def mixed(count: int = 120, names: tuple[str, ...] = NAMES[:2], seed: int = 3) -
             trials.append(simulated(number, time * 0.8, cost * 2.2, names, missed, document, params))
         else:
             trials.append(simulated(number, time, cost, names, None, document, params))
-    return record(trials, names)
+    return record(trials, names, **changes)
 
 
 def infeasible_only() -> StudyRecord:

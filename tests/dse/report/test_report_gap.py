@@ -11,7 +11,7 @@ from rich.console import Console
 
 from dse.evaluate.record import StudyRecord
 from dse.report import print_front
-from dse.report.gap import describe_gaps
+from dse.report.gap import describe_gap_in_short, describe_gaps
 from dse.report.summary import summarize
 
 
@@ -56,11 +56,25 @@ def test_a_bound_of_no_single_design_says_so() -> None:
     assert "combines the best of several designs" in text
 
 
+def in_short(record: StudyRecord) -> str:
+    return describe_gap_in_short(record.objectives[0], record, summarize(record))
+
+
+def test_the_screen_says_in_a_clause_why_there_is_a_gap() -> None:
+    assert in_short(far(4, 0.991, 4)) == ""
+    assert in_short(far(4, 0.9, None)).startswith("the bound takes the best of several designs")
+    assert in_short(far(4, 0.9, 4)).startswith("the bound's job (t4 p16 d16, ZeRO-0) was simulated on 1 network")
+    assert in_short(far(4, 0.9, 16)).endswith("was not tried: more trials may reach it")
+    record = far(4, 0.9, 16)
+    ruled_out = replace(record, trials=(*record.trials, replace(studies.cut(2, 0.8, 2e7), design=studies.design(16))))
+    assert in_short(ruled_out) == "the bound's job (t16 p16 d4, ZeRO-0) was ruled out by memory (1)"
+
+
 @pytest.mark.parametrize("width", [60, 120])
-def test_the_first_lines_say_it(width: int) -> None:
+def test_the_screen_tells_the_gap(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     print_front(far(4, 0.9, 4), console)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert text.startswith("Iteration time: a design that is up to 10 % better")
+    assert "(gap 10 %): the bound's job (t4 p16 d16, ZeRO-0)" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= width

@@ -38,7 +38,7 @@ def test_other_tables_are_none_of_kernels() -> None:
     [("a100-80gb", "bf16", 12), ("h100-80gb", "bf16", 9), ("h100-80gb", "fp8", 15), ("b200", "bf16", 13)],
 )
 def test_products_are_predicted_as_well_as_docs_say(device: str, precision: str, most: float) -> None:
-    """A sample of 1 in 33 of the rows that docs/accuracy.md speaks of, some 45 of each: a third more is allowed."""
+    """A sample of 1 in 33 of the rows of docs/accuracy-details.md, some 45 of each: a third more is allowed."""
     groups = validate_kernels(DATA / "gemm.csv").groups
     found = next(group for group in groups if (group.by["device"], group.by["precision"]) == (device, precision))
     assert len(found.logs) >= 30

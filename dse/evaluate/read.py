@@ -1,0 +1,48 @@
+"""What a journal keeps of a trial's result: the result again, its metrics by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from dse.evaluate.record import TrialRecord
+from simcore.metrics import METRICS, metrics
+from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
+
+_Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
+
+
+def read_result(document: Mapping[str, Any]) -> Result:
+    """The `Result` that `document` (see `Result.document`) was written from; keys of later versions are ignored."""
+    memory = document["memory_bytes"]
+    parts = {
+        "exposed_communication_s": _read_part(ExposedCommunication, document["exposed_communication_s"]),
+        "memory_bytes": None if memory is None else _read_part(Memory, memory),
+        "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
+        "cost": _read_part(Cost, document["cost"]),
+    }
+    return _read_part(Result, {**document, **parts})
+
+
+def _read_part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
+    return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+
+
+def trial_metrics(trial: TrialRecord) -> dict[str, float | None]:
+    """Every metric of `METRICS` by name [SI]; all None where the trial was not simulated.
+
+    Of a cluster for several workloads those that are the same for all of them.
+    """
+    if trial.workloads:
+        each = [trial_metrics(part) for _, part in trial.parts]
+        return {name: value if all(m[name] == value for m in each) else None for name, value in each[0].items()}
+    if trial.metrics is None:
+        return dict.fromkeys(METRICS)
+    return {name: finite_or_none(value) for name, value in metrics(read_result(trial.metrics)).items()}
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """`value`, or None where it is missing, NaN or infinite."""
+    return float(value) if value is not None and math.isfinite(value) else None

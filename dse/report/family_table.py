@@ -1,0 +1,181 @@
+"""The families of a front as a table of text: a number for each objective, and what tells each family from the others.
+
+Where there is room the description stands beside the numbers, else below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from dse.evaluate.record import StudyRecord
+from dse.report.choice import recommended
+from dse.report.describe import Comparison, compare
+from dse.report.families import KIND, Family
+from dse.report.sensitivity import format_change
+from dse.report.summary import Summary, spread_indices
+from dse.report.units import MISSING, format_number, format_percent, scale, short_label, shorten_text
+from dse.report.workloads import workload_phrases
+from dse.space.objective import Objective
+
+KNEE, ROBUST = "★", "◆"
+GLUE = "\N{NO-BREAK SPACE}"
+"""A blank at which no line breaks."""
+_LEAST_ROOM = 28
+_LEAST_HEADING = 5
+_INDENT = 8
+_COMPARED = 500
+"""Members whose documents are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, with its unit, and a cell for each family."""
+
+    heading: tuple[str, ...]
+    """Its lines."""
+    cells: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Characters that it takes."""
+        return max(_LEAST_HEADING, *map(len, (*self.heading, *self.cells)))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The lines of one family, and whether it is the one to build."""
+
+    lines: tuple[str, ...]
+    recommended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyTable:
+    """Columns of numbers and a description of each family."""
+
+    columns: tuple[Column, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    recommended: tuple[bool, ...]
+    depth: int
+    """Lines of a row at most."""
+
+    def heading(self, width: int) -> list[str]:
+        """The lines above the rows."""
+        words = [column.heading for column in self.columns]
+        height = max(map(len, words))
+        filled = [[*[""] * (height - len(lines)), *lines] for lines in words]
+        lines = [self._join(cells) for cells in zip(*filled, strict=True)]
+        if self._is_beside(width) and any(self.phrases):
+            lines[-1] += "  what it is"
+        return lines
+
+    def rows(self, width: int, most: int) -> list[Row]:
+        """The rows, of a line at least and `depth` at most, `most` together; the one to build has the first choice."""
+        order = sorted(range(len(self.recommended)), key=lambda index: not self.recommended[index])
+        found = {index: self._lines(index, width, 1) for index in order}
+        spare = most - len(order)
+        for depth in range(2, self.depth + 1):
+            for index in order:
+                longer = self._lines(index, width, depth)
+                if spare > 0 and len(longer) > len(found[index]):
+                    found[index] = longer
+                    spare -= 1
+        return [Row(tuple(found[index]), marked) for index, marked in enumerate(self.recommended)]
+
+    def _lines(self, index: int, width: int, most: int) -> list[str]:
+        numbers, phrases = self._join([column.cells[index] for column in self.columns]), self.phrases[index]
+        if not self._is_beside(width):
+            told = pack_phrases(phrases, width - _INDENT, most - 1)
+            return [numbers, *(" " * _INDENT + line for line in told)]
+        first, *rest = pack_phrases(phrases, self._room(width), most)
+        return [f"{numbers}  {first}".rstrip(), *(" " * (len(numbers) + 2) + line for line in rest)]
+
+    def _is_beside(self, width: int) -> bool:
+        """Whether descriptions stand beside the numbers."""
+        return self._room(width) >= _LEAST_ROOM
+
+    def _join(self, cells: Sequence[str]) -> str:
+        return "  ".join(cell.rjust(column.width) for cell, column in zip(cells, self.columns, strict=True))
+
+    def _room(self, width: int) -> int:
+        return width - sum(column.width + 2 for column in self.columns)
+
+
+def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family], compared: Comparison) -> FamilyTable:
+    """The table of families; `compared` are their chosen designs (`compare_members`)."""
+    number = recommended(record, summary)
+    columns = [Column(("trial",), tuple(_mark(family, summary) for family in found))]
+    several = len(record.objectives) > 1
+    columns += [_ranges(objective, found, whole=several) for objective in record.objectives]
+    columns += [] if several else [_losses(record.objectives[0], found)]
+    columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
+    scenarios = summary.what_if.scenarios
+    if scenarios is not None:
+        known = {**scenarios.others, **scenarios.members}
+        sure = [known.get(family.chosen) for family in found]
+        shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
+        columns.append(Column(("regret",), shares))
+    trials = {trial.number: trial for trial in record.feasible_trials}
+    phrases = [
+        (*told, *workload_phrases(record, summary, trials[family.chosen]))
+        for told, family in zip(compared.phrases, found, strict=True)
+    ]
+    marked = tuple(number == family.chosen for family in found)
+    return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
+
+
+def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
+    """What all members of families share, and in what each chosen design differs from any of them."""
+    trials = {trial.number: trial for trial in record.feasible_trials}
+    chosen = [family.chosen for family in found]
+    others = [number for family in found for number in family.trials if number not in chosen]
+    kept = [others[index] for index in spread_indices(len(others), _COMPARED)]
+    told = compare([trials[number].decided_document for number in (*chosen, *kept)], KIND)
+    return Comparison(told.common, told.columns, told.rows[: len(chosen)], told.phrases[: len(chosen)])
+
+
+def _mark(family: Family, summary: Summary) -> str:
+    scenarios = summary.what_if.scenarios
+    robust = scenarios is not None and scenarios.robust in family.trials
+    marks = (KNEE if summary.knee in family.trials else "") + (ROBUST if robust else "")
+    return f"{marks} {family.chosen}".strip()
+
+
+def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Column:
+    """Least to most of a family; the best alone unless `whole`."""
+    unit = scale(objective.unit, [family.high[objective.name] for family in found], objective.name)
+    cells = []
+    for family in found:
+        low, high = (unit.number(by[objective.name]) for by in (family.low, family.high))
+        best = low if objective.sign > 0 else high
+        cells.append(best if not whole or low == high else f"{low}{MISSING}{high}")
+    heading = shorten_text(short_label(objective.name), 40)
+    width = max(_LEAST_HEADING, *map(len, cells))
+    words = f"{heading} [{unit.unit.replace(' ', GLUE)}]" if unit.unit else heading
+    return Column(tuple(line.replace(GLUE, " ") for line in wrap(words, width, break_long_words=False)), tuple(cells))
+
+
+def _losses(objective: Objective, found: Sequence[Family]) -> Column:
+    """How much worse the best of each family is than the best of all."""
+    ends = [(family.low if objective.sign > 0 else family.high)[objective.name] for family in found]
+    best = ends[0]
+    losses = [objective.sign * (end - best) / abs(best) if best else None for end in ends]
+    cells = tuple("best" if not index else format_change(loss, objective.sign) for index, loss in enumerate(losses))
+    return Column(("against", "best"), cells)
+
+
+def pack_phrases(phrases: Sequence[str], width: int, most: int) -> list[str]:
+    """The first phrases that fit in `most` lines of `width`, broken between phrases."""
+    lines = [""]
+    for phrase in phrases:
+        joined = f"{lines[-1]}, {phrase}" if lines[-1] else phrase
+        if len(joined) < width or not lines[-1]:
+            lines[-1] = joined
+        elif len(lines) < most:
+            lines[-1] += ","
+            lines.append(phrase)
+        else:
+            break
+    return [shorten_text(line, width) for line in lines][: max(0, most)]

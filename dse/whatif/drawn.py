@@ -1,0 +1,93 @@
+"""Objectives of recorded trials in scenarios: their simulated values, moved by what moves them.
+
+The time of a trial is its simulated time times what the estimate of its design says (`simcore.uncertainty`), its price
+that of its parts. A metric moves with them as `simcore.metrics` says (`moves`); an objective that is an expression is
+calculated again from its metrics, scenario by scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluate.read import trial_metrics
+from dse.evaluate.record import TrialRecord
+from dse.space.objective import Objective
+from simcore.design.design import Design
+from simcore.metrics import METRICS, Mover, moves
+from simcore.uncertainty.draws import Draws
+from simcore.uncertainty.priced import DrawnCosts
+from simcore.uncertainty.together import draw_times
+
+Floats = NDArray[np.float64]
+_PARTS: tuple[Mover, ...] = ("network", "npu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One trial in scenarios."""
+
+    trial: TrialRecord
+    factors: dict[Mover, Floats]
+    """What moves a metric -> over its value as simulated, `[count]`."""
+
+    @property
+    def count(self) -> int:
+        """Number of scenarios."""
+        return len(self.factors["time"])
+
+    def metric(self, name: str, value: float) -> Floats:
+        """A metric of which the simulation said `value`."""
+        found: Floats = np.full(self.count, value)
+        for mover, factor in self.factors.items():
+            found = found * factor ** moves(name, mover)
+        return found
+
+    def objective(self, objective: Objective) -> Floats:
+        """An objective; not a number where an expression has no value."""
+        if objective.expression is None:
+            return self.metric(objective.name, self.trial.values[objective.name])
+        known = trial_metrics(self.trial)
+        moved = {
+            name: np.full(self.count, np.nan) if (value := known[name]) is None else self.metric(name, value)
+            for name in objective.names
+            if name in METRICS
+        }
+        found = np.full(self.count, np.nan)
+        for scenario in range(len(found)):
+            with suppress(ValueError):
+                at = {name: float(values[scenario]) for name, values in moved.items()}
+                found[scenario] = objective.value(at, self.trial.design or {})
+        return found
+
+
+def draw_trials(trials: Sequence[TrialRecord], designs: Sequence[Design], draws: Draws) -> list[Drawn]:
+    """Simulated trials of these designs, in all draws."""
+    times = draw_times(designs, draws)
+    return [_draw(*each, draws) for each in zip(trials, designs, times, strict=True)]
+
+
+def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:
+    assert trial.metrics is not None
+    costs, drawn = trial.metrics["cost"], DrawnCosts.of(design, draws)
+    parts = {"network": drawn.network, "npu": drawn.npu, "memory": drawn.memory}
+    capital = sum((costs[part] * factor for part, factor in parts.items()), start=np.zeros(draws.count))
+    electricity = trial.metrics.get("electricity_cost", 0.0)
+    counted = max(0.0, costs["total"] - sum(costs[part] for part in parts))  # electricity, where the total has it
+    total, running = capital + counted * drawn.electricity, capital + electricity * drawn.electricity
+    factors: dict[Mover, Floats] = {
+        "time": time,
+        **{part: parts[part] for part in _PARTS},
+        "total": _over(total, costs["total"]),
+        "running": _over(running, sum(costs[part] for part in parts) + electricity),
+    }
+    return Drawn(trial, factors)
+
+
+def _over(moved: Floats, before: float) -> Floats:
+    """What costs nothing costs nothing at any price."""
+    return moved / before if before else np.ones_like(moved)

@@ -1,0 +1,178 @@
+"""How sure a front is: its members and what is nearest to it, all in the same scenarios.
+
+A *scenario* is one draw of everything that the model does not know for sure (`simcore.uncertainty`); the *contenders*
+are the front and the dominated designs nearest to it. In each scenario all of them are compared:
+
+- a design is *on the front* where no other contender dominates it;
+- its *regret* is by which share it is worse than another contender in every objective at once: the largest over the
+  others of the smallest over the objectives of worse / better - 1, and 0 where no other is better in all of them;
+- one design is *better* than another in an objective where its value is.
+
+The *robust pick* of one objective is the contender with the least regret in the worst but one of ten scenarios. Of
+several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
+contender that is the best compromise in that scenario, the least sum of objectives, each in lengths of the front (as
+its knee has it). Of equals it is the one that is sooner on the front, then the first.
+
+Nothing is simulated, and all follows from the journal: the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+from math import exp
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluate.pareto import front_mask
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.objective import Objective
+from dse.whatif.answers import Assumption, Scenarios, Sureness
+from dse.whatif.drawn import draw_trials
+from simcore.check.load import parse_design
+from simcore.design.design import Design
+from simcore.uncertainty import draws
+from simcore.uncertainty.parameters import Unknown
+
+Floats = NDArray[np.float64]
+
+COUNT = 256
+"""Scenarios: shares are known to 3 percentage points, one standard deviation, or better."""
+CONTENDERS = 60
+"""Designs that are compared: the front first, whatever its size up to `MOST`."""
+MOST = 120
+_NAMED, _LONGEST = 6, 40
+"""Things that an assumption names at most, and characters of a name: shapes and layouts are counted."""
+_DIGITS = 6
+"""Of what is told: the last ones of an exponential differ between machines."""
+
+
+def ask_scenarios(record: StudyRecord, front: Sequence[TrialRecord], near: Sequence[TrialRecord]) -> Scenarios:
+    """The answers over members of the front and dominated trials near it, each simulated and with a design.
+
+    `front` is in the order in which its members are taken where they are too many.
+    """
+    trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
+    drawn = draws.Scenarios(COUNT)
+    found = draw_trials(trials, [_design(trial) for trial in trials], drawn)
+    values = np.array([[one.objective(objective) for one in found] for objective in record.objectives])
+    signs = np.array([objective.sign for objective in record.objectives])[:, None, None]
+    return _compare(record, trials, len(front), signs * values, drawn)
+
+
+def _design(trial: TrialRecord) -> Design:
+    assert trial.design is not None
+    design, problems = parse_design(trial.design)
+    if design is None:
+        raise ValueError(f"trial {trial.number}: {'; '.join(map(str, problems))}")
+    return design
+
+
+def _compare(
+    record: StudyRecord, trials: Sequence[TrialRecord], members: int, lost: Floats, drawn: draws.Scenarios
+) -> Scenarios:
+    """The answers of `lost[objectives, contenders, count]`, each to be minimised, of which the first are members."""
+    numbers = tuple(trial.number for trial in trials)
+    on_front = np.mean([front_mask(lost[:, :, scenario].T) for scenario in range(lost.shape[2])], axis=0)
+    regrets = regret(lost)
+    sure = {
+        trial.number: Sureness(
+            interval_of(trial),
+            _told(float(on_front[row])),
+            _told(float(regrets[row].mean())),
+            _told(_worst_but_one(regrets[row])),
+        )
+        for row, trial in enumerate(trials)
+    }
+    kept = {trial.number for trial in trials[:members]}
+    return Scenarios(
+        count=drawn.count,
+        contenders=numbers,
+        members={number: found for number, found in sure.items() if number in kept},
+        robust=_robust(record, trials[:members], numbers, lost, sure),
+        better=_better(record.objectives, numbers, lost),
+        others={number: found for number, found in sure.items() if number not in kept},
+        assumptions=tuple(_assumptions(drawn.used)),
+        left_out=max(0, members - len(kept)),
+    )
+
+
+def regret(lost: Floats) -> Floats:
+    """By which share each contender is worse than another one in every objective `[contenders, count]`.
+
+    `lost[objectives, contenders, count]`, each to be minimised.
+    """
+    found = np.zeros(lost.shape[1:])
+    for other in range(lost.shape[1]):
+        better = lost[:, other : other + 1]
+        worse = np.abs(np.where(lost > better, better, 1.0))
+        behind = np.divide(lost - better, worse, out=np.full_like(lost, np.inf), where=worse > 0)
+        found = np.maximum(found, np.where((lost > better).all(axis=0), behind.min(axis=0), 0.0))
+    return found
+
+
+def interval_of(trial: TrialRecord) -> tuple[float, float] | None:
+    """The interval of a trial's iteration time [s], as its result has it."""
+    ends = (trial.metrics or {}).get("iteration_time_interval_s")
+    return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _robust(
+    record: StudyRecord,
+    front: Sequence[TrialRecord],
+    numbers: Sequence[int],
+    lost: Floats,
+    sure: Mapping[int, Sureness],
+) -> int:
+    if len(record.objectives) == 1:
+        return min(numbers, key=lambda number: (sure[number].regret_p90, -sure[number].on_front))
+    nominal = record.losses(tuple(front))
+    span = nominal.max(axis=0) - nominal.min(axis=0)
+    scaled = (lost / np.where(span > 0, span, np.inf)[:, None, None]).sum(axis=0)
+    behind = scaled - scaled.min(axis=0)
+    short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
+    return min(short, key=lambda number: (short[number], -sure[number].on_front))
+
+
+def _worst_but_one(values: Floats) -> float:
+    """What nine of ten scenarios stay at or below."""
+    return float(np.quantile(values, 0.9, method="inverted_cdf"))
+
+
+def _better(
+    objectives: Sequence[Objective], numbers: Sequence[int], lost: Floats
+) -> dict[str, dict[tuple[int, int], float]]:
+    return {
+        objective.name: {
+            (numbers[a], numbers[b]): float((lost[place, a] < lost[place, b]).mean())
+            for a, b in permutations(range(len(numbers)), 2)
+        }
+        for place, objective in enumerate(objectives)
+    }
+
+
+def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
+    """What was taken to be wrong, the widest first."""
+    of: dict[tuple[str, float, str, str], list[str]] = {}
+    for unknown in used:
+        parameter = unknown.parameter
+        of.setdefault((parameter.name, parameter.spread, parameter.basis, parameter.source), []).append(unknown.of)
+    ends = NormalDist().inv_cdf(0.95)
+    return [
+        Assumption(
+            name,
+            len(things),
+            tuple(things) if len(things) <= _NAMED and len(max(things, key=len)) <= _LONGEST else (),
+            _told(exp(-ends * spread)),
+            _told(exp(ends * spread)),
+            basis,
+            source,
+        )
+        for (name, spread, basis, source), things in sorted(of.items(), key=lambda item: (-item[0][1], item[0][0]))
+    ]
+
+
+def _told(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

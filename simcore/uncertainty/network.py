@@ -1,0 +1,66 @@
+"""The times of collectives in all draws at once, and what they cost the computation beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simcore.collective import routed_of
+from simcore.design.design import Design
+from simcore.system.chunks import FLAT, Chunks, Phase
+from simcore.system.interference import UNIT, slowdowns
+from simcore.uncertainty import parameters
+from simcore.uncertainty.draws import Draws, Floats
+
+
+@dataclass(frozen=True)
+class DrawnNetwork:
+    """The network of a design, in draws."""
+
+    design: Design
+    draws: Draws
+    _known: dict[tuple[int, str], tuple[Floats, Floats]] = field(default_factory=dict)
+
+    def times(self, kind: str, chunks: Chunks) -> tuple[Floats, dict[int, Floats]]:
+        """What a collective of a kind takes from issue to completion, and keeps each dimension busy `[1 + count]` [ps].
+
+        As `simcore.bounds.estimate` has it: as it goes, alone.
+        """
+        drawn = [([self._phase(kind, phase) for phase in path], times) for path, times in chunks.count_paths()]
+        busy: dict[int, Floats] = {}
+        for path, times in drawn:
+            for dimension, service, _ in path:
+                busy[dimension] = busy.get(dimension, 0.0) + times * service
+        nothing = np.zeros(1 + self.draws.count)
+        ways = [sum((service + latency for _, service, latency in path), start=nothing) for path, _ in drawn]
+        longest: Floats = np.maximum.reduce([np.minimum.reduce(ways), *busy.values()])
+        return longest, busy
+
+    def _phase(self, kind: str, phase: Phase) -> tuple[int, Floats, Floats]:
+        """Dimension, service and latency of a phase."""
+        service, latency = self._errors(kind, phase)
+        return phase.dimension, phase.serialization * service, phase.latency * latency
+
+    def _errors(self, kind: str, phase: Phase) -> tuple[Floats, Floats]:
+        """Factors of the service and of the latency of phases of a kind in a dimension."""
+        key = phase.dimension, f"{kind} {phase.kind}"
+        if key not in self._known:
+            dimension = self.design.cluster.dimensions[phase.dimension]
+            flat, routed = phase.kind.startswith(FLAT), bool(routed_of(kind))
+            wrong = parameters.service_errors(self.design, dimension, phase.kind, flat=flat, routed=routed)
+            latency = self.draws.error(parameters.latency_error(dimension))
+            self._known[key] = np.exp(self.draws.error(*wrong)), np.exp(latency)
+        return self._known[key]
+
+    def slowdowns(self) -> tuple[Floats, ...]:
+        """Extra time of computation while each dimension serves a phase, as a share of the time without `[1 + count]`.
+
+        Zero where there is none: what is not modelled has no error of its own.
+        """
+        return tuple(
+            share / UNIT * np.exp(self.draws.error(parameters.overlap_error(dimension)))
+            if share
+            else np.zeros(1 + self.draws.count)
+            for share, dimension in zip(slowdowns(self.design), self.design.cluster.dimensions, strict=True)
+        )

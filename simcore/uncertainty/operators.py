@@ -1,0 +1,93 @@
+"""The times of operators in all draws at once: each its own time, times what may be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+
+import numpy as np
+
+from simcore.compute import OperatorTimes, operator_times
+from simcore.design.design import Design
+from simcore.program import Compute
+from simcore.provenance import Evidence, evidence
+from simcore.system.chunks import PICOSECONDS
+from simcore.uncertainty import parameters
+from simcore.uncertainty.draws import Draws, Floats
+from simcore.uncertainty.parameters import Unknown
+
+
+class Places(OperatorTimes):
+    """Not times but places: the first operator that is asked for takes 1 ps, the second 2 ps, and so on.
+
+    A design that is lowered with it has in each of its operators the row of the matrix that has their times.
+    """
+
+    def __init__(self) -> None:
+        self.operators: dict[Compute, int] = {}
+
+    def seconds(self, operator: Compute) -> float:
+        """See `OperatorTimes.seconds`."""
+        return (1 + self.operators.setdefault(operator, len(self.operators))) / PICOSECONDS
+
+    def least(self, flops: float) -> float:
+        """See `OperatorTimes.least`."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class DrawnOperators:
+    """The operators of a design, in draws."""
+
+    design: Design
+    draws: Draws
+
+    def times(self, operators: Sequence[Compute]) -> Floats:
+        """Their times `[1 + operators, 1 + count]` [ps]; the first row is of no operator, see `Places`."""
+        found = np.zeros((1 + len(operators), 1 + self.draws.count))
+        for row, operator in enumerate(operators, 1):
+            found[row] = PICOSECONDS * self._seconds(operator)
+        return found
+
+    @cached_property
+    def _found(self) -> Evidence:
+        return evidence(self.design)
+
+    @cached_property
+    def _alone(self) -> OperatorTimes:
+        """Times of kernels that nothing has to launch."""
+        return operator_times(
+            self.design.cluster.npu, self.design.workload.precision, 0.0, self.design.software.attention
+        )
+
+    @cached_property
+    def _launch(self) -> Floats:
+        software = self.design.software
+        if self.design.cluster.npu.curve is None:
+            return np.zeros(1 + self.draws.count)
+        launched = software.launch_seconds * np.exp(self._errors(parameters.launch_error(software, self._found)))
+        return np.asarray(launched)
+
+    def _seconds(self, operator: Compute) -> Floats:
+        kernel = self._alone.seconds(operator)
+        seconds: Floats = kernel * np.exp(self._kernel_errors(operator, kernel))
+        if operator.pieces == 1 and not self._launch.any():
+            return seconds
+        return np.maximum(seconds, self._launch / operator.pieces)
+
+    def _kernel_errors(self, operator: Compute, kernel: float) -> Floats:
+        """Logarithm of what a kernel takes in each draw over what it takes as predicted."""
+        if operator.kind == "memory" or not operator.flops:
+            return self._errors(parameters.streaming_error(self.design.software, self._found, operator))
+        if operator.kind == "flash":
+            return self._errors(*parameters.attention_errors(self.design, self._found, operator))
+        errors = self._errors(*parameters.product_errors(self.design, self._found, operator))
+        least = self._alone.least(operator.flops)
+        if least:
+            errors = errors + log(kernel / least) * self._errors(parameters.small_products_error(self.design))
+        return errors
+
+    def _errors(self, *unknowns: Unknown) -> Floats:
+        return self.draws.error(*unknowns)

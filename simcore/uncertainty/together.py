@@ -1,0 +1,103 @@
+"""Several designs in the same scenarios: by which factor each one's time differs from its prediction.
+
+Three parts add up, as logarithms:
+
+- *parameters*: the estimate of a design with other numbers over that with the model's own (`estimate_times`). Designs
+  that rest on the same number are wrong together.
+- *rest*: what the model leaves out of a design, one draw for each layout of a job: designs that differ in their cluster
+  alone share it. Its spread is the share `REST` of the spread of the calibrated interval.
+- *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
+  interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
+  parameters do to the group's designs. It cancels in pairs.
+
+So one design by itself has the spread of its interval, and two designs differ by what they do not share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from simcore.design.design import Design
+from simcore.design.npu import Npu
+from simcore.design.software import Software
+from simcore.design.workload import Workload
+from simcore.prediction_interval import ratios_of
+from simcore.uncertainty.draws import Draws, Floats
+from simcore.uncertainty.iteration import estimate_times
+from simcore.uncertainty.parameters import LEVEL, REST, Unknown
+
+_NINE_OF_TEN = NormalDist().inv_cdf(0.95)
+"""Standard deviations from the middle to each end of what nine of ten normal draws lie in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The interval of a design's prediction as a normal distribution of logarithms: measured over predicted time."""
+
+    group: str
+    """The device, the stack and the kind of model: designs of one group are wrong together."""
+    middle: float
+    spread: float
+
+    @classmethod
+    def of(cls, design: Design) -> Level | None:
+        """That of a design; None of a collective alone, whose prediction has no interval."""
+        if not design.workload.computes:
+            return None
+        return cls.of_stack(design.cluster.npu, design.software, design.workload)
+
+    @classmethod
+    def of_stack(cls, npu: Npu, software: Software, workload: Workload) -> Level:
+        """That of all designs of a stack on a device with such a workload."""
+        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
+        group = f"{npu.name} {software.name} {workload.measured_as}"
+        return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
+
+
+def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
+    """What the model leaves out of a design's layout: of its job, its degrees, its stack and device.
+
+    Its spread is this `share` of the level's.
+    """
+    degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
+    sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
+    layout = f"{level.group}, {sizes} {degrees} {design.software.model_dump_json()} {design.workload.model_dump_json()}"
+    return Unknown(replace(REST, spread=share * level.spread), layout)
+
+
+def draw_times(designs: Sequence[Design], draws: Draws, share: float = REST.spread) -> Floats:
+    """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`."""
+    levels = [Level.of(design) for design in designs]
+    errors = np.array([_parameter_errors(design, draws) for design in designs])
+    rest = np.array(
+        [
+            np.zeros(draws.count) if level is None else draws.error(rest_of(design, level, share))[1:]
+            for design, level in zip(designs, levels, strict=True)
+        ]
+    )
+    for level in dict.fromkeys(level for level in levels if level is not None):
+        rows = [row for row, other in enumerate(levels) if other == level]
+        apart = errors[rows] - errors[rows].mean(axis=0) + rest[rows]
+        errors[rows] = apart + level.middle + _common_spread(level, apart) * _level_draws(level, draws)
+    times: Floats = np.exp(errors)
+    return times
+
+
+def _parameter_errors(design: Design, draws: Draws) -> Floats:
+    times = estimate_times(design, draws)
+    errors: Floats = np.log(times[1:] / times[0])
+    return errors
+
+
+def _common_spread(level: Level, apart: Floats) -> float:
+    """What is left of the interval's spread for all designs of a group, beside what they differ by."""
+    return sqrt(max(0.0, level.spread**2 - float(np.square(apart).mean())))
+
+
+def _level_draws(level: Level, draws: Draws) -> Floats:
+    return draws.normal(Unknown(replace(LEVEL, spread=level.spread), level.group))[1:]

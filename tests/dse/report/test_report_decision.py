@@ -1,0 +1,191 @@
+"""What a study comes to, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import report_studies as studies
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
+from dse.report.decision import Decision, describe_decision
+from dse.report.summary import summarize
+from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
+
+
+def decided(record: StudyRecord, what_if: WhatIf = NOTHING) -> Decision:
+    return describe_decision(record, summarize(record, what_if))
+
+
+def trial(number: int, time: float, cost: float, tensor: int = 8, **metrics: Any) -> TrialRecord:
+    made = studies.simulated(number, time, cost, document=studies.design(tensor))
+    return replace(made, metrics={**(made.metrics or {}), **metrics})
+
+
+def three(**metrics: Any) -> StudyRecord:
+    """A front with a clear knee, trial 1."""
+    return studies.record([trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **metrics), trial(2, 2.0, 1.9e7, 16)])
+
+
+def test_the_first_sentence_says_what_to_build_and_how_to_run_it() -> None:
+    decision = decided(three())
+    assert decision.trial == 1
+    assert decision.sentences[0] == (
+        "Build trial 1 for transformer-1t, batch 1024, sequence 2048, fp16: 1024 x a100-80gb on SW(8)_SW(128), "
+        "300/25 GB/s an NPU, with tensor 4 x pipeline 16 x data 16, microbatch 1."
+    )
+
+
+def test_the_second_sentence_gives_every_objective_and_the_interval_of_the_time() -> None:
+    decision = decided(three(iteration_time_interval_s=[0.9, 1.6]))
+    assert decision.sentences[1].startswith(
+        "Expect iteration time 1.1 s (nine times in ten 0.9000 to 1.600) and total cost 20 M$; bound by compute (60 %)"
+    )
+    assert "nine times" not in decided(three()).sentences[1]
+
+
+def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> None:
+    names = ("throughput", "cost.total")
+    made = studies.simulated(0, 2.0, 2e7, names)
+    slow = replace(made, metrics={**(made.metrics or {}), "iteration_time_interval_s": [1.0, 4.0]})
+    assert "(nine times in ten 0.5243 to 2.097)" in decided(studies.record([slow], names)).sentences[1]
+
+
+def test_the_robust_pick_is_built_where_it_is_not_the_knee() -> None:
+    sure = {n: Sureness(None, 0.8, 0.01, 0.03) for n in range(3)}
+    better = {(one, other): float(one < other) for one in range(3) for other in range(3)}
+    scenarios = Scenarios(256, (0, 1, 2), sure, 0, {"iteration_time": better})
+    decision = decided(three(), replace(NOTHING, scenarios=scenarios))
+    assert decision.trial == 0
+    assert "on the front in 80 % of the scenarios, at most 3.0 % behind it in nine of ten" in decision.sentences[1]
+
+
+@pytest.mark.parametrize(("time", "built"), [(1.99, 0), (1.0, 1)])
+def test_of_two_designs_the_one_is_built_where_more_money_stops_to_pay_whatever_is_robust(
+    time: float, built: int
+) -> None:
+    record = studies.record([trial(0, 2.0, 1e7), trial(1, time, 1.5e7, 4)])
+    scenarios = Scenarios(256, (0, 1), {}, 1 - built, {"iteration_time": {}})
+    assert decided(record, replace(NOTHING, scenarios=scenarios)).trial == built
+
+
+def gains(*front: tuple[float, float]) -> Payoff:
+    record = studies.record([trial(n, time, cost) for n, (cost, time) in enumerate(front)])
+    found = payoff(record, summarize(record))
+    assert found is not None
+    return found
+
+
+def test_money_stops_to_pay_where_a_percent_buys_less_than_a_fifth_of_a_percent() -> None:
+    found = gains((1e7, 2.0), (2e7, 1.5), (2.1e7, 1.499), (3e7, 1.49))
+    assert found.trial.number == 1
+    assert found.before == pytest.approx(math.log(2.0 / 1.5) / math.log(2))
+    assert found.after == pytest.approx(math.log(1.5 / 1.49) / math.log(1.5))
+
+
+def test_a_step_that_buys_little_before_one_that_buys_much_does_not_stop_it() -> None:
+    assert gains((1e7, 2.0), (2e7, 1.99), (3e7, 1.0)).trial.number == 2
+
+
+def test_money_that_always_or_never_pays_has_no_other_side() -> None:
+    always, never = gains((1e7, 2.0), (2e7, 1.0)), gains((1e7, 2.0), (2e7, 1.99))
+    assert (always.trial.number, always.after) == (1, None)
+    assert (never.trial.number, never.before) == (0, None)
+
+
+def test_throughput_counts_as_time_does() -> None:
+    names = ("throughput", "cost.total")
+    trials = [studies.simulated(n, t, c, names) for n, (c, t) in enumerate([(1e7, 2.0), (2e7, 1.5), (3e7, 1.49)])]
+    record = studies.record(trials, names)
+    found = payoff(record, summarize(record))
+    assert found is not None
+    assert found.trial.number == 1
+
+
+@pytest.mark.parametrize("names", [("iteration_time",), ("iteration_time", "energy")])
+def test_without_a_price_nothing_is_said_of_money(names: tuple[str, ...]) -> None:
+    record = studies.mixed(60, names)
+    assert payoff(record, summarize(record)) is None
+    assert "money" not in " ".join(decided(record).sentences)
+
+
+def test_the_closest_rival_is_told_with_what_differs_and_whether_that_can_be_told() -> None:
+    far = decided(studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.5, 1.9e7, 16)]))
+    assert "closest rival: trial 2 (t16 p16 d4), time +36 %, cost −5.0 %" in far.sentences[2]
+    near = decided(studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.12, 1.99e7, 16)]))
+    assert near.trial in (1, 2)
+    assert "1.8 % (too near to tell), cost " in near.sentences[2]
+
+
+def priced(number: int, time: float, network: float, npu: float) -> TrialRecord:
+    made = trial(number, time, npu + network, 2**number)
+    cost = {"network": network, "npu": npu, "memory": 0.0, "total": npu + network}
+    return replace(made, metrics={**(made.metrics or {}), "cost": cost})
+
+
+def test_prices_that_move_the_knee_are_named() -> None:
+    record = studies.record(
+        [priced(0, 1.0, 5e6, 1.5e7), priced(1, 1.5, 5e6, 8e6), priced(2, 1.9, 1e6, 9e6), priced(3, 3.0, 1e6, 6e6)]
+    )
+    assert record.knee is not None
+    moved = {key: found.number for key, found in knees_at_prices(record).items() if found.number != record.knee.number}
+    assert moved == {("network", 0.7): 1, ("npu", 1.3): 1}
+    assert "with networks 30 % cheaper or NPUs 30 % dearer the choice is trial 1" in decided(record).sentences[2]
+
+
+def test_prices_that_do_not_move_it_are_said_not_to() -> None:
+    record = studies.record([priced(0, 1.0, 9e6, 1e7), priced(1, 1.5, 4e6, 1e7), priced(2, 3.0, 1e6, 1e7)])
+    assert {found.number for found in knees_at_prices(record).values()} == {1}
+    assert "prices ±30 % keep it" in decided(record).sentences[2]
+
+
+def batches(stays: bool, why: str = "") -> Mapping[int, tuple[AtBatch, ...]]:
+    return {1: (AtBatch(0.5, 512.0, {}, why, stays), AtBatch(2.0, 2048.0, {}, "", True))}
+
+
+@pytest.mark.parametrize(
+    ("stays", "why", "said"),
+    [
+        (True, "", "half or twice the batch keep it"),
+        (False, "", "at batch 512 others are better"),
+        (False, "does not fit", "at batch 512 it does not fit"),
+        (False, "microbatches fill the batch", "at batch 512 it cannot run (microbatches fill the batch)"),
+    ],
+)
+def test_batches_that_change_the_choice_are_named(stays: bool, why: str, said: str) -> None:
+    assert said in decided(three(), replace(NOTHING, batches=batches(stays, why))).sentences[2]
+
+
+def test_a_limit_that_is_near_is_named() -> None:
+    near = {"fits": -0.01, "cost.total <= 21e6": -0.04}
+    made = studies.simulated(0, 1.0, 2e7, violations=near)
+    assert "within 5 % of a limit: cost.total <= 21e6." in decided(studies.record([made])).sentences[-1]
+
+
+def test_assumptions_give_prices_with_their_numbers_and_what_was_not_measured() -> None:
+    provenance = {
+        "operators": "data sheet of a100-80gb alone",
+        "software": "megatron-core: assumed",
+        "network 0": "nccl-ampere: fitted on measured collectives",
+        "network 1": "as the design says it",
+    }
+    prices, times = decided(three(provenance=provenance)).assumptions
+    assert prices == "Prices per NPU: 13,672 $ (70 % of cost, assumed), network 5,859 $ (30 %, LIBRA)."
+    assert times == "Times: data sheet of a100-80gb alone; megatron-core: assumed; network SW(128) not calibrated."
+
+
+def test_electricity_has_its_price_where_running_costs_are_an_objective() -> None:
+    names = ("iteration_time", "cost_per_token")
+    made = replace(studies.simulated(0, 1.0, 2e7), values=dict.fromkeys(names, 1.0))
+    said = decided(studies.record([made], names)).assumptions[0]
+    assert said.endswith("electricity 0.1 $/kWh, PUE 1.2, 4 years (assumed).")
+
+
+def test_nothing_feasible_has_no_decision() -> None:
+    assert decided(studies.infeasible_only()) == Decision(None, (), ())
+    record = studies.infeasible_only()
+    assert recommended(record, summarize(record)) is None

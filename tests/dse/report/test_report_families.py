@@ -1,0 +1,90 @@
+"""Which designs of a front are told as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import report_studies as studies
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.families import Family, families, is_joined, most_families
+from dse.report.summary import summarize
+from dse.whatif.answers import NOTHING, Scenarios, Sureness
+
+
+def found(record: StudyRecord, scenarios: Scenarios | None = None) -> tuple[Family, ...]:
+    return families(record, summarize(record, replace(NOTHING, scenarios=scenarios)))
+
+
+def trial(number: int, time: float, cost: float, tensor: int = 8) -> TrialRecord:
+    return studies.simulated(number, time, cost, document=studies.design(tensor))
+
+
+def test_designs_of_a_kind_that_differ_by_less_than_the_model_can_tell_are_one_family() -> None:
+    (family,) = found(studies.record([trial(0, 2.0, 3e7), trial(1, 2.04, 2.6e7)]))
+    assert family.trials == (0, 1)
+    assert (family.low["iteration_time"], family.high["cost.total"]) == (2.0, 3e7)
+
+
+@pytest.mark.parametrize("other", [trial(1, 2.2, 2.9e7), trial(1, 2.01, 2.9e7, 16), trial(1, 2.01, 2e7)])
+def test_another_time_or_kind_or_a_price_far_away_is_another_family(other: TrialRecord) -> None:
+    assert [family.trials for family in found(studies.record([trial(0, 2.0, 3e7), other]))] == [(0,), (1,)]
+
+
+def test_times_that_the_scenarios_cannot_order_do_not_part_a_family() -> None:
+    record = studies.record([trial(0, 2.0, 3e7), trial(1, 2.2, 2.9e7)])
+    sure = Sureness((1.0, 3.0), 1.0, 0.0, 0.0)
+
+    def scenarios(share: float) -> Scenarios:
+        better = {"iteration_time": {(0, 1): share, (1, 0): 1 - share}}
+        return Scenarios(256, (0, 1), {0: sure, 1: sure}, 0, better)
+
+    assert len(found(record, scenarios(0.7))) == 1
+    assert len(found(record, scenarios(0.95))) == 2
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e3, 1e8), st.sampled_from([2, 4, 8])), min_size=1, max_size=60))
+def test_every_member_is_in_one_family_and_there_are_few(designs: list[tuple[float, float, int]]) -> None:
+    record = studies.record([trial(n, *design) for n, design in enumerate(designs)])
+    groups = found(record)
+    members = sorted(number for family in groups for number in family.trials)
+    assert members == sorted(member.number for member in record.front)
+    assert len(groups) <= most_families(2)
+    assert all(family.chosen in family.trials for family in groups)
+
+
+def test_families_are_joined_only_where_there_are_too_many() -> None:
+    few = studies.record([trial(n, 2.0 * 1.1**n, 3e7 * 0.5**n) for n in range(4)])
+    many = studies.record([trial(n, 2.0 * 1.1**n, 3e7 * 0.8**n) for n in range(12)])
+    for record, joined in ((few, False), (many, True)):
+        summary = summarize(record)
+        assert any(is_joined(record, summary, family) for family in families(record, summary)) is joined
+
+
+def test_the_knee_stands_for_its_family_and_the_robust_pick_before_it() -> None:
+    trials = [trial(0, 1.0, 9e7), trial(1, 1.5, 2.02e7), trial(2, 1.51, 2e7), trial(3, 9.0, 1e7)]
+    record = studies.record(trials)
+    assert record.knee is not None
+    assert record.knee.number in {family.chosen for family in found(record)}
+    other = 3 - record.knee.number
+    robust = Scenarios(1, (0, 1, 2, 3), {}, other, {"iteration_time": {}})
+    assert other in {family.chosen for family in found(record, robust)}
+
+
+def test_a_front_of_thousands_is_grouped() -> None:
+    times = [1 + 0.001 * n for n in range(3000)]
+    groups = found(studies.record([trial(n, time, 3e7 / time) for n, time in enumerate(times)]))
+    assert sum(len(family.trials) for family in groups) == 3000
+    assert len(groups) <= most_families(2)
+
+
+def test_kinds_that_are_far_from_the_best_are_few() -> None:
+    trials = [studies.simulated(n, 2.0**n, 2e7, studies.NAMES[:1], document=studies.design(2**n)) for n in range(6)]
+    assert [family.chosen for family in found(studies.record(trials, studies.NAMES[:1]))] == [0, 1, 2]
+
+
+def test_nothing_feasible_has_no_families() -> None:
+    assert found(studies.infeasible_only()) == ()
