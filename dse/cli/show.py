@@ -1,7 +1,7 @@
 """Show one design of a run on one screen: what it is, how long, how much, how sure, and what lies beside it.
 
-Without a pick the design to build: the robust one where it is known, else the knee of the front. Designs that were cut,
-failed or infeasible are shown with the reason.
+Without a pick the design that the run recommends: as a rule the robust one, else the knee of the front. Designs
+that were cut, failed or infeasible are shown with the reason.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ FORMS = f"a trial's number, {KNEE}, {ROBUST} or {BEST}METRIC"
 def pick(record: StudyRecord, what_if: WhatIf = NOTHING, text: str | None = None) -> TrialRecord:
     """The trial that `text` means: a number, `knee`, `robust`, `best:METRIC`.
 
-    Without it the design to build (`dse.report.choice.recommended`): the robust pick where it is known, else the knee,
-    else the best balanced one. Raises `InputError` where there is no such trial, saying why, or where no trial is
+    Without it the design that the decision says to build (`dse.report.choice.recommended`): as a rule the robust pick
+    where it is known, else the knee. Raises `InputError` where there is no such trial, saying why, or where no trial is
     feasible and none is named.
     """
     if text is None:

@@ -8,7 +8,9 @@ import pytest
 from report_studies import infeasible_only, mixed, record, simulated
 
 from dse.evaluate.record import StudyRecord
+from dse.report.choice import recommended
 from dse.report.pick import pick, picks
+from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, Scenarios, WhatIf
 from simcore.document.problem import InputError
 
@@ -35,7 +37,7 @@ def test_the_best_of_an_objective_or_a_metric_is_in_its_own_direction(study: Stu
     assert longest.values["iteration_time"] == min(trial.values["iteration_time"] for trial in feasible)
 
 
-def test_unless_told_the_robust_pick_is_taken_then_the_knee_then_the_best_balanced(study: StudyRecord) -> None:
+def test_unless_told_the_robust_pick_is_taken_then_the_knee_then_what_the_decision_says(study: StudyRecord) -> None:
     knee = study.knee
     assert knee is not None
     other = next(trial.number for trial in study.front if trial.number != knee.number)
@@ -43,7 +45,7 @@ def test_unless_told_the_robust_pick_is_taken_then_the_knee_then_the_best_balanc
     assert pick(study, sure(None)) == pick(study) == pick(study, text="knee") == knee
     two = record([simulated(0, 5.0, 2e7), simulated(1, 4.0, 3e7)])
     assert two.knee is None
-    assert pick(two).number == 0
+    assert pick(two).number == recommended(two, summarize(two))
 
 
 def test_the_words_that_a_study_understands_are_told(study: StudyRecord) -> None:
