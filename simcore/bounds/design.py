@@ -81,7 +81,7 @@ def _bound_design(design: Design) -> Bounds:
     lowering, times, iteration = _bound_iteration(design, program)
     busy = least_busy_time(program, lowering.duration) / PICOSECONDS
     if program.trained:
-        seconds = max(*iteration.sums(), *_slowed_times(lowering, times, iteration)) / PICOSECONDS
+        seconds = max([*iteration.sums(), *_slowed_times(lowering, times, iteration)]) / PICOSECONDS
         return bounds_at(design, {"iteration_time": seconds}, busy, program)
     if not program.serves:
         return bounds_at(

@@ -132,7 +132,7 @@ def test_resume_without_the_journal_ends_with_2_and_a_fix(
     (folder / "journal.log").unlink()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert run("optimize", write_space(tmp_path), "--out", folder, "--resume") == 2
-    assert "put it back, or drop --resume" in read(capsys)
+    assert "put it back, or start anew: drop --resume" in read(capsys)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

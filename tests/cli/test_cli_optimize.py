@@ -122,7 +122,7 @@ def test_without_json_stdout_has_the_front_and_stderr_the_progress(
 ) -> None:
     assert optimize(write_space(tmp_path), "--out", tmp_path / "run", "--trials", 4) == 0
     out, err = capsys.readouterr()
-    assert "Pareto front" in out
+    assert "on the front" in out
     assert "trials in" in err
     assert "trials in" not in out
 

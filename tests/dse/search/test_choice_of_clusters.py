@@ -33,6 +33,6 @@ def test_each_of_the_clusters_is_lifted_to_the_best_of_its_links() -> None:
     searched = space(tiny(cluster=machines(), system={}))
     job = make_sampler("random", searched, 0).ask().filled.document  # type: ignore[union-attr]
     keys = {key: job[key] for key in ("workload", "parallelism")}
-    networks = [network.design.cluster for network in lifted_networks(searched.template, keys)]
+    networks = [network.design.cluster for network in lifted_networks(searched.template, keys, chunks=True)]
     found = {(c.npu.name, *(d.bandwidth for d in c.dimensions)) for c in networks}
     assert found == {("v100-32gb", 200e9), ("a100-80gb", 300e9, 50e9)}

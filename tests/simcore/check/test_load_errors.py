@@ -128,7 +128,7 @@ objectives: {minimize: [iteration_time]}
         (("parallelism", "bucket"), 25, "parallelism.bucket: expected a size with its unit"),
         (("parallelism", "bucket"), "25 MB/s", "got a bandwidth ('25 MB/s')"),
         (("parallelism",), "all", "a mapping of keys to values"),
-        (("cluster", "npu"), "a100", "did you mean 'a100-80gb'?"),
+        (("cluster", "npu"), "a100", "did you mean 'a100-40gb' or 'a100-80gb' or 'a100-pcie-80gb'?"),
         (("cluster", "npu"), {"peak": {}}, "cluster.npu.memory"),
         (("cluster", "npu", "peak"), {"fp12": "1 TFLOP/s"}, "fp12"),
         (("cluster", "dimensions"), [], "cluster.dimensions"),
