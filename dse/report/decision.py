@@ -25,6 +25,8 @@ from simcore.metrics import moves
 
 NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
+_NEAR_VALUES = 0.1
+"""Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
@@ -143,6 +145,8 @@ def _describe_payoff(pay: Payoff, trial: TrialRecord) -> str:
     here = pay.trial.number == trial.number
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
     what = clean_text(label(pay.bought.name))
+    if pay.after is None and here:
+        return f"this design is the dearest of the front: the last 1 % of money still buys {_of(pay.before)} of {what}"
     if pay.after is None:
         return f"more money pays up to {where}, the dearest: the last 1 % buys {_of(pay.before)} of {what}"
     if pay.before is None:
@@ -190,7 +194,8 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     timed = any(moves(name, "time") for name in objective.names)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
     if timed and known is not None:
-        return f"{text} (too near to tell)" if 1 - TOLD_APART < known < TOLD_APART else text
+        doubt = "too near to tell" if share is not None and abs(share) < _NEAR_VALUES else "not sure"
+        return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
     near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
     return f"{text} (too near to tell)" if near else text
 
