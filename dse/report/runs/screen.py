@@ -10,9 +10,17 @@ from rich.text import Text
 from dse.report.runs.json_form import share_of
 from dse.report.runs.together import RunFront, Together
 from dse.report.sensitivity import format_change
-from dse.report.units import MISSING, format_number, format_percent, format_with_unit, label, scale, shorten_text
+from dse.report.units import (
+    MISSING,
+    format_number,
+    format_percent,
+    format_with_unit,
+    label,
+    scale,
+    short_label,
+    shorten_text,
+)
 from dse.space.objective import Objective
-from simcore.metrics import METRICS
 
 _MOST_SETTINGS = 10
 _MOST_KEYS = 6
@@ -107,13 +115,7 @@ def _print_shared(together: Together, console: Console) -> None:
         f"The front of all has {format_number(len(together.union))} designs; hypervolumes are to the reference point "
         f"{point}.",
     )
-    both = sum(len(design.on_front) > 1 for design in together.common)
-    designs = "1 design" if together.shared == 1 else f"{format_number(together.shared)} designs"
-    _say(
-        console,
-        f"{designs} were tried by several runs; of those of a front {format_number(len(together.common))}, "
-        f"{format_number(both)} on more than one front.",
-    )
+    _say(console, _describe_common(together))
     count, largest = together.changed
     if count:
         noun = "design has" if count == 1 else "designs have"
@@ -122,6 +124,18 @@ def _print_shared(together: Together, console: Console) -> None:
             f"Careful: {format_number(count)} shared {noun} other values in another run, by up to "
             f"{format_percent(largest)}: the runs used other versions, engines or numbers.",
         )
+
+
+def _describe_common(together: Together) -> str:
+    """How many designs the runs have in common."""
+    if not together.shared:
+        return "No design was tried by more than one run."
+    both = sum(len(design.on_front) > 1 for design in together.common)
+    tried = "1 design was" if together.shared == 1 else f"{format_number(together.shared)} designs were"
+    return (
+        f"{tried} tried by several runs; of those of a front {format_number(len(together.common))}, "
+        f"{format_number(both)} on more than one front."
+    )
 
 
 def _print_settings(together: Together, console: Console) -> None:
@@ -133,13 +147,10 @@ def _print_settings(together: Together, console: Console) -> None:
     for setting in together.settings[:_MOST_SETTINGS]:
         table.add_row(Text(setting.title), *(Text(setting.text(run.name)) for run in together.runs))
     console.print(Padding(table, (1, 0, 0, 0)))
+    if any(setting.of_job for setting in together.settings):
+        _say(console, "Careful: the runs are of different jobs: a shorter time may only be that of less work.")
     if len(together.settings) > _MOST_SETTINGS:
         _say(console, f"{len(together.settings) - _MOST_SETTINGS} more are in --json.")
-
-
-def _short(objective: Objective) -> str:
-    known = METRICS[objective.name].short if objective.name in METRICS else ""
-    return known or label(objective.name)
 
 
 def _print_effects(together: Together, console: Console) -> None:
@@ -147,7 +158,7 @@ def _print_effects(together: Together, console: Console) -> None:
     shown = [effect for effect in together.effects if effect.size >= _LEAST_SIZE][:_MOST_KEYS]
     if not shown:
         return
-    names = [f"best {_short(objective)}" for objective in together.objectives]
+    names = [f"best {short_label(objective.name)}" for objective in together.objectives]
     table = _table("key", "value", "designs", "on front", "reach", *names, left=2)
     for column in (table.columns[0], *table.columns[2:]):
         column.no_wrap = True
