@@ -12,11 +12,11 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.intervals import interval_of
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
-from dse.report.ties import time_stretch
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
@@ -111,24 +111,6 @@ def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_i
     unit = scale(objective.unit, [value], objective.name)
     low, high = (unit.number(end) for end in ends)
     return f"{text} (nine times in ten {low} to {high})"
-
-
-def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> tuple[float, float] | None:
-    """Where an objective of a trial lies in nine of ten cases [SI]; None where it is exact, or that is not known.
-
-    By the scenarios where they were asked, else by the interval of its result.
-    """
-    power = 0 if objective.expression is not None else moves(objective.name, "time")
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.members.get(trial.number)
-    predicted = (trial.metrics or {}).get("iteration_time_s")
-    stretch = time_stretch(trial)
-    if sure is not None and sure.interval is not None and predicted:
-        stretch = sure.interval[0] / predicted, sure.interval[1] / predicted
-    if not power or stretch is None:
-        return None
-    low, high = sorted(trial.values[objective.name] * end**power for end in stretch)
-    return low, high
 
 
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
