@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dse.report.runs.json_form import share_of
 from dse.report.runs.together import RunFront, Together
+from dse.report.screen import say
 from dse.report.sensitivity import format_change
 from dse.report.units import (
     MISSING,
@@ -33,16 +34,12 @@ def print_runs(together: Together, console: Console) -> None:
     """Print the fronts of several runs, what differs between the runs, and what each key does."""
     _print_fronts(together, console)
     if not together.union:
-        _say(console, "No run has a feasible design: there is no front to compare.")
+        say(console, "No run has a feasible design: there is no front to compare.")
     else:
         _print_levels(together, console)
         _print_shared(together, console)
     _print_settings(together, console)
     _print_effects(together, console)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(Text(text))
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -110,16 +107,16 @@ def _print_shared(together: Together, console: Console) -> None:
         for o, value in zip(together.objectives, together.reference, strict=True)
     )
     console.print()
-    _say(
+    say(
         console,
         f"The front of all has {format_number(len(together.union))} designs; hypervolumes are to the reference point "
         f"{point}.",
     )
-    _say(console, _describe_common(together))
+    say(console, _describe_common(together))
     count, largest = together.changed
     if count:
         noun = "design has" if count == 1 else "designs have"
-        _say(
+        say(
             console,
             f"Careful: {format_number(count)} shared {noun} other values in another run, by up to "
             f"{format_percent(largest)}: the runs used other versions, engines or numbers.",
@@ -141,16 +138,16 @@ def _describe_common(together: Together) -> str:
 def _print_settings(together: Together, console: Console) -> None:
     if not together.settings:
         console.print()
-        _say(console, "The settings of all runs are the same.")
+        say(console, "The settings of all runs are the same.")
         return
     table = _table("settings that differ", *(run.name for run in together.runs), left=1 + len(together.runs))
     for setting in together.settings[:_MOST_SETTINGS]:
         table.add_row(Text(setting.title), *(Text(setting.text(run.name)) for run in together.runs))
     console.print(Padding(table, (1, 0, 0, 0)))
     if any(setting.of_job for setting in together.settings):
-        _say(console, "Careful: the runs are of different jobs: a shorter time may only be that of less work.")
+        say(console, "Careful: the runs are of different jobs: a shorter time may only be that of less work.")
     if len(together.settings) > _MOST_SETTINGS:
-        _say(console, f"{len(together.settings) - _MOST_SETTINGS} more are in --json.")
+        say(console, f"{len(together.settings) - _MOST_SETTINGS} more are in --json.")
 
 
 def _print_effects(together: Together, console: Console) -> None:
@@ -171,4 +168,4 @@ def _print_effects(together: Together, console: Console) -> None:
             numbers = (format_number(entry.designs), format_number(entry.on_front), format_percent(entry.reach))
             table.add_row(Text(name), Text(shorten_text(entry.value or MISSING, 40)), *numbers, *cells)
     console.print(Padding(table, (1, 0, 0, 0)))
-    _say(console, "Reach: hypervolume of the tried designs with that value alone, as a share of that of all.")
+    say(console, "Reach: hypervolume of the tried designs with that value alone, as a share of that of all.")
