@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
-from dse.report.aspects import BY_NAME
+from dse.report.aspects import BY_NAME, DEGREES
 from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
@@ -32,7 +32,6 @@ _ON = 0.0005
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = ("ZeRO", "microbatch", "interleave", "recompute")
-_DEGREES = ("tensor", "context", "pipeline", "data", "expert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def _degrees(document: Mapping[str, Any]) -> str:
     parallelism = document.get("parallelism")
     if not isinstance(parallelism, Mapping):
         return ""
-    known = {name: parallelism.get(name, 1) for name in _DEGREES}
+    known = {name: parallelism.get(name, 1) for name in DEGREES}
     said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
     return said or "no parallelism"
 
