@@ -15,8 +15,9 @@ from dse.explain.explained import Compared, Explained, Side
 from dse.explain.parts import Part
 from dse.explain.subsets import Pair
 from dse.report.describe import headline
+from dse.report.screen import format_interval, name_part, say
 from dse.report.sensitivity import NO_CHANGE, format_change
-from dse.report.units import clean_text, format_percent, format_with_unit, scale
+from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.whatif.answers import DOES_NOT_FIT
 from simcore.result import Result
 
@@ -40,7 +41,7 @@ def print_compared(names: tuple[str, str], compared: Compared, console: Console)
     _print_side(f"A {names[0]}", compared.side, console)
     _print_side(f"B {names[1]}", compared.against, console)
     if not compared.changes:
-        _say(console, "\nThe two are the same design.")
+        say(console, "\nThe two are the same design.")
         return
     _print_differences(compared, console)
     _print_reasons(compared, console)
@@ -48,29 +49,22 @@ def print_compared(names: tuple[str, str], compared: Compared, console: Console)
     _print_pairs(compared, console)
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style))
-
-
 def _print_side(name: str, side: Side, console: Console) -> None:
     result = side.result
-    _say(console, clean_text(name), "bold")
-    _say(console, headline(side.document))
+    say(console, clean_text(name), "bold")
+    say(console, headline(side.document))
     parts = [f"Iteration {format_with_unit(result.iteration_time_s, 's')}{_interval(result)}"]
     if result.throughput_tokens_per_s:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
     parts += [format_with_unit(result.cost.total, "$"), format_with_unit(result.power_w, "W")]
     parts += [] if result.fits else ["does not fit"]
-    _say(console, f"{', '.join(parts)}.")
+    say(console, f"{', '.join(parts)}.")
 
 
 def _interval(result: Result) -> str:
     ends = result.iteration_time_interval_s
-    if ends is None:
-        return ""
-    unit = scale("s", ends)
-    return f" ({unit.number(ends[0])} to {unit.number(ends[1])} {unit.unit} nine times in ten)"
+    return "" if ends is None else f" {format_interval(ends, 's')}"
 
 
 def _table(*columns: str, widest: int = 0) -> Table:
@@ -85,8 +79,9 @@ def _table(*columns: str, widest: int = 0) -> Table:
 def _print_parts(parts: Sequence[Part], console: Console, title: str = "where the time goes") -> None:
     table = _table(title, "", "", "", widest=3)
     for part in parts:
-        name = f"exposed {part.name[:-9]}." if part.name.endswith("communication") else part.name
-        table.add_row(name, format_with_unit(part.seconds, "s"), format_percent(part.share), Text(part.why))
+        table.add_row(
+            name_part(part.name), format_with_unit(part.seconds, "s"), format_percent(part.share), Text(part.why)
+        )
     console.print(Padding(table, (1, 0, 0, 0)))
 
 
@@ -99,13 +94,13 @@ def _print_holdings(side: Side, console: Console) -> None:
         parts = ", ".join(f"{name} {format_with_unit(getattr(memory, name), 'B')}" for name in names)
         share = format_percent(memory.reserved / result.memory_capacity_bytes)
         whole = format_with_unit(result.memory_capacity_bytes, "B")
-        _say(console, f"Memory: {share} of {whole} an NPU is reserved at the peak: {parts}.")
+        say(console, f"Memory: {share} of {whole} an NPU is reserved at the peak: {parts}.")
     cost, total = result.cost, result.cost.total
     shares = [f"{format_with_unit(dollars, '$')} for dimension {i + 1}" for i, dollars in enumerate(side.network_cost)]
     said = [f"NPUs {format_with_unit(cost.npu, '$')}", f"network {format_with_unit(cost.network, '$')}"]
     said += [f"memory {format_with_unit(cost.memory, '$')}"] if cost.memory else []
     text = f"Cost {format_with_unit(total, '$')}: {', '.join(said)}"
-    _say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
+    say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
 
 
 def _print_steps(explained: Explained, console: Console) -> None:
@@ -119,7 +114,7 @@ def _print_steps(explained: Explained, console: Console) -> None:
             table.add_row(Text(tried.text), *_changes(base, tried))
         console.print(table)
     alike = len(possible) - len(material)
-    _say(
+    say(
         console,
         f"{len(explained.steps)} steps of common keys were tried: {len(possible)} are designs that fit, {alike} of "
         f"these change the time by less than {format_percent(_MATERIAL)}.",
@@ -127,9 +122,9 @@ def _print_steps(explained: Explained, console: Console) -> None:
     faster = next((t for t in explained.steps if t.why == DOES_NOT_FIT and _time(t) < base.iteration_time_s), None)
     if faster is not None:
         gain = format_change(_time(faster) / base.iteration_time_s - 1, 1.0)
-        _say(console, f"With more memory also {faster.text}: time {gain}; it does not fit.")
+        say(console, f"With more memory also {faster.text}: time {gain}; it does not fit.")
     if explained.steps_left_out:
-        _say(console, f"{explained.steps_left_out} steps were left out: --simulations N allows more.")
+        say(console, f"{explained.steps_left_out} steps were left out: --simulations N allows more.")
 
 
 def _time(tried: Tried) -> float:
@@ -156,7 +151,7 @@ def _print_differences(compared: Compared, console: Console) -> None:
         _add_parts(table, compared.memory, "memory", one.memory_bytes.reserved, other.memory_bytes.reserved, "B")
     console.print(Padding(table, (1, 0, 0, 0)))
     if one.throughput_tokens_per_s and other.throughput_tokens_per_s and one.npus != other.npus:
-        _say(console, f"A has {one.npus:,} NPUs, B {other.npus:,}.")
+        say(console, f"A has {one.npus:,} NPUs, B {other.npus:,}.")
 
 
 def _add_parts(
@@ -186,7 +181,7 @@ def _print_reasons(compared: Compared, console: Console) -> None:
     for name, parts in (("A", compared.parts), ("B", compared.against_parts)):
         why = next((known.why for known in parts if known.name == part), "")
         if why:
-            _say(console, f"{name}, {part}: {why}.")
+            say(console, f"{name}, {part}: {why}.")
 
 
 def _print_singles(compared: Compared, console: Console) -> None:
@@ -203,7 +198,7 @@ def _print_singles(compared: Compared, console: Console) -> None:
     table.add_row(*_bold(f"all {len(compared.changes)}: B", *_changes(base, whole)))
     console.print(Padding(table, (1, 0, 0, 0)))
     if len(singles) > _MOST_CHANGES:
-        _say(console, f"{len(singles) - _MOST_CHANGES} more are in --json.")
+        say(console, f"{len(singles) - _MOST_CHANGES} more are in --json.")
 
 
 def _print_pairs(compared: Compared, console: Console) -> None:
@@ -218,7 +213,7 @@ def _print_pairs(compared: Compared, console: Console) -> None:
         table.add_row(Text(pair.tried.name), time, cost, _together(pair, base))
     console.print(Padding(table, (1, 0, 0, 0)))
     left = f"; {subsets.left_out} were left out (--simulations N)" if subsets.left_out else ""
-    _say(console, f"{len(subsets.pairs)} pairs were tried{left}. Together: beyond the sum of the two alone.")
+    say(console, f"{len(subsets.pairs)} pairs were tried{left}. Together: beyond the sum of the two alone.")
 
 
 def _together(pair: Pair, base: Result) -> str:

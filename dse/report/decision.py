@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
-from dse.report.aspects import BY_NAME
+from dse.report.aspects import BY_NAME, DEGREES
 from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.intervals import interval_of
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
-from dse.report.ties import time_stretch
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
@@ -25,12 +25,13 @@ from simcore.metrics import moves
 
 NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
+_NEAR_VALUES = 0.1
+"""Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = ("ZeRO", "microbatch", "interleave", "recompute")
-_DEGREES = ("tensor", "context", "pipeline", "data", "expert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def _degrees(document: Mapping[str, Any]) -> str:
     parallelism = document.get("parallelism")
     if not isinstance(parallelism, Mapping):
         return ""
-    known = {name: parallelism.get(name, 1) for name in _DEGREES}
+    known = {name: parallelism.get(name, 1) for name in DEGREES}
     said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
     return said or "no parallelism"
 
@@ -111,24 +112,6 @@ def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_i
     return f"{text} (nine times in ten {low} to {high})"
 
 
-def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> tuple[float, float] | None:
-    """Where an objective of a trial lies in nine of ten cases [SI]; None where it is exact, or that is not known.
-
-    By the scenarios where they were asked, else by the interval of its result.
-    """
-    power = 0 if objective.expression is not None else moves(objective.name, "time")
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.members.get(trial.number)
-    predicted = (trial.metrics or {}).get("iteration_time_s")
-    stretch = time_stretch(trial)
-    if sure is not None and sure.interval is not None and predicted:
-        stretch = sure.interval[0] / predicted, sure.interval[1] / predicted
-    if not power or stretch is None:
-        return None
-    low, high = sorted(trial.values[objective.name] * end**power for end in stretch)
-    return low, high
-
-
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
     pay = payoff(record, summary)
@@ -143,6 +126,8 @@ def _describe_payoff(pay: Payoff, trial: TrialRecord) -> str:
     here = pay.trial.number == trial.number
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
     what = clean_text(label(pay.bought.name))
+    if pay.after is None and here:
+        return f"this design is the dearest of the front: the last 1 % of money still buys {_of(pay.before)} of {what}"
     if pay.after is None:
         return f"more money pays up to {where}, the dearest: the last 1 % buys {_of(pay.before)} of {what}"
     if pay.before is None:
@@ -190,7 +175,8 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     timed = any(moves(name, "time") for name in objective.names)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
     if timed and known is not None:
-        return f"{text} (too near to tell)" if 1 - TOLD_APART < known < TOLD_APART else text
+        doubt = "too near to tell" if share is not None and abs(share) < _NEAR_VALUES else "not sure"
+        return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
     near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
     return f"{text} (too near to tell)" if near else text
 

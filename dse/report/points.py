@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.intervals import time_stretch
 from dse.report.summary import Summary
-from dse.report.ties import time_stretch
 from dse.report.values import finite_or_none
 from dse.space.objective import Objective
 

@@ -47,14 +47,8 @@ def describe_load(metrics: Mapping[str, Any] | None) -> str:
     return "; ".join(clause for clause in (_describe_bound(outcome, 2), _describe_memory(outcome)) if clause)
 
 
-def describe_reasons(trial: TrialRecord) -> str:
-    """`reason` of a trial. If a cluster is bought for several workloads, one for each, after its name."""
-    texts = [(name, describe_reason(part.metrics)) for name, part in trial.parts]
-    return " ".join(f"{clean_text(name)}: {text}" if name else text for name, text in texts if text)
-
-
 def describe_bounds(trial: TrialRecord) -> str:
-    """`bound_by` of a trial, for each workload as in `reasons`."""
+    """What bounds a trial. If a cluster is bought for several workloads, that of each, after its name."""
     texts = [(name, describe_bound(part.metrics)) for name, part in trial.parts]
     return "; ".join(f"{clean_text(name)}: {text}" if name else text for name, text in texts if text)
 

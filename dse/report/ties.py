@@ -46,13 +46,3 @@ def ties(
 
 def _tie(better: Mapping[tuple[int, int], float], one: int, other: int) -> bool:
     return max(better[one, other], better[other, one]) < SURE
-
-
-def time_stretch(trial: TrialRecord) -> tuple[float, float] | None:
-    """The ends of a trial's interval, as multiples of its predicted time; None where its result has none."""
-    metrics: Mapping[str, object] = {} if trial.metrics is None or trial.workloads else trial.metrics
-    interval, predicted = metrics.get("iteration_time_interval_s"), metrics.get("iteration_time_s")
-    if not isinstance(interval, list | tuple) or not isinstance(predicted, int | float) or predicted <= 0:
-        return None
-    low, high = (float(end) / predicted for end in interval)
-    return low, high

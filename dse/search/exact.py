@@ -142,6 +142,7 @@ class Exact(Prover):
                 self.on_note(f"bounded {done:,} of {len(nodes):,} jobs, {still}", done / len(nodes))
                 self._bound(number, node)
             start, block = start + block, 2 * block
+            self.on_note(f"bounded {min(start, len(nodes)):,} of {len(nodes):,} jobs", None)
             if start < len(nodes):
                 yield from self._propose()
         self._bounded = True

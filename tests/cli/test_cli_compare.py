@@ -230,3 +230,34 @@ def test_runs_with_other_objectives_are_refused_by_name(
     error = capsys.readouterr().err
     assert "expected runs with the same objectives, got first: minimize iteration_time, minimize cost.total" in error
     assert "power: minimize iteration_time, minimize power" in error
+
+
+@pytest.mark.parametrize(("batch", "careful"), [(64, True), (32, False)])
+def test_times_of_different_jobs_come_with_a_warning(
+    folders: tuple[Path, ...], capsys: pytest.CaptureFixture[str], batch: int, careful: bool
+) -> None:
+    from rich.console import Console
+
+    from dse.report.runs import print_runs
+
+    first, second = side(folders[0]), side(folders[1])
+    study = json.loads(json.dumps(second.study))
+    study["space"]["workload"]["global_batch"] = batch
+    base = json.loads(json.dumps(first.study))
+    base["space"]["workload"]["global_batch"] = 32
+    runs = [RunSide(first.name, first.folder, first.record, base), RunSide("b", second.folder, second.record, study)]
+    print_runs(set_side_by_side(runs), Console(width=80))
+    assert ("of different jobs" in capsys.readouterr().out) == careful
+
+
+def test_runs_without_a_common_design_say_so(folders: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from dse.report.runs import print_runs
+
+    first, second = side(folders[0]), side(folders[1])
+    none = replace(second.record, trials=())
+    print_runs(set_side_by_side([first, RunSide("b", second.folder, none, second.study)]), Console(width=80))
+    assert "No design was tried by more than one run." in capsys.readouterr().out

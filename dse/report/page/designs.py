@@ -12,10 +12,10 @@ from typing import Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare, describe, headline
 from dse.report.families import families
+from dse.report.intervals import time_interval
 from dse.report.page.base import marks
 from dse.report.reasons import breakdown, describe_reason
 from dse.report.summary import Summary, spread_indices
-from dse.report.ties import time_stretch
 from dse.report.values import read_result, to_json, to_plain
 
 MOST_DETAILED = 300
@@ -56,19 +56,9 @@ def _member(summary: Summary, name: str, trial: TrialRecord, told: Sequence[str]
         "aspects": describe(trial.design or {}),
         "headline": headline(trial.design),
         "reason": describe_reason(trial.metrics),
-        "interval": interval(summary, trial),
+        "interval": time_interval(summary, trial),
         "values": to_plain(trial.values),
     }
-
-
-def interval(summary: Summary, trial: TrialRecord) -> list[float] | None:
-    """Where the iteration time [s] lies in nine of ten cases: over the scenarios, else by the result's own interval."""
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.members.get(trial.number)
-    if sure is not None and sure.interval is not None:
-        return list(sure.interval)
-    stretch = time_stretch(trial)
-    return None if stretch is None else [end * trial.metrics["iteration_time_s"] for end in stretch]  # type: ignore[index]
 
 
 def _result(trial: TrialRecord) -> Mapping[str, Any] | None:

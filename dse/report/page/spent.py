@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dse.evaluate.record import TrialRecord
+from dse.report.intervals import time_interval
 from dse.report.page.base import (
     Bar,
     Column,
@@ -18,7 +19,6 @@ from dse.report.page.base import (
     shown_note,
     table,
 )
-from dse.report.page.designs import interval
 from dse.report.reasons import breakdown
 from dse.report.summary import Summary
 from dse.report.units import MISSING, Scale, format_percent, format_with_unit, scale
@@ -123,7 +123,7 @@ def _bars(parts: Mapping[str, float], used: Iterable[str], spent: _Spent, longes
 
 def _time_interval(summary: Summary, trial: TrialRecord, result: Result, unit: Scale) -> str:
     del result
-    ends = interval(summary, trial)
+    ends = time_interval(summary, trial)
     return MISSING if ends is None else f"{unit.number(ends[0])} to {unit.number(ends[1])}"
 
 

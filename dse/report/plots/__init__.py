@@ -52,7 +52,7 @@ def plot_named(name: str) -> Plot[Any]:
     """The kind of that name; raises `InputError` where there is none."""
     if name not in PLOTS:
         fix = suggest_nearest(name, list(PLOTS)) or f"kinds: {', '.join(PLOTS)}"
-        raise InputError([Problem(("KIND",), "a kind of picture", f"'{name}'", fix)], "dse plot")
+        raise InputError([Problem(("KIND",), "a kind of picture", f"'{name}'", fix)], "command line")
     return PLOTS[name]
 
 

@@ -82,7 +82,7 @@ def check_request(name: str, kind: Plot[Any], subjects: Sequence[Subject], optio
             fix = f"'{name}' shows what a search came to: dse optimize SPACE --out RUN"
             problems.append(Problem(("RUN",), "a run folder", f"the design document '{subject.name}'", fix))
     if problems:
-        raise InputError(problems, "dse plot")
+        raise InputError(problems, "command line")
 
 
 def _listed(kind: Plot[Any]) -> str:

@@ -79,7 +79,7 @@ def _check_objectives(runs: Sequence[RunFront]) -> None:
         if _objectives(run) != wanted
     ]
     if problems:
-        raise InputError(problems, "dse plot front")
+        raise InputError(problems, "command line")
 
 
 def _objectives(run: RunFront) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _USUAL = ("parallelism.tensor", "parallelism.pipeline", "parallelism.data")
 """The keys that are shown unless told, the first two of them that vary."""
-_SOURCE = "dse plot heatmap"
+_SOURCE = "command line"
 _MOST = 24
 """Values of one key."""
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask, hypervolume
 from dse.evaluate.record import TrialRecord
-from dse.report.aspects import ASPECTS
+from dse.report.aspects import ASPECTS, DEGREES
 from dse.report.describe import describe
 from dse.space.objective import Objective, losses
 
@@ -25,9 +25,6 @@ MOST_VALUES = 40
 """Values of a key that are looked at: those of most designs."""
 FEW, RARE = 3, 0.02
 """Designs, and share of them, up to which a value is rare."""
-_DEGREES = ("tensor", "context", "pipeline", "data", "expert")
-
-
 _IMPLIED = {aspect.name for aspect in ASPECTS if aspect.follows is not None}
 """What follows from another key."""
 
@@ -100,7 +97,7 @@ def _told(trial: TrialRecord) -> dict[str, str]:
     told = describe(document)
     if told.pop("degrees", None) is not None:
         parallelism = document["parallelism"]
-        told |= {name: str(parallelism[name]) for name in _DEGREES if name in parallelism}
+        told |= {name: str(parallelism[name]) for name in DEGREES if name in parallelism}
     return told
 
 

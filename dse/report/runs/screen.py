@@ -9,10 +9,19 @@ from rich.text import Text
 
 from dse.report.runs.json_form import share_of
 from dse.report.runs.together import RunFront, Together
+from dse.report.screen import say
 from dse.report.sensitivity import format_change
-from dse.report.units import MISSING, format_number, format_percent, format_with_unit, label, scale, shorten_text
+from dse.report.units import (
+    MISSING,
+    format_number,
+    format_percent,
+    format_with_unit,
+    label,
+    scale,
+    short_label,
+    shorten_text,
+)
 from dse.space.objective import Objective
-from simcore.metrics import METRICS
 
 _MOST_SETTINGS = 10
 _MOST_KEYS = 6
@@ -25,16 +34,12 @@ def print_runs(together: Together, console: Console) -> None:
     """Print the fronts of several runs, what differs between the runs, and what each key does."""
     _print_fronts(together, console)
     if not together.union:
-        _say(console, "No run has a feasible design: there is no front to compare.")
+        say(console, "No run has a feasible design: there is no front to compare.")
     else:
         _print_levels(together, console)
         _print_shared(together, console)
     _print_settings(together, console)
     _print_effects(together, console)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(Text(text))
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -102,44 +107,47 @@ def _print_shared(together: Together, console: Console) -> None:
         for o, value in zip(together.objectives, together.reference, strict=True)
     )
     console.print()
-    _say(
+    say(
         console,
         f"The front of all has {format_number(len(together.union))} designs; hypervolumes are to the reference point "
         f"{point}.",
     )
-    both = sum(len(design.on_front) > 1 for design in together.common)
-    designs = "1 design" if together.shared == 1 else f"{format_number(together.shared)} designs"
-    _say(
-        console,
-        f"{designs} were tried by several runs; of those of a front {format_number(len(together.common))}, "
-        f"{format_number(both)} on more than one front.",
-    )
+    say(console, _describe_common(together))
     count, largest = together.changed
     if count:
         noun = "design has" if count == 1 else "designs have"
-        _say(
+        say(
             console,
             f"Careful: {format_number(count)} shared {noun} other values in another run, by up to "
             f"{format_percent(largest)}: the runs used other versions, engines or numbers.",
         )
 
 
+def _describe_common(together: Together) -> str:
+    """How many designs the runs have in common."""
+    if not together.shared:
+        return "No design was tried by more than one run."
+    both = sum(len(design.on_front) > 1 for design in together.common)
+    tried = "1 design was" if together.shared == 1 else f"{format_number(together.shared)} designs were"
+    return (
+        f"{tried} tried by several runs; of those of a front {format_number(len(together.common))}, "
+        f"{format_number(both)} on more than one front."
+    )
+
+
 def _print_settings(together: Together, console: Console) -> None:
     if not together.settings:
         console.print()
-        _say(console, "The settings of all runs are the same.")
+        say(console, "The settings of all runs are the same.")
         return
     table = _table("settings that differ", *(run.name for run in together.runs), left=1 + len(together.runs))
     for setting in together.settings[:_MOST_SETTINGS]:
         table.add_row(Text(setting.title), *(Text(setting.text(run.name)) for run in together.runs))
     console.print(Padding(table, (1, 0, 0, 0)))
+    if any(setting.of_job for setting in together.settings):
+        say(console, "Careful: the runs are of different jobs: a shorter time may only be that of less work.")
     if len(together.settings) > _MOST_SETTINGS:
-        _say(console, f"{len(together.settings) - _MOST_SETTINGS} more are in --json.")
-
-
-def _short(objective: Objective) -> str:
-    known = METRICS[objective.name].short if objective.name in METRICS else ""
-    return known or label(objective.name)
+        say(console, f"{len(together.settings) - _MOST_SETTINGS} more are in --json.")
 
 
 def _print_effects(together: Together, console: Console) -> None:
@@ -147,7 +155,7 @@ def _print_effects(together: Together, console: Console) -> None:
     shown = [effect for effect in together.effects if effect.size >= _LEAST_SIZE][:_MOST_KEYS]
     if not shown:
         return
-    names = [f"best {_short(objective)}" for objective in together.objectives]
+    names = [f"best {short_label(objective.name)}" for objective in together.objectives]
     table = _table("key", "value", "designs", "on front", "reach", *names, left=2)
     for column in (table.columns[0], *table.columns[2:]):
         column.no_wrap = True
@@ -160,4 +168,4 @@ def _print_effects(together: Together, console: Console) -> None:
             numbers = (format_number(entry.designs), format_number(entry.on_front), format_percent(entry.reach))
             table.add_row(Text(name), Text(shorten_text(entry.value or MISSING, 40)), *numbers, *cells)
     console.print(Padding(table, (1, 0, 0, 0)))
-    _say(console, "Reach: hypervolume of the tried designs with that value alone, as a share of that of all.")
+    say(console, "Reach: hypervolume of the tried designs with that value alone, as a share of that of all.")

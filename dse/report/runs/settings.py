@@ -13,6 +13,7 @@ from simcore.document.problem import Path, format_path
 
 _HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
 _LONGEST = 36
+_JOB = ("space.workload.", "space.workloads[")
 _NAME: Path = ("name",)
 """Of the space, which is no setting."""
 
@@ -30,6 +31,11 @@ class Setting:
         """The key as people call it: without `space`, dimensions counted from 1."""
         short = self.key.removeprefix("space.")
         return re.sub(r"^cluster\.dimensions\[(\d+)\]\.", lambda found: f"dimension {int(found[1]) + 1} ", short)
+
+    @property
+    def of_job(self) -> bool:
+        """Whether it is about the job, so that times of these runs are those of different work."""
+        return self.key.startswith(_JOB)
 
     def text(self, run: str) -> str:
         """The value of a run in few words."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.decision import interval_of
 from dse.report.describe import compare
 from dse.report.families import Family, families
+from dse.report.intervals import interval_of
 from dse.report.pick import picks
 from dse.report.summary import Summary
 from dse.whatif.answers import Sureness

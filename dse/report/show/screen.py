@@ -10,6 +10,7 @@ from rich.text import Text
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.reasons import breakdown
+from dse.report.screen import format_interval, name_part, say
 from dse.report.sensitivity import format_change
 from dse.report.show.facts import Neighbour, Shown, explain_state, plain_values, workload_parts
 from dse.report.units import (
@@ -19,7 +20,6 @@ from dse.report.units import (
     format_percent,
     format_with_unit,
     label,
-    scale,
     shorten_text,
 )
 from dse.report.values import read_result
@@ -35,26 +35,22 @@ _LEAST_SIZE = 2.0**20
 def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
     """Print one design: what it is, its values, where time, memory and money go, and its place on the front."""
     trial = shown.trial
-    _say(console, _title(record, shown), "bold")
+    say(console, _title(record, shown), "bold")
     for paragraph in _designs(trial):
-        _say(console, paragraph)
+        say(console, paragraph)
     if why := explain_state(trial):
-        _say(console, why, "bold")
+        say(console, why, "bold")
     console.print(_values(record, shown))
     for name, part in workload_parts(trial):
         assert part.metrics is not None
         result = read_result(part.metrics)
         if name:
             seconds = format_with_unit(result.iteration_time_s, "s")
-            _say(console, f"\n{clean_text(name)}: {seconds} an iteration; {headline(part.design, _OF_JOB)}", "bold")
+            say(console, f"\n{clean_text(name)}: {seconds} an iteration; {headline(part.design, _OF_JOB)}", "bold")
         console.print(_anatomy(result))
     console.print()
     for sentence in _place(record, shown):
-        _say(console, sentence)
-
-
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style))
+        say(console, sentence)
 
 
 def _title(record: StudyRecord, shown: Shown) -> str:
@@ -82,9 +78,7 @@ def _values(record: StudyRecord, shown: Shown) -> RenderableType:
         unit = next(objective.unit for objective in record.objectives if objective.name == name)
         text = f"{proven}{format_with_unit(value, unit, name)}"
         if name in shown.intervals:
-            ends = scale(unit, shown.intervals[name], name)
-            low, high = (ends.number(end) for end in shown.intervals[name])
-            text += f" ({low} to {high} {ends.unit} nine times in ten)"
+            text += f" {format_interval(shown.intervals[name], unit, name)}"
         table.add_row(Text(label(name)), Text(text))
     if trial.metrics is not None and not trial.workloads:
         table.add_row("also", Text(_more(read_result(trial.metrics))))
@@ -124,8 +118,7 @@ def _time(result: Result) -> Table:
     table, total = _part("where the time goes", "", ""), result.iteration_time_s
     for name, seconds in sorted(breakdown(result).items(), key=lambda pair: -pair[1]):
         if seconds:
-            what = f"exposed {name[:-9]}." if name.endswith("communication") else name
-            table.add_row(what, format_with_unit(seconds, "s"), format_percent(seconds / total))
+            table.add_row(name_part(name), format_with_unit(seconds, "s"), format_percent(seconds / total))
     return table
 
 

@@ -121,6 +121,24 @@ def test_the_closest_rival_is_told_with_what_differs_and_whether_that_can_be_tol
     assert "1.8 % (too near to tell), cost " in near.sentences[2]
 
 
+def test_a_large_difference_that_the_model_is_not_sure_of_is_not_called_near() -> None:
+    even = {(one, other): 0.5 for one in range(3) for other in range(3)}
+    sure = {n: Sureness(None, 0.8, 0.01, 0.03) for n in range(3)}
+    what_if = replace(NOTHING, scenarios=Scenarios(256, (0, 1, 2), sure, 1, {"iteration_time": even}))
+    far = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.5, 1.9e7, 16)])
+    assert "time +36 % (not sure), cost" in decided(far, what_if).sentences[2]
+
+
+def test_of_the_dearest_design_it_is_said_that_nothing_dearer_is_known() -> None:
+    record = studies.record([trial(0, 2.0, 1e7), trial(1, 1.0, 1.5e7, 4)])
+    assert decided(record).trial == 1
+    assert (
+        decided(record)
+        .sentences[2]
+        .startswith("This design is the dearest of the front: the last 1 % of money still buys 1.7 % of iteration time")
+    )
+
+
 def priced(number: int, time: float, network: float, npu: float) -> TrialRecord:
     made = trial(number, time, npu + network, 2**number)
     cost = {"network": network, "npu": npu, "memory": 0.0, "total": npu + network}

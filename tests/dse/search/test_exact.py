@@ -350,3 +350,12 @@ def test_the_last_batch_is_part_of_the_proof(tmp_path: Path, batch: int) -> None
     assert record.proof is not None
     assert record.proof["complete"]
     assert record.proof["bounds"] == {o.name: min(t.values[o.name] for t in record.front) for o in record.objectives}
+
+
+def test_no_share_is_said_to_be_done_once_all_jobs_are_bounded() -> None:
+    sampler, notes = Exact(space(tiny()), 0), list[tuple[str, float | None]]()
+    sampler.on_note = lambda text, done=None: notes.append((text, done))
+    assert sampler.ask() is not None
+    text, done = notes[-1]
+    assert text.startswith("bounded ")
+    assert done is None
