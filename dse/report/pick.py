@@ -16,6 +16,7 @@ from simcore.metrics import METRICS
 ROBUST, KNEE, BEST = "robust", "knee", "best:"
 FORMS = f"a trial's number, {KNEE}, {ROBUST} or {BEST}METRIC"
 """What may be said, for messages."""
+_WHY = "dse report RUN says why"
 
 
 def pick(record: StudyRecord, what_if: WhatIf = NOTHING, text: str | None = None) -> TrialRecord:
@@ -72,7 +73,9 @@ def best_trial(record: StudyRecord, metric: str) -> TrialRecord:
         raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
     known = [(trial, value) for trial in record.feasible_trials if (value := _value(trial, metric)) is not None]
     if not known:
-        raise InputError([Problem(("metric",), f"a feasible trial with {metric}", "none", _why_none(record))])
+        raise InputError(
+            [Problem(("metric",), f"a feasible trial with {metric}", "none", "" if record.feasible_trials else _WHY)]
+        )
     return min(known, key=lambda pair: (signs[metric] * pair[1], pair[0].number))[0]
 
 
@@ -85,25 +88,27 @@ def _knee(record: StudyRecord) -> TrialRecord:
     knee = record.knee
     if knee is None:
         count = len(record.front)
-        found = f"none on a front of {count}" if count else "none: no trial is feasible"
-        fix = f"say {_example(record)}" if count else _why_none(record)
+        if not count:
+            raise InputError([_none_feasible()])
+        found, fix = f"none on a front of {count}", f"say {_example(record)}"
         raise InputError([Problem(("trial",), "a front of three or more designs, which has a knee", found, fix)])
     return knee
 
 
 def _robust(record: StudyRecord, what_if: WhatIf) -> TrialRecord:
+    if not record.feasible_trials:
+        raise InputError([_none_feasible()])
     if what_if.scenarios is None or what_if.scenarios.robust is None:
-        fix = f"say {_example(record)}" if record.feasible_trials else _why_none(record)
         found = "none: the scenarios of this run were not simulated"
-        raise InputError([Problem(("trial",), "a robust pick", found, fix)])
+        raise InputError([Problem(("trial",), "a robust pick", found, f"say {_example(record)}")])
     return numbered_trial(record, what_if.scenarios.robust)
+
+
+def _none_feasible() -> Problem:
+    return Problem(("trial",), "a feasible trial", "none", _WHY)
 
 
 def _example(record: StudyRecord) -> str:
     """Words that this study understands."""
     known = list(picks(record))
     return f"for instance {' or '.join(known[:2])}" if known else "no trial is feasible: only numbers mean one"
-
-
-def _why_none(record: StudyRecord) -> str:
-    return "" if record.feasible_trials else "nothing is feasible; dse report RUN says why"
