@@ -37,14 +37,13 @@ class Payoff:
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
     """The trial to build: the robust pick where it is known, else the knee, else the best.
 
-    A front of several objectives without a knee has two values, of which neither is a compromise; there it is the one
-    where more money stops to pay, and without prices the best balanced one.
+    A front of several objectives without a knee has two values, of which neither is a compromise; there it is the best
+    balanced one.
     """
     if not summary.front:
         return None
     if len(record.objectives) > 1 and summary.knee is None:
-        pay = payoff(record, summary)
-        return balanced(record, summary.front).number if pay is None else pay.trial.number
+        return balanced(record, summary.front).number
     scenarios = summary.what_if.scenarios
     if scenarios is not None and scenarios.robust is not None:
         return scenarios.robust

@@ -27,6 +27,7 @@ NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
+_NEAR_TEXT = "too near to tell"
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
@@ -95,7 +96,7 @@ def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
     if sure is None:
         return ""
     if sure.regret_p90 < _ON:
-        return "in nine of ten scenarios on the front or as good"
+        return "in nine of ten scenarios no other is better in everything"
     behind = f"at most {format_percent(sure.regret_p90)} behind it in nine of ten"
     return f"on the front in {format_percent(sure.on_front)} of the scenarios, {behind}"
 
@@ -162,8 +163,12 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     size = abs(losses).mean(axis=0)
     far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)
     rival = others[int(far.argmin())]
-    changes = ", ".join(_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives)
-    return f"closest rival: trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {changes}"
+    changes = [_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives]
+    worse = losses[1 + others.index(rival)] > losses[0]
+    doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
+    verdict = ": as good a choice until both are measured" if doubts and all(doubts) else ""
+    named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}"
+    return f"closest rival: {named}, {', '.join(changes)}{verdict}"
 
 
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
@@ -175,10 +180,10 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     timed = any(moves(name, "time") for name in objective.names)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
     if timed and known is not None:
-        doubt = "too near to tell" if share is not None and abs(share) < _NEAR_VALUES else "not sure"
+        doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
         return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
     near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
-    return f"{text} (too near to tell)" if near else text
+    return f"{text} ({_NEAR_TEXT})" if near else text
 
 
 _Answer = tuple[str, bool]

@@ -186,7 +186,7 @@ def _describe_family(shown: Shown) -> str:
         return ""
     others = [number for number in family.trials if number != shown.trial.number]
     if not others:
-        return "No other design of the front is so near that the model cannot tell the two apart."
+        return "No other design of the front is nearly the same."
     listed = ", ".join(map(str, others[:_MOST_LISTED])) + (", …" if len(others) > _MOST_LISTED else "")
     noun = "trial" if len(others) == 1 else "trials"
     return f"The model can hardly tell it from {noun} {listed} of the front: take any of them."
