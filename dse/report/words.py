@@ -60,7 +60,8 @@ def describe_proof(summary: Summary) -> str:
         return ""
     cuts = sorted(proved["cut"].items(), key=lambda item: (-item[1], item[0]))
     rules = ", ".join(f"{clean_text(rule)} {format_number(count)}" for rule, count in cuts)
-    text = f"Of {format_number(proved['points'])} combinations the proof needs {format_number(proved['simulated'])} simulated"
+    points, simulated = format_number(proved["points"]), format_number(proved["simulated"])
+    text = f"Of {points} combinations {simulated} were simulated for the proof"
     text += f", {format_number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
     if proved["complete"]:
         shares = ", of designs with the shares that were solved for them" if proved["solved_shares"] else ""

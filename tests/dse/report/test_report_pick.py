@@ -75,5 +75,5 @@ def test_a_word_that_means_no_trial_is_refused_with_what_to_say(study: StudyReco
 
 @pytest.mark.parametrize("text", [None, "knee", "robust", "best:iteration_time"])
 def test_where_nothing_is_feasible_the_error_says_so(text: str | None) -> None:
-    with pytest.raises(InputError, match="expected a feasible trial.*, got none; dse report RUN says why"):
+    with pytest.raises(InputError, match=r"expected a feasible trial.*, got none; dse report RUN says why"):
         pick(infeasible_only(), text=text)
