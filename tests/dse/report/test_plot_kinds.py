@@ -347,6 +347,20 @@ def test_a_tornado_has_every_step_of_the_space_and_what_it_changes(subject: Subj
     assert extents == sorted(extents, reverse=True)
 
 
+def test_an_alternative_without_a_name_is_called_by_its_machine(record: StudyRecord) -> None:
+    from dse.report.plots.tornado import _group
+    from dse.whatif.answers import ParameterStep
+
+    trial = knee_of(record)
+    other = design_from(trial.design).with_("cluster.npu", "h200")
+    step = ParameterStep(0, ("cluster",), {"cluster": ("#1", "#0")}, "feasible", "", {}, other.document())
+    (moved,) = _group([step], trial)
+    npus = design_from(trial.design).cluster.npus
+    assert moved.now.startswith(f"{npus} x ")
+    assert "h200" not in moved.now
+    assert [change.to for change in moved.changes] == [f"{npus} x h200"]
+
+
 def test_a_price_moves_the_cost_by_its_share(subject: Subject, record: StudyRecord) -> None:
     trial = knee_of(record)
     cost = metrics_of(record, trial.number).cost
