@@ -1,7 +1,8 @@
 """Changes of a design, and what they do to it.
 
 A change is a set of leaves of the complete document that go together: the degrees of parallelism multiply to the
-number of NPUs, the dimensions of a network and what names them (algorithms, placement) follow one another.
+number of NPUs, the dimensions of a network and what names them (algorithms, placement) follow one another, NICs and the
+bandwidth of their dimension too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from simcore.simulate import simulate
 Document = Mapping[str, Any]
 NETWORK = "network"
 """Name of the change of the blocks of a network, with all that names its dimensions."""
+MACHINE = "machine"
+"""Name of the change of the NPU with what its machine brings along."""
+NICS = "NICs"
+"""Name, before that of the dimension, of the change of NICs with the bandwidth that follows from them."""
+NIC_KEYS = ("nics", "nic_bandwidth", "bandwidth")
 DIMENSIONS: Path = ("cluster", "dimensions")
 ABSENT = object()
 """In place of the value of a key that a document lacks."""
@@ -44,10 +50,13 @@ class Change:
         if len(self.values) == 1:
             ((before, after),) = self.values.values()
             return f"{self.name} {_said(before)} → {_said(after)}"
+        if self.name in (NETWORK, MACHINE):  # what follows from the first of its leaves goes without saying
+            before, after = next(iter(self.values.values()))
+            return f"{self.name} {_said(before)} → {_said(after)}"
+        if self.name.startswith(f"{NICS} "):  # how many, and what an NPU gets
+            ends = [pair for path, pair in self.values.items() if path[-1] != NIC_KEYS[1]]
+            return f"{self.name}: {', '.join(f'{_said(a)} → {_said(b)}' for a, b in ends)}"
         told = [f"{_last(path)} {_said(a)} → {_said(b)}" for path, (a, b) in self.values.items()]
-        if self.name == NETWORK:  # what names its dimensions goes without saying
-            before, after = self.values[DIMENSIONS]
-            return f"network {_said(before)} → {_said(after)}"
         return shorten_text(", ".join(told), 120)
 
     @property

@@ -1,8 +1,9 @@
 """What differs between two designs: the changes that lead from the one to the other, and the parts of time and cost.
 
 Leaves of the two complete documents that differ are one change each, but for those that must go together: the degrees
-of parallelism; the stage of ZeRO; a network of other blocks with what names its dimensions. Where the blocks are the
-same, each key of each dimension is a change of its own.
+of parallelism; the stage of ZeRO; a network of other blocks with what names its dimensions; the NICs of a dimension
+with its bandwidth, which follows from them; another NPU with what its machine brings along. Where the blocks are the
+same, each other key of each dimension is a change of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dse.explain.changes import ABSENT, DIMENSIONS, NETWORK, Change, Document, value_at
+from dse.explain.changes import ABSENT, DIMENSIONS, MACHINE, NETWORK, NIC_KEYS, NICS, Change, Document, value_at
 from dse.report.reasons import breakdown
 from simcore.document.problem import Path, format_path
 from simcore.result import Cost, Result
@@ -20,6 +21,9 @@ DEGREES = ("tensor", "pipeline", "data", "context", "expert")
 _WITH_BLOCKS: tuple[Path, ...] = (DIMENSIONS, ("system", "collective"), ("cluster", "placement"))
 _SHARDED: tuple[Path, ...] = tuple(("parallelism", name) for name in ("zero", "accumulate", "gather"))
 """The stage of ZeRO, and what only some stages have."""
+_NPU: Path = ("cluster", "npu")
+_OF_MACHINE = ("latency", "tier", "efficiency", "affinity", "library")
+"""Keys of a dimension that follow from the machine."""
 _SHORT = ("parallelism", "system", "cluster", "workload")
 
 
@@ -48,10 +52,12 @@ def _changes(one: Document, other: Document) -> Iterator[Change]:
     together = [("degrees", degrees), *([(NETWORK, list(_WITH_BLOCKS))] if blocks else [])]
     if value_at(one, _SHARDED[0]) != value_at(other, _SHARDED[0]):
         together.append(("zero", list(_SHARDED)))
+    machine = _of_machine(one, other) if not blocks else []
+    together += [(MACHINE, [_NPU, *machine])] if machine else []
     taken = {path for _, paths in together for path in paths}
     for path in _differing_leaves(one, other):
         if path == DIMENSIONS and not blocks:
-            yield from _of_dimensions(one, other)
+            yield from _of_dimensions(one, other, taken)
         elif path not in taken:
             yield _change(_short(path), [path], one, other)
     for name, paths in together:
@@ -62,7 +68,8 @@ def _changes(one: Document, other: Document) -> Iterator[Change]:
 
 def _differing_leaves(one: Document, other: Document) -> list[Path]:
     paths = dict.fromkeys([*_leaves(one), *_leaves(other)])
-    return [path for path in paths if value_at(one, path) != value_at(other, path)]
+    inside = {path for path in paths if any(path[:length] in paths for length in range(1, len(path)))}  # a name there
+    return [path for path in paths if path not in inside and value_at(one, path) != value_at(other, path)]
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -84,13 +91,32 @@ def _blocks(document: Document) -> list[Any]:
     return [] if dimensions is ABSENT else [(entry.get("topology"), entry.get("size")) for entry in dimensions]
 
 
-def _of_dimensions(one: Document, other: Document) -> Iterator[Change]:
-    for index in range(len(_blocks(one))):
-        keys = dict.fromkeys([*value_at(one, (*DIMENSIONS, index)), *value_at(other, (*DIMENSIONS, index))])
-        for key in keys:
-            path: Path = (*DIMENSIONS, index, key)
-            if value_at(one, path) != value_at(other, path):
-                yield _change(f"{key} of dimension {index + 1}", [path], one, other)
+def _of_dimensions(one: Document, other: Document, taken: set[Path]) -> Iterator[Change]:
+    for index, differing in enumerate(_differing_keys(one, other)):
+        keys = [key for key in differing if (*DIMENSIONS, index, key) not in taken]
+        shared = [key for key in NIC_KEYS if key in keys] if {"nics", "nic_bandwidth"} & set(keys) else []
+        for group in ([shared] if shared else []) + [[key] for key in keys if key not in shared]:
+            name = NICS if group is shared else group[0]
+            paths: list[Path] = [(*DIMENSIONS, index, key) for key in group]
+            yield _change(f"{name} of dimension {index + 1}", paths, one, other)
+
+
+def _differing_keys(one: Document, other: Document) -> list[list[str]]:
+    """Of each dimension, the keys in which two networks of the same blocks differ."""
+    pairs = [(value_at(one, (*DIMENSIONS, i)), value_at(other, (*DIMENSIONS, i))) for i in range(len(_blocks(one)))]
+    return [[key for key in dict.fromkeys([*a, *b]) if a.get(key, ABSENT) != b.get(key, ABSENT)] for a, b in pairs]
+
+
+def _of_machine(one: Document, other: Document) -> list[Path]:
+    """What comes with another NPU in a network of the same blocks; other NICs come with all that they decide."""
+    npus = [value_at(document, _NPU) for document in (one, other)]
+    if npus[0] == npus[1] or all(isinstance(npu, Mapping) for npu in npus):
+        return []
+    paths: list[Path] = []
+    for index, differing in enumerate(_differing_keys(one, other)):
+        follows = (*_OF_MACHINE, *(NIC_KEYS if "nic_bandwidth" in differing else ()))
+        paths += [(*DIMENSIONS, index, key) for key in differing if key in follows]
+    return paths
 
 
 def _short(path: Path) -> str:

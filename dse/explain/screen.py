@@ -15,7 +15,7 @@ from dse.explain.explained import Compared, Explained, Side
 from dse.explain.parts import Part
 from dse.explain.subsets import Pair
 from dse.report.describe import headline
-from dse.report.screen import format_interval, name_part, say
+from dse.report.screen import Unbroken, format_interval, name_part
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.whatif.answers import DOES_NOT_FIT
@@ -41,7 +41,7 @@ def print_compared(names: tuple[str, str], compared: Compared, console: Console)
     _print_side(f"A {names[0]}", compared.side, console)
     _print_side(f"B {names[1]}", compared.against, console)
     if not compared.changes:
-        say(console, "\nThe two are the same design.")
+        _say(console, "\nThe two are the same design.")
         return
     _print_differences(compared, console)
     _print_reasons(compared, console)
@@ -51,20 +51,24 @@ def print_compared(names: tuple[str, str], compared: Compared, console: Console)
 
 def _print_side(name: str, side: Side, console: Console) -> None:
     result = side.result
-    say(console, clean_text(name), "bold")
-    say(console, headline(side.document))
+    _say(console, clean_text(name), "bold")
+    _say(console, headline(side.document))
     parts = [f"Iteration {format_with_unit(result.iteration_time_s, 's')}{_interval(result)}"]
     if result.throughput_tokens_per_s:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
     parts += [format_with_unit(result.cost.total, "$"), format_with_unit(result.power_w, "W")]
     parts += [] if result.fits else ["does not fit"]
-    say(console, f"{', '.join(parts)}.")
+    _say(console, f"{', '.join(parts)}.")
 
 
 def _interval(result: Result) -> str:
     ends = result.iteration_time_interval_s
     return "" if ends is None else f" {format_interval(ends, 's')}"
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Unbroken(text, style))
 
 
 def _table(*columns: str, widest: int = 0) -> Table:
@@ -80,7 +84,7 @@ def _print_parts(parts: Sequence[Part], console: Console, title: str = "where th
     table = _table(title, "", "", "", widest=3)
     for part in parts:
         table.add_row(
-            name_part(part.name), format_with_unit(part.seconds, "s"), format_percent(part.share), Text(part.why)
+            name_part(part.name), format_with_unit(part.seconds, "s"), format_percent(part.share), Unbroken(part.why)
         )
     console.print(Padding(table, (1, 0, 0, 0)))
 
@@ -94,13 +98,13 @@ def _print_holdings(side: Side, console: Console) -> None:
         parts = ", ".join(f"{name} {format_with_unit(getattr(memory, name), 'B')}" for name in names)
         share = format_percent(memory.reserved / result.memory_capacity_bytes)
         whole = format_with_unit(result.memory_capacity_bytes, "B")
-        say(console, f"Memory: {share} of {whole} an NPU is reserved at the peak: {parts}.")
+        _say(console, f"Memory: {share} of {whole} an NPU is reserved at the peak: {parts}.")
     cost, total = result.cost, result.cost.total
     shares = [f"{format_with_unit(dollars, '$')} for dimension {i + 1}" for i, dollars in enumerate(side.network_cost)]
     said = [f"NPUs {format_with_unit(cost.npu, '$')}", f"network {format_with_unit(cost.network, '$')}"]
     said += [f"memory {format_with_unit(cost.memory, '$')}"] if cost.memory else []
     text = f"Cost {format_with_unit(total, '$')}: {', '.join(said)}"
-    say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
+    _say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
 
 
 def _print_steps(explained: Explained, console: Console) -> None:
@@ -114,7 +118,7 @@ def _print_steps(explained: Explained, console: Console) -> None:
             table.add_row(Text(tried.text), *_changes(base, tried))
         console.print(table)
     alike = len(possible) - len(material)
-    say(
+    _say(
         console,
         f"{len(explained.steps)} steps of common keys were tried: {len(possible)} are designs that fit, {alike} of "
         f"these change the time by less than {format_percent(_MATERIAL)}.",
@@ -122,9 +126,9 @@ def _print_steps(explained: Explained, console: Console) -> None:
     faster = next((t for t in explained.steps if t.why == DOES_NOT_FIT and _time(t) < base.iteration_time_s), None)
     if faster is not None:
         gain = format_change(_time(faster) / base.iteration_time_s - 1, 1.0)
-        say(console, f"With more memory also {faster.text}: time {gain}; it does not fit.")
+        _say(console, f"With more memory also {faster.text}: time {gain}; it does not fit.")
     if explained.steps_left_out:
-        say(console, f"{explained.steps_left_out} steps were left out: --simulations N allows more.")
+        _say(console, f"{explained.steps_left_out} steps were left out: --simulations N allows more.")
 
 
 def _time(tried: Tried) -> float:
@@ -151,7 +155,7 @@ def _print_differences(compared: Compared, console: Console) -> None:
         _add_parts(table, compared.memory, "memory", one.memory_bytes.reserved, other.memory_bytes.reserved, "B")
     console.print(Padding(table, (1, 0, 0, 0)))
     if one.throughput_tokens_per_s and other.throughput_tokens_per_s and one.npus != other.npus:
-        say(console, f"A has {one.npus:,} NPUs, B {other.npus:,}.")
+        _say(console, f"A has {one.npus:,} NPUs, B {other.npus:,}.")
 
 
 def _add_parts(
@@ -160,7 +164,7 @@ def _add_parts(
     """The parts that change, then their total."""
     changed = [part for part in parts if abs(part.change) > NO_CHANGE * abs(before)]
     for part in changed:
-        table.add_row(f"  {part.part}", *_row(part, unit, before))
+        table.add_row(f"  {'NPUs' if part.part == 'npu' else part.part}", *_row(part, unit, before))
     table.add_row(*_bold(total, *_row(PartDifference(total, before, after), unit, before)))
 
 
@@ -181,7 +185,7 @@ def _print_reasons(compared: Compared, console: Console) -> None:
     for name, parts in (("A", compared.parts), ("B", compared.against_parts)):
         why = next((known.why for known in parts if known.name == part), "")
         if why:
-            say(console, f"{name}, {part}: {why}.")
+            _say(console, f"{name}, {part}: {why}.")
 
 
 def _print_singles(compared: Compared, console: Console) -> None:
@@ -198,7 +202,7 @@ def _print_singles(compared: Compared, console: Console) -> None:
     table.add_row(*_bold(f"all {len(compared.changes)}: B", *_changes(base, whole)))
     console.print(Padding(table, (1, 0, 0, 0)))
     if len(singles) > _MOST_CHANGES:
-        say(console, f"{len(singles) - _MOST_CHANGES} more are in --json.")
+        _say(console, f"{len(singles) - _MOST_CHANGES} more are in --json.")
 
 
 def _print_pairs(compared: Compared, console: Console) -> None:
@@ -212,8 +216,9 @@ def _print_pairs(compared: Compared, console: Console) -> None:
         time, cost, _ = _changes(base, pair.tried)
         table.add_row(Text(pair.tried.name), time, cost, _together(pair, base))
     console.print(Padding(table, (1, 0, 0, 0)))
+    tried = "1 pair was" if len(subsets.pairs) == 1 else f"{len(subsets.pairs)} pairs were"
     left = f"; {subsets.left_out} were left out (--simulations N)" if subsets.left_out else ""
-    say(console, f"{len(subsets.pairs)} pairs were tried{left}. Together: beyond the sum of the two alone.")
+    _say(console, f"{tried} tried{left}. Together: beyond the sum of the two alone.")
 
 
 def _together(pair: Pair, base: Result) -> str:

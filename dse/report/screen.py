@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+import re
+from textwrap import wrap
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 from dse.report.units import scale
@@ -11,6 +15,34 @@ from dse.report.units import scale
 def say(console: Console, text: str, style: str = "") -> None:
     """Print a paragraph in which brackets are no markup."""
     console.print(Text(text, style=style))
+
+
+_GLUE = "\N{NO-BREAK SPACE}"
+_BESIDE_NUMBERS = re.compile(r" (?=[+<−]?\d)|(?<=\d) ")
+
+
+class Unbroken:
+    """Text in which no line breaks beside a number: it stays with what it counts, and with its unit.
+
+    rich itself breaks lines at blanks of all kinds.
+    """
+
+    def __init__(self, text: str, style: str = "") -> None:
+        self.text, self.style = _BESIDE_NUMBERS.sub(_GLUE, text), style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """See `rich.console.Console`."""
+        lines = [
+            line
+            for part in self.text.split("\n")
+            for line in wrap(part, options.max_width, break_on_hyphens=False) or [""]
+        ]
+        yield Text("\n".join(lines).replace(_GLUE, " "), style=self.style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """See `rich.measure.Measurement`."""
+        longest = max((len(word) for word in re.split(r"[ \n]", self.text)), default=0)
+        return Measurement(longest, max(longest, *map(len, self.text.split("\n")))).clamp(max_width=options.max_width)
 
 
 def name_part(part: str) -> str:

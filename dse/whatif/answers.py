@@ -29,6 +29,8 @@ class ParameterStep:
     loss: Mapping[str, float | None]
     """Objective -> how much worse it becomes, as a share of the value before (below 0: better); empty where it was not
     simulated, None where the value before is 0 and it changes."""
+    design: Mapping[str, Any] | None = None
+    """The complete document after the step, where it was kept."""
 
     @property
     def is_feasible(self) -> bool:

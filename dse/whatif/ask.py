@@ -139,7 +139,9 @@ def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], 
         if simulated
         else {}
     )
-    return ParameterStep(trial.number, to.moved, to.changes, outcome.state, describe_broken(outcome), loss)
+    return ParameterStep(
+        trial.number, to.moved, to.changes, outcome.state, describe_broken(outcome), loss, outcome.design
+    )
 
 
 def _relative_change(objective: Objective, before: float, after: float) -> float | None:

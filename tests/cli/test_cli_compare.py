@@ -261,3 +261,36 @@ def test_runs_without_a_common_design_say_so(folders: tuple[Path, ...], capsys: 
     none = replace(second.record, trials=())
     print_runs(set_side_by_side([first, RunSide("b", second.folder, none, second.study)]), Console(width=80))
     assert "No design was tried by more than one run." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("shared", "fronts", "said"),
+    [
+        (
+            6,
+            [("a",), ("b",), ("a",), ("a", "b")],
+            "6 designs were tried by more than one run: 3 on the front of one run alone, "
+            "1 on the fronts of several runs, 2 on no front.",
+        ),
+        (1, [("a", "b")], "1 design was tried by more than one run: 1 on the fronts of several runs."),
+        (2, [], "2 designs were tried by more than one run: 2 on no front."),
+    ],
+)
+def test_each_shared_design_is_counted_once_by_the_fronts_that_it_is_on(
+    folders: tuple[Path, ...],
+    capsys: pytest.CaptureFixture[str],
+    shared: int,
+    fronts: list[tuple[str, ...]],
+    said: str,
+) -> None:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from dse.report.runs import print_runs
+    from dse.report.runs.together import CommonDesign
+
+    together = set_side_by_side([side(folders[0]), side(folders[1])])
+    common = tuple(CommonDesign({"a": 1, "b": 2}, on_front) for on_front in fronts)
+    print_runs(replace(together, common=common, shared=shared), Console(width=80))
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -53,6 +53,8 @@ class Cells:
     filled: int
     around: int | None
     """The trial around which cells were filled."""
+    ruled_out: int
+    """Designs that were not simulated because they are proven to be off the front."""
 
 
 def draw_cells(data: Cells) -> Figure:
@@ -223,6 +225,10 @@ def _write(figure: Figure, data: Cells) -> None:
 
 
 def _notes(data: Cells) -> Iterator[str]:
+    if data.ruled_out:
+        more = "" if data.filled else " (--fill N simulates more)"
+        yield "A cell's value is the best simulated, not the best there is:"
+        yield f"{format_number(data.ruled_out)} designs off the front were ruled out by proof alone{more}."
     if any(cell.memory is not None for cell in data.cells):
         yield "Below: memory of an NPU."
     yield "Framed: the best." if _best_cell(data) is not None else "Nothing feasible was found."

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _USUAL = ("parallelism.tensor", "parallelism.pipeline", "parallelism.data")
 """The keys that are shown unless told, the first two of them that vary."""
 _SOURCE = "command line"
+_OFF_THE_FRONT = "bound"
+"""Rule of a proof (`StudyRecord.proof`) that leaves out designs that could be built."""
 _MOST = 24
 """Values of one key."""
 
@@ -72,11 +74,18 @@ class HeatMap(Plot[Cells]):
             len(record.trials),
             len(filled),
             None if around is None else around.number,
+            _ruled_out(record),
         )
 
     def draw(self, data: Cells) -> Figure:
         """See `Plot.draw`."""
         return draw_cells(data)
+
+
+def _ruled_out(record: StudyRecord) -> int:
+    """Designs that could be built, but were proven to be off the front, so that no cell knows them."""
+    cut = {} if record.proof is None else record.proof["cut"]
+    return int(cut.get(_OFF_THE_FRONT, 0))
 
 
 @dataclass(frozen=True)

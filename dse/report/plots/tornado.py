@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
+from dse.report.describe import compare
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
 from dse.report.plots.chosen import pick_of
@@ -33,6 +34,9 @@ _PANELS = 3
 _LEAST = 5e-4
 """A smaller share of a value is not drawn."""
 _TOPOLOGY = re.compile(r"([a-z][a-z_]*)\(")
+_UNNAMED = re.compile(r"#\d+")
+_KIND = ("NPUs", "topology")
+"""Aspects by which an alternative without a name is called, the first that differs."""
 _BETTER, _WORSE = "#0072B2", "#D55E00"
 _LEFT, _ROW, _TOP, _BOTTOM = 2.7, 0.42, 1.3, 0.95
 """Room for the names, height of a row, and what is above and below them, in inches."""
@@ -98,7 +102,7 @@ class Tornado(Plot[Steps]):
                 ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"
             )
             raise InputError([problem], subject.name)
-        found = [*_group(_steps(subject, trial)), *_prices(record, trial)]
+        found = [*_group(_steps(subject, trial), trial), *_prices(record, trial)]
         kept = sorted((m for m in found if m.changes), key=lambda moved: -moved.extent())
         told = tuple((o.name, o.sign, o.unit, trial.values[o.name]) for o in record.objectives)
         knee = record.knee is not None and record.knee.number == trial.number
@@ -125,20 +129,27 @@ def _steps(subject: Subject, trial: TrialRecord) -> tuple[ParameterStep, ...]:
     return steps
 
 
-def _group(steps: Sequence[ParameterStep]) -> Iterator[Moved]:
+def _group(steps: Sequence[ParameterStep], trial: TrialRecord) -> Iterator[Moved]:
     """The steps by the keys that they move; a row of the picture each."""
     by_key: dict[tuple[str, ...], list[ParameterStep]] = {}
     for step in steps:
         by_key.setdefault(step.moved, []).append(step)
     for paths, listed in by_key.items():
         changes = tuple(
-            Change(_join(paths, step, 1), step.loss, "" if step.is_feasible else step.why) for step in listed
+            Change(_join(paths, step, 1, trial), step.loss, "" if step.is_feasible else step.why) for step in listed
         )
-        yield Moved(_name(paths), _join(paths, listed[0], 0), changes)
+        yield Moved(_name(paths), _join(paths, listed[0], 0, trial), changes)
 
 
-def _join(paths: Sequence[str], step: ParameterStep, which: int) -> str:
-    """The values of some keys before (0) or after (1) a step; of dimensions with the topologies in short."""
+def _join(paths: Sequence[str], step: ParameterStep, which: int, trial: TrialRecord) -> str:
+    """The values of some keys before (0) or after (1) a step; of dimensions with the topologies in short.
+
+    An alternative without a name is what tells the designs with it and without it apart, first the machine.
+    """
+    if any(_UNNAMED.fullmatch(str(step.changes[path][which])) for path in paths):
+        phrases = compare([trial.design, step.design], _KIND).phrases[which]
+        if phrases:
+            return phrases[0]
     return _TOPOLOGY.sub(
         lambda match: f"{short_name(TOPOLOGIES, match[1])}(",
         " + ".join(format_value(step.changes[path][which]) for path in paths),

@@ -127,12 +127,15 @@ def _describe_common(together: Together) -> str:
     """How many designs the runs have in common."""
     if not together.shared:
         return "No design was tried by more than one run."
-    both = sum(len(design.on_front) > 1 for design in together.common)
     tried = "1 design was" if together.shared == 1 else f"{format_number(together.shared)} designs were"
-    return (
-        f"{tried} tried by several runs; of those of a front {format_number(len(together.common))}, "
-        f"{format_number(both)} on more than one front."
+    several = sum(len(design.on_front) > 1 for design in together.common)
+    counts = (
+        (len(together.common) - several, "on the front of one run alone"),
+        (several, "on the fronts of several runs"),
+        (together.shared - len(together.common), "on no front"),
     )
+    told = ", ".join(f"{format_number(count)} {where}" for count, where in counts if count)
+    return f"{tried} tried by more than one run: {told}."
 
 
 def _print_settings(together: Together, console: Console) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from cli_runs import DESIGN, write_design
+from rich.console import Console
 
 from dse.cli import main
 from dse.explain.changes import ABSENT, apply_changes, attempt
 from dse.explain.difference import changes_between
 from dse.explain.explained import explain, explain_against
 from dse.explain.steps import steps_of
+from dse.report.screen import Unbroken
 from simcore.check.load import load_design, parse_design
 from simcore.design.design import Design
 from simcore.simulate import simulate
@@ -56,6 +58,57 @@ def test_degrees_change_together_and_so_does_a_network_of_other_blocks() -> None
     assert names[0] == ["recompute", "degrees"]
     assert names[1] == ["bandwidth of dimension 2", "npu"] or names[1] == ["npu", "bandwidth of dimension 2"]
     assert names[2] == ["network"]
+
+
+def with_nics(nics: int, npu: str, **more: str) -> Design:
+    """The design with NICs in its outer dimension, and other keys of that dimension."""
+    document: dict[str, Any] = copy.deepcopy(DESIGN)
+    outer = document["cluster"]["dimensions"][1]
+    del outer["bandwidth"]
+    outer |= {"nics": nics, "nic_bandwidth": "50 GB/s", **more}
+    document["cluster"]["npu"] = npu
+    return load_design(document)
+
+
+def test_nics_and_the_bandwidth_that_follows_from_them_are_one_change_that_is_a_design_alone() -> None:
+    one, other = with_nics(2, "a100-80gb"), with_nics(4, "a100-80gb")
+    compared = explain_against(one, other)
+    assert [change.text for change in compared.changes] == ["NICs of dimension 2: 2 → 4, 12.5 GB/s → 25 GB/s"]
+    assert compared.subsets.singles[0].result == simulate(other)
+
+
+def test_what_a_machine_brings_along_is_one_change_with_its_npu_and_the_number_of_nics_is_another() -> None:
+    one = with_nics(2, "a100-80gb")
+    other = with_nics(4, "h100-80gb", latency="5 us")
+    compared = explain_against(one, other)
+    texts = [change.text for change in compared.changes]
+    assert texts == ["NICs of dimension 2: 2 → 4, 12.5 GB/s → 25 GB/s", "machine a100-80gb → h100-80gb"]
+    assert all(tried.result is not None for tried in compared.subsets.singles)
+    faster = with_nics(4, "h100-80gb", latency="5 us", nic_bandwidth="100 GB/s")
+    (change,) = changes_between(one.document(), faster.document())
+    assert apply_changes(one.document(), [change]) == faster.document()
+
+
+def test_machines_without_nics_and_with_them_differ_in_one_change() -> None:
+    one, other = with_nics(2, "a100-80gb"), design().with_("cluster.npu", "h100-80gb")
+    assert [change.name for change in changes_between(one.document(), other.document())] == ["machine"]
+
+
+def test_an_npu_that_is_spelled_out_differs_from_a_named_one_in_one_change() -> None:
+    one = design().document()
+    other = copy.deepcopy(one)
+    other["cluster"]["npu"] = {"name": "mine", "memory": {"capacity": "80 GB"}}
+    for start, end in ((one, other), (other, one)):
+        changes = changes_between(start, end)
+        assert [change.name for change in changes] == ["npu"]
+        assert apply_changes(start, changes) == end
+
+
+def test_no_line_breaks_between_a_number_and_its_name_or_its_unit() -> None:
+    console = Console(width=24, record=True)
+    console.print(Unbroken("longest: mlp-in 31 %, flash-attention 16 %, mlp-out 16 %: time −7.6 %"))
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert lines == ["longest: mlp-in 31 %,", "flash-attention 16 %,", "mlp-out 16 %:", "time −7.6 %"]
 
 
 def test_equal_designs_have_no_changes() -> None:

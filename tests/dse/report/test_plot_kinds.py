@@ -269,6 +269,18 @@ def test_empty_cells_are_filled_around_a_design_within_the_budget(subject: Subje
         assert cell["value"] == simulate(other).iteration_time_s
 
 
+@pytest.mark.parametrize(("cut", "careful"), [({"bound": 298, "fits": 66}, True), ({"fits": 66}, False)])
+def test_cells_of_a_search_that_left_designs_out_by_proof_are_not_called_the_best_there_are(
+    record: StudyRecord, cut: dict[str, int], careful: bool
+) -> None:
+    proved = replace(record, proof={"cut": cut})
+    picture = plot_of("heatmap", [of_record(proved)], Options())
+    note = " ".join(" ".join(text.get_text() for text in picture.figure.texts).split())
+    assert picture.numbers["ruled_out"] == (298 if careful else 0)
+    assert ("is the best simulated, not the best there is: 298 designs" in note) == careful
+    assert ("--fill N" in note) == careful
+
+
 def test_a_cell_where_nothing_can_be_built_says_why() -> None:
     trials = [studies.simulated(0, 4.0, 2e7, params={"a": 1, "b": 1}), studies.cut(1, 3.0, 2e7, rule="fits")]
     trials[1] = replace(trials[1], params={"a": 2, "b": 2})
@@ -333,6 +345,20 @@ def test_a_tornado_has_every_step_of_the_space_and_what_it_changes(subject: Subj
         if any(c["loss"] for c in row["changes"])
     ]
     assert extents == sorted(extents, reverse=True)
+
+
+def test_an_alternative_without_a_name_is_called_by_its_machine(record: StudyRecord) -> None:
+    from dse.report.plots.tornado import _group
+    from dse.whatif.answers import ParameterStep
+
+    trial = knee_of(record)
+    other = design_from(trial.design).with_("cluster.npu", "h200")
+    step = ParameterStep(0, ("cluster",), {"cluster": ("#1", "#0")}, "feasible", "", {}, other.document())
+    (moved,) = _group([step], trial)
+    npus = design_from(trial.design).cluster.npus
+    assert moved.now.startswith(f"{npus} x ")
+    assert "h200" not in moved.now
+    assert [change.to for change in moved.changes] == [f"{npus} x h200"]
 
 
 def test_a_price_moves_the_cost_by_its_share(subject: Subject, record: StudyRecord) -> None:
