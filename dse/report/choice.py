@@ -18,6 +18,8 @@ from simcore.metrics import CLUSTER, METRICS, is_of, moves
 
 WORTH = 0.2
 """Percent of the other objective that a percent of cost must buy."""
+AS_WELL = 0.01
+"""Designs whose mean objective differs by less of its size are as well balanced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +40,31 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     """The trial to build: the robust pick where it is known, else the knee, else the best.
 
     A front of several objectives without a knee has two values, of which neither is a compromise; there it is the best
-    balanced one.
+    balanced one, unless the robust pick is as well balanced.
     """
     if not summary.front:
         return None
-    if len(record.objectives) > 1 and summary.knee is None:
-        return balanced(record, summary.front).number
     scenarios = summary.what_if.scenarios
-    if scenarios is not None and scenarios.robust is not None:
-        return scenarios.robust
+    robust = None if scenarios is None else scenarios.robust
+    if len(record.objectives) > 1 and summary.knee is None:
+        sums = dict(zip((trial.number for trial in summary.front), _sums(record, summary.front), strict=True))
+        as_well = robust in sums and sums[robust] - min(sums.values()) < AS_WELL * len(record.objectives)
+        return robust if as_well else balanced(record, summary.front).number
+    if robust is not None:
+        return robust
     return summary.front[0].number if summary.knee is None else summary.knee
 
 
 def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
     """The least sum of objectives, each in units of its mean size over the trials; of equals the first."""
+    return trials[int(np.argmin(_sums(record, trials)))]
+
+
+def _sums(record: StudyRecord, trials: Sequence[TrialRecord]) -> list[float]:
     values = record.losses(tuple(trials))
     unit = np.abs(values).mean(axis=0)
-    return trials[int(np.argmin((values / np.where(unit > 0, unit, 1.0)).sum(axis=1)))]
+    sums: list[float] = (values / np.where(unit > 0, unit, 1.0)).sum(axis=1).tolist()
+    return sums
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:

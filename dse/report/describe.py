@@ -64,11 +64,17 @@ def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Co
 
 
 def _is_implied(name: str, told: Sequence[Mapping[str, str]]) -> bool:
-    """Whether an aspect follows from another one in all these designs (the latencies from the topology, say)."""
+    """Whether an aspect follows from another one in all these designs: latencies from topologies, parts from names."""
     aspect = BY_NAME.get(name)
-    if aspect is None or aspect.follows is None:
-        return False
-    return len({(t.get(aspect.follows), t.get(name)) for t in told}) == len({t.get(aspect.follows) for t in told})
+    leader = _whole_of(name) if aspect is None else aspect.follows
+    return leader is not None and len({(t.get(leader), t.get(name)) for t in told}) == len(
+        {t.get(leader) for t in told}
+    )
+
+
+def _whole_of(path: str) -> str | None:
+    """The aspect that speaks of what a key is a part of: that on NPUs for the memory of an NPU that is spelled out."""
+    return next((a.name for a in ASPECTS if any(path.startswith(f"{whole}.") for whole in a.paths)), None)
 
 
 def _order_names(told: Sequence[Mapping[str, str]]) -> list[str]:

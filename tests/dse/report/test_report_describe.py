@@ -82,6 +82,15 @@ def test_a_key_nobody_knows_is_a_column_as_soon_as_it_differs() -> None:
     assert compare([second, second]).columns == ()
 
 
+def test_parts_of_an_npu_that_is_spelled_out_go_without_saying_where_its_name_tells_it_apart() -> None:
+    plain, other = studies.design(), studies.design()
+    other["cluster"]["npu"] = {"name": "h100-160gb", "price": "35000 $", "peak": {"fp32": "67 TFLOP/s"}}
+    assert compare([plain, other]).columns == ("NPUs",)
+    third = studies.design()
+    third["cluster"]["npu"] = {**other["cluster"]["npu"], "price": "40000 $"}
+    assert compare([other, third]).columns == ("cluster.npu.price",)
+
+
 def test_extras_of_a_dimension_are_said_unless_they_are_defaults() -> None:
     first, second = studies.design(), studies.design()
     second["cluster"]["dimensions"][1]["oversubscription"] = 2.0

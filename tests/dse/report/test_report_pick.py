@@ -48,6 +48,13 @@ def test_unless_told_the_robust_pick_is_taken_then_the_knee_then_what_the_decisi
     assert pick(two).number == recommended(two, summarize(two))
 
 
+@pytest.mark.parametrize(("dearer", "built"), [(3.39e7, 0), (3.9e7, 0), (3.1e7, 1)])
+def test_of_two_designs_the_better_balanced_is_built_and_of_as_good_ones_the_robust(dearer: float, built: int) -> None:
+    two = record([simulated(0, 5.0, 3e7), simulated(1, 4.44, dearer)])
+    assert pick(two, sure(0)).number == built
+    assert pick(two, sure(1)).number == (1 if dearer < 3.5e7 else 0)
+
+
 def test_the_words_that_a_study_understands_are_told(study: StudyRecord) -> None:
     knee = study.knee
     assert knee is not None
