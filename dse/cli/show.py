@@ -10,8 +10,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dse.cli.arguments import file_problems
+
+if TYPE_CHECKING:
+    from dse.evaluate.record import TrialRecord
 
 EXAMPLES = """examples:
   dse show runs/transformer1t                      # the design to build
@@ -62,18 +66,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_shown(record, shown, Console(highlight=False))
     if options.design is not None:
-        _write(options, trial.number)
+        _write(options, trial)
     return 0
 
 
-def _write(options: argparse.Namespace, number: int) -> None:
-    from dse.report.pick import numbered_trial
+def _write(options: argparse.Namespace, trial: TrialRecord) -> None:
     from dse.run.design_file import write_designs
     from dse.run.document import open_space
-    from dse.run.record import load_record
     from dse.study.store import STUDY
 
     study = open_space(str(options.run_folder / STUDY))[1] or {}
-    trial = numbered_trial(load_record(options.run_folder, bounded=False), number)
     for file in write_designs(trial, options.design, str(study.get("engine", "fast"))):
         print(f"wrote {file.path}" + (f"; note: {file.note}" if file.note else ""), file=sys.stderr)

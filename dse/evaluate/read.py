@@ -43,6 +43,12 @@ def trial_metrics(trial: TrialRecord) -> dict[str, float | None]:
     return {name: finite_or_none(value) for name, value in metrics(read_result(trial.metrics)).items()}
 
 
+def metric_of(trial: TrialRecord, name: str) -> float | None:
+    """An objective of a trial, or another metric; None where it has none."""
+    value = trial.values.get(name)
+    return trial_metrics(trial).get(name) if value is None else value
+
+
 def finite_or_none(value: float | None) -> float | None:
     """`value`, or None where it is missing, NaN or infinite."""
     return float(value) if value is not None and math.isfinite(value) else None

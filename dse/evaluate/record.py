@@ -64,6 +64,11 @@ class TrialRecord:
     """The sections of the design that all workloads share."""
 
     @property
+    def missed(self) -> dict[str, float]:
+        """The constraints that it breaks, each with how much."""
+        return {name: violation for name, violation in self.violations.items() if violation > 0}
+
+    @property
     def parts(self) -> tuple[tuple[str, TrialRecord], ...]:
         """The designs of this trial: itself, or one for each workload, each with the workload's name."""
         if not self.workloads:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dse.explain.changes import ABSENT, DIMENSIONS, MACHINE, NETWORK, NIC_KEYS, NICS, Change, Document, value_at
-from dse.report.reasons import breakdown
+from dse.report.reasons import breakdown, memory_parts
+from dse.report.screen import name_memory
 from simcore.document.problem import Path, format_path
 from simcore.result import Cost, Result
 
@@ -149,11 +150,7 @@ def _costs(cost: Cost) -> dict[str, float]:
 def _memory(result: Result) -> dict[str, float]:
     memory = result.memory_bytes
     assert memory is not None
-    parts = {name: float(getattr(memory, name)) for name in ("weights", "gradients", "optimizer", "activations")}
-    parts["keys, values"] = memory.kv_cache or 0.0
-    parts["working space"] = memory.peak - sum(parts.values())
-    parts["allocator, context"] = memory.reserved - memory.peak
-    return parts
+    return {name_memory(part): size for part, size in memory_parts(memory).items()}
 
 
 def _differences(one: dict[str, float], other: dict[str, float]) -> tuple[PartDifference, ...]:

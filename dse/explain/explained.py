@@ -11,7 +11,6 @@ another one: `against` (as `design`), `against_parts`, `changes` (`name`, `text`
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from dse.explain.difference import (
 )
 from dse.explain.parts import Part, explain_parts
 from dse.explain.steps import steps_of
-from dse.explain.subsets import BUDGET, Subsets, by_seconds, try_subsets
+from dse.explain.subsets import BUDGET, Progress, Subsets, be_silent, by_seconds, try_subsets
 from dse.report.describe import headline
 from dse.report.values import to_plain
 from simcore.anatomy import collectives_of, operators_of
@@ -33,12 +32,6 @@ from simcore.cost.price import unit_price
 from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
-
-Progress = Callable[[int, int], None]
-
-
-def _silent(done: int, total: int) -> None:
-    del done, total
 
 
 @dataclass(frozen=True)
@@ -112,7 +105,7 @@ class Compared:
         }
 
 
-def explain(design: Design, budget: int = BUDGET, progress: Progress = _silent) -> Explained:
+def explain(design: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Explained:
     """A design explained: its parts, and what single steps of its common keys change, at most `budget` of them.
 
     Raises `InputError` where engine `fast` cannot play the design.
@@ -127,7 +120,7 @@ def explain(design: Design, budget: int = BUDGET, progress: Progress = _silent) 
     return Explained(side, explain_parts(design, side.result), tuple(tried), max(0, len(steps) - budget))
 
 
-def explain_against(design: Design, other: Design, budget: int = BUDGET, progress: Progress = _silent) -> Compared:
+def explain_against(design: Design, other: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Compared:
     """A design explained against another one; `budget` limits the simulations of changes.
 
     Raises `InputError` where engine `fast` cannot play one of them.

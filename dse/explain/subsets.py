@@ -17,6 +17,14 @@ BUDGET = 200
 """Simulations unless told: a second or two."""
 
 
+Progress = Callable[[int, int], None]
+"""Told how many designs of how many were simulated."""
+
+
+def be_silent(done: int, total: int) -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two changes together."""
@@ -40,7 +48,7 @@ def try_subsets(
     result: Result,
     changes: Sequence[Change],
     budget: int = BUDGET,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = be_silent,
 ) -> Subsets:
     """All single changes of a design (whose result is given), then as many pairs as the budget allows.
 

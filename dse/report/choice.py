@@ -44,8 +44,7 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     """
     if not summary.front:
         return None
-    scenarios = summary.what_if.scenarios
-    robust = None if scenarios is None else scenarios.robust
+    robust = summary.what_if.robust
     if len(record.objectives) > 1 and summary.knee is None:
         sums = dict(zip((trial.number for trial in summary.front), _sums(record, summary.front), strict=True))
         as_well = robust in sums and sums[robust] - min(sums.values()) < AS_WELL * len(record.objectives)

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.choice import balanced, recommended
 from dse.report.describe import headline
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.space.objective import Objective
 from simcore.metrics import moves
 

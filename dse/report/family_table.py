@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from dse.evaluate.record import StudyRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.choice import recommended
 from dse.report.describe import Comparison, compare
 from dse.report.families import KIND, Family
 from dse.report.sensitivity import format_change
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.units import MISSING, format_number, format_percent, scale, short_label, shorten_text
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
 
-KNEE, ROBUST = "★", "◆"
+KNEE_SIGN, ROBUST_SIGN = "★", "◆"
+"""Marks of the knee and of the robust pick."""
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
 _LEAST_ROOM = 28
@@ -137,9 +139,8 @@ def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
 
 
 def _mark(family: Family, summary: Summary) -> str:
-    scenarios = summary.what_if.scenarios
-    robust = scenarios is not None and scenarios.robust in family.trials
-    marks = (KNEE if summary.knee in family.trials else "") + (ROBUST if robust else "")
+    knee, robust = summary.knee in family.trials, summary.what_if.robust in family.trials
+    marks = (KNEE_SIGN if knee else "") + (ROBUST_SIGN if robust else "")
     return f"{marks} {family.chosen}".strip()
 
 

@@ -49,7 +49,7 @@ def pareto_json(record: StudyRecord, summary: Summary) -> str:
 
 def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     """The document; `evaluated` counts all distinct trials, `infeasible` those that break a constraint or were cut."""
-    robust, found, scenarios = robustness(summary), summary.importance, summary.what_if.scenarios
+    robust, found = robustness(summary), summary.importance
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
@@ -66,7 +66,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "failed": summary.failed,
         "sampler": record.sampler,
         "seed": record.seed,
-        "robust": None if scenarios is None else scenarios.robust,
+        "robust": summary.what_if.robust,
         "scenarios": _scenarios(summary.what_if),
         "compared": {
             "feasible": summary.feasible,

@@ -92,8 +92,7 @@ def _commonest_rules(trials: Sequence[TrialRecord], count: int) -> str:
 
 
 def _rule(trial: TrialRecord) -> str:
-    missed = [name for name, violation in trial.violations.items() if violation > 0]
-    return trial.cut_by or (missed[0] if missed else "a failure of the simulation")
+    return trial.cut_by or next(iter(trial.missed), "a failure of the simulation")
 
 
 def _is_same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:

@@ -46,13 +46,9 @@ def _describe_ends(record: StudyRecord) -> str:
     return f"Nothing is feasible: of {format_number(len(record.trials))} designs, {', '.join(parts)}."
 
 
-def _broken_constraints(trial: TrialRecord) -> dict[str, float]:
-    return {name: missed for name, missed in trial.violations.items() if missed > 0}
-
-
 def _describe_binding(trials: list[TrialRecord]) -> str:
     # A rule that cut a trial without a measured violation counts under its own name.
-    names = [name for trial in trials for name in (_broken_constraints(trial) or [trial.cut_by or "unknown"])]
+    names = [name for trial in trials for name in (trial.missed or [trial.cut_by or "unknown"])]
     ordered = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
     (binding, times), others = ordered[0], ordered[1:4]
     then = ", ".join(f"'{clean_text(name)}' by {format_number(count)}" for name, count in others)
@@ -62,15 +58,15 @@ def _describe_binding(trials: list[TrialRecord]) -> str:
 
 def _describe_closest(trials: list[TrialRecord]) -> str:
     """Describes the trial that is closest to feasible: a simulated one if there is any, else one that was cut."""
-    measured = [trial for trial in trials if _broken_constraints(trial)]
+    measured = [trial for trial in trials if trial.missed]
     if not measured:
         return ""
     simulated = [trial for trial in measured if trial.state != "cut"]
     best = min(
         simulated or measured,
-        key=lambda t: (len(_broken_constraints(t)), max(_broken_constraints(t).values()), t.number),
+        key=lambda t: (len(t.missed), max(t.missed.values()), t.number),
     )
-    misses = " and ".join(f"'{clean_text(name)}' by {missed:.3g}" for name, missed in _broken_constraints(best).items())
+    misses = " and ".join(f"'{clean_text(name)}' by {missed:.3g}" for name, missed in best.missed.items())
     what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
     unknown = "" if simulated else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"

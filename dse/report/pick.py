@@ -5,10 +5,10 @@ The one place that reads such words: `dse show`, pictures of one design and prog
 
 from __future__ import annotations
 
+from dse.evaluate.read import metric_of
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
 from dse.report.summary import summarize
-from dse.report.values import trial_metrics
 from dse.whatif.answers import NOTHING, WhatIf
 from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.metrics import METRICS
@@ -44,8 +44,7 @@ def pick(record: StudyRecord, what_if: WhatIf = NOTHING, text: str | None = None
 
 def picks(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, int]:
     """Each word that means a trial of this study -> its number: `robust`, `knee`, the best of each objective."""
-    scenarios = what_if.scenarios
-    words = [ROBUST] if scenarios is not None and scenarios.robust is not None else []
+    words = [ROBUST] if what_if.robust is not None else []
     words += [KNEE] if record.knee is not None else []
     words += [f"{BEST}{objective.name}" for objective in record.objectives] if record.feasible_trials else []
     return {word: pick(record, what_if, word).number for word in words}
@@ -71,17 +70,12 @@ def best_trial(record: StudyRecord, metric: str) -> TrialRecord:
     if metric not in signs:
         fix = suggest_nearest(metric, signs, "metrics")
         raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
-    known = [(trial, value) for trial in record.feasible_trials if (value := _value(trial, metric)) is not None]
+    known = [(trial, value) for trial in record.feasible_trials if (value := metric_of(trial, metric)) is not None]
     if not known:
         raise InputError(
             [Problem(("metric",), f"a feasible trial with {metric}", "none", "" if record.feasible_trials else _WHY)]
         )
     return min(known, key=lambda pair: (signs[metric] * pair[1], pair[0].number))[0]
-
-
-def _value(trial: TrialRecord, metric: str) -> float | None:
-    value = trial.values.get(metric)
-    return trial_metrics(trial)[metric] if value is None else value
 
 
 def _knee(record: StudyRecord) -> TrialRecord:
@@ -98,10 +92,10 @@ def _knee(record: StudyRecord) -> TrialRecord:
 def _robust(record: StudyRecord, what_if: WhatIf) -> TrialRecord:
     if not record.feasible_trials:
         raise InputError([_none_feasible()])
-    if what_if.scenarios is None or what_if.scenarios.robust is None:
+    if what_if.robust is None:
         found = "none: the scenarios of this run were not simulated"
         raise InputError([Problem(("trial",), "a robust pick", found, f"say {_example(record)}")])
-    return numbered_trial(record, what_if.scenarios.robust)
+    return numbered_trial(record, what_if.robust)
 
 
 def _none_feasible() -> Problem:

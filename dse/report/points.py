@@ -151,5 +151,4 @@ def time_ends(trial: TrialRecord, name: str) -> tuple[float, float] | None:
 
 def robust_of(record: StudyRecord, summary: Summary) -> TrialRecord | None:
     """The trial to build where nothing is known for sure; None where that was not asked."""
-    wanted = None if summary.what_if.scenarios is None else summary.what_if.scenarios.robust
-    return next((trial for trial in record.trials if trial.number == wanted), None)
+    return next((trial for trial in record.trials if trial.number == summary.what_if.robust), None)

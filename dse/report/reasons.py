@@ -12,7 +12,7 @@ from typing import Any
 from dse.evaluate.record import TrialRecord
 from dse.report.units import clean_text, format_percent
 from dse.report.values import read_result
-from simcore.result import ExposedCommunication, Result
+from simcore.result import Cost, ExposedCommunication, Memory, Result
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
 _WORTH_SAYING = 0.05
@@ -23,6 +23,25 @@ def breakdown(outcome: Result) -> dict[str, float]:
     exposed = {f"{group} communication": getattr(outcome.exposed_communication_s, group) for group in GROUPS}
     rest = {"bubble": outcome.bubble_s, "optimizer": outcome.optimizer_s, "other": outcome.other_s}
     return {"compute": outcome.compute_s, **exposed, **rest}
+
+
+def memory_parts(memory: Memory) -> dict[str, float]:
+    """Part -> bytes of what must be reserved on an NPU, which they add up to.
+
+    Working space is what remains up to the peak; what is reserved beside it is what the allocator loses, the context
+    and the buffers of communicators.
+    """
+    held = {name: float(getattr(memory, name)) for name in ("weights", "gradients", "optimizer", "activations")}
+    held["keys and values"] = memory.kv_cache or 0.0
+    working = max(0.0, memory.peak - sum(held.values()))
+    return {**held, "working space": working, "reserved beside": max(0.0, memory.reserved - memory.peak)}
+
+
+def cost_parts(cost: Cost) -> dict[str, float]:
+    """Part -> dollars of the price, which they add up to; electricity where the total has it."""
+    bought = {"NPUs": cost.npu, "network": cost.network, "memory": cost.memory}
+    rest = cost.total - sum(bought.values())
+    return {**bought, "electricity": rest if rest > 1e-9 * cost.total else 0.0}
 
 
 def describe_reason(metrics: Mapping[str, Any] | None) -> str:

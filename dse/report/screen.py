@@ -45,6 +45,14 @@ class Unbroken:
         return Measurement(longest, max(longest, *map(len, self.text.split("\n")))).clamp(max_width=options.max_width)
 
 
+_COLUMN = {"keys and values": "keys, values", "reserved beside": "allocator, context"}
+
+
+def name_memory(part: str) -> str:
+    """A part of the memory in a column."""
+    return _COLUMN.get(part, part)
+
+
 def name_part(part: str) -> str:
     """A part of an iteration's breakdown in a column: `data communication` is `exposed data comm.` there."""
     return f"exposed {part[:-9]}." if part.endswith("communication") else part

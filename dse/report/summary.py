@@ -103,11 +103,3 @@ def _gap(best: float | None, bound: float | None) -> float | None:
     if best is None or bound is None or (best == 0 and bound != 0):
         return None
     return abs(best - bound) / abs(best) if best else 0.0
-
-
-def spread_indices(count: int, limit: int, keep: frozenset[int] = frozenset()) -> list[int]:
-    """At most about `limit` of the indices 0 … count-1, evenly, with the first, the last and those of `keep`."""
-    if count <= limit:
-        return list(range(count))
-    step = (count - 1) / max(1, limit - 1)
-    return sorted({round(index * step) for index in range(limit)} | keep)

@@ -6,7 +6,7 @@ All else is in the files; the numbers are those of `pareto.json`, by the functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rich.console import Console
@@ -16,8 +16,8 @@ from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
-from dse.report.families import RESOLUTION, families, is_joined
-from dse.report.family_table import GLUE, KNEE, ROBUST, FamilyTable, compare_members, family_table
+from dse.report.families import RESOLUTION, Family, families, is_joined
+from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, compare_members, family_table
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.summary import Summary, summarize
@@ -55,9 +55,10 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
     above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
-    whole = len(list(_rows(table, width, HEIGHT * len(found))))
+    whole, legend = len(list(_rows(table, width, HEIGHT * len(found)))), _legend(record, summary, found)
     for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
-        below = [line for text in _below(record, summary, decision, reasons) for line in _paragraph(text, width)]
+        told = [legend, *_below(record, summary, decision, reasons)]
+        below = [line for text in told for line in _paragraph(text, width)]
         rows = list(_rows(table, width, HEIGHT - len(above) - len(below) - kept))
         lines = [*above, *rows, *below]
         lines += _paragraph(explain_abbreviations("\n".join(text for text, _ in lines)), width, "dim")
@@ -86,8 +87,7 @@ def _rows(table: FamilyTable, width: int, most: int) -> Iterator[_Line]:
 
 
 def _below(record: StudyRecord, summary: Summary, decision: Decision, reasons: bool) -> Iterator[str]:
-    """The paragraphs under the table, with the reasons of gaps or without."""
-    yield _legend(record, summary)
+    """The paragraphs under the table and its legend, with the reasons of gaps or without."""
     yield from describe_own_best(record, summary)
     yield from _bounds(record, summary, reasons)
     yield from decision.assumptions
@@ -108,10 +108,10 @@ def _bounds(record: StudyRecord, summary: Summary, reasons: bool) -> Iterator[st
         yield " ".join(rest)
 
 
-def _legend(record: StudyRecord, summary: Summary) -> str:
-    found, scenarios = families(record, summary), summary.what_if.scenarios
+def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:
+    scenarios = summary.what_if.scenarios
     chosen = {family.chosen for family in found}
-    named = ((KNEE, "knee", summary.knee), (ROBUST, "robust pick", scenarios and scenarios.robust))
+    named = ((KNEE_SIGN, "knee", summary.knee), (ROBUST_SIGN, "robust pick", summary.what_if.robust))
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
     near = format_percent(RESOLUTION)
     if len(record.objectives) == 1:

@@ -44,6 +44,11 @@ class Objective:
         expression = self.expression
         return (self.name,) if expression is None else tuple(format_path(path) for path in expression.paths)
 
+    def loss(self, before: float, after: float) -> float | None:
+        """By which share of the value before it becomes worse (below 0: better); see `relative_change`."""
+        change = relative_change(before, after)
+        return None if change is None else self.sign * change
+
     def value(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float | None:
         """Its value for a design; None for a metric that the workload lacks.
 
@@ -56,6 +61,13 @@ class Objective:
         if not isinstance(found, int | float) or not math.isfinite(found):
             raise Refusal("a finite number", repr(found), where=f"'{self.name}'")
         return float(found)
+
+
+def relative_change(before: float, after: float) -> float | None:
+    """The change as a share of the value before; None where that is 0 and it changes."""
+    if before == after:
+        return 0.0
+    return (after - before) / abs(before) if before else None
 
 
 @cache

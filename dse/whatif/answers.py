@@ -127,5 +127,10 @@ class WhatIf:
     no_scenarios: str = ""
     """Why it was not asked, where it was not."""
 
+    @property
+    def robust(self) -> int | None:
+        """Trial of the robust pick; None where it is not known."""
+        return None if self.scenarios is None else self.scenarios.robust
+
 
 NOTHING = WhatIf({}, {}, 0, 0, 0)

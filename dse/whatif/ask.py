@@ -134,20 +134,10 @@ def _steps(near: StepsAround, objectives: tuple[Objective, ...], simulate: _Memo
 
 def _step(trial: TrialRecord, to: Neighbour, objectives: tuple[Objective, ...], outcome: Outcome) -> ParameterStep:
     simulated = outcome.metrics is not None
-    loss = (
-        {o.name: _relative_change(o, trial.values[o.name], outcome.values[o.name]) for o in objectives}
-        if simulated
-        else {}
-    )
+    loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) for o in objectives} if simulated else {}
     return ParameterStep(
         trial.number, to.moved, to.changes, outcome.state, describe_broken(outcome), loss, outcome.design
     )
-
-
-def _relative_change(objective: Objective, before: float, after: float) -> float | None:
-    if before == after:
-        return 0.0
-    return objective.sign * (after - before) / abs(before) if before else None
 
 
 def ask_steps(

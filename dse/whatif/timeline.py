@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dse.evaluate.spread import spread_indices
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
@@ -71,10 +72,10 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
     for _, stage, _, _, end in blocks:
         ends[stage] = max(end, ends.get(stage, 0))
     last = max(ends, key=lambda stage: (ends[stage], -stage))
-    shown = set(_spread(sorted(ends), MOST_STAGES))
-    listed: dict[int, list[Span]] = {stage: [] for stage in sorted(shown)}
+    stages = sorted(ends)
+    listed: dict[int, list[Span]] = {stages[index]: [] for index in spread_indices(len(stages), MOST_STAGES)}
     for _, stage, code, begin, end in blocks:
-        if stage in shown:
+        if stage in listed:
             listed[stage].append(Span(_direction(code), begin / PICOSECONDS, end / PICOSECONDS))
     use = block_use(design, log, last)
     return Timeline(
@@ -86,12 +87,6 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
         inside=dict(_inside(log, rows, use, last)),
         microbatches=1 + max(code >> (CHUNK_SHIFT + 1) for _, _, code, _, _ in blocks),
     )
-
-
-def _spread(stages: list[int], most: int) -> list[int]:
-    if len(stages) <= most:
-        return stages
-    return [stages[round(i * (len(stages) - 1) / (most - 1))] for i in range(most)]
 
 
 def _direction(code: int) -> str:

@@ -31,10 +31,10 @@ def estimate_times(design: Design, draws: Draws) -> Floats:
     if (alone := program.single) is not None:
         for group in placement:
             lowering.collective(alone.kind, group, alone.size)
-        longest: Floats = np.maximum.reduce([network.times(key[0], split)[0] for key, (_, split) in lowering.keyed()])
+        longest: Floats = np.maximum.reduce([network.time(key[0], split).least for key, (_, split) in lowering.keyed()])
         return longest
     programs = lower_schedule(lowering, program).tolist()
-    drawn = [network.times(key[0], split) for key, (_, split) in lowering.keyed()]
+    drawn = [network.time(key[0], split) for key, (_, split) in lowering.keyed()]
     operators = DrawnOperators(design, draws).times(tuple(places.operators))
     return _DrawnIteration(program, lowering, programs, drawn, operators, network.slowdowns()).time()
 
@@ -47,13 +47,11 @@ class _DrawnIteration(IterationBound):
         program: Program,
         lowering: Lowering,
         programs: list[list[list[int]]],
-        drawn: list[tuple[Floats, dict[int, Floats]]],
+        drawn: list[CollectiveTime],
         operators: Floats,
         slowdowns: tuple[Floats, ...],
     ) -> None:
-        super().__init__(
-            program, lowering, programs, [CollectiveTime(least, busy, [busy]) for least, busy in drawn], 1.0
-        )
+        super().__init__(program, lowering, programs, drawn, 1.0)
         self._operators, self._slowed_by = operators, slowdowns
 
     def time(self) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simcore.bounds.collective import CollectiveTime, collective_time
 from simcore.collective import routed_of
 from simcore.design.design import Design
 from simcore.system.chunks import FLAT, Chunks, Phase
@@ -22,25 +23,18 @@ class DrawnNetwork:
     draws: Draws
     _known: dict[tuple[int, str], tuple[Floats, Floats]] = field(default_factory=dict)
 
-    def times(self, kind: str, chunks: Chunks) -> tuple[Floats, dict[int, Floats]]:
+    def time(self, kind: str, chunks: Chunks) -> CollectiveTime:
         """What a collective of a kind takes from issue to completion, and keeps each dimension busy `[1 + count]` [ps].
 
         As `simcore.bounds.estimate` has it: as it goes, alone.
         """
-        drawn = [([self._phase(kind, phase) for phase in path], times) for path, times in chunks.count_paths()]
-        busy: dict[int, Floats] = {}
-        for path, times in drawn:
-            for dimension, service, _ in path:
-                busy[dimension] = busy.get(dimension, 0.0) + times * service
-        nothing = np.zeros(1 + self.draws.count)
-        ways = [sum((service + latency for _, service, latency in path), start=nothing) for path, _ in drawn]
-        longest: Floats = np.maximum.reduce([np.minimum.reduce(ways), *busy.values()])
-        return longest, busy
+        counted = chunks.count_paths()
+        paths = [[self._phase(kind, phase) for phase in path] for path, _ in counted]
+        return collective_time(paths, [often for _, often in counted], ())
 
-    def _phase(self, kind: str, phase: Phase) -> tuple[int, Floats, Floats]:
-        """Dimension, service and latency of a phase."""
+    def _phase(self, kind: str, phase: Phase) -> Phase:
         service, latency = self._errors(kind, phase)
-        return phase.dimension, phase.serialization * service, phase.latency * latency
+        return phase._replace(serialization=phase.serialization * service, latency=phase.latency * latency)  # type: ignore[arg-type]
 
     def _errors(self, kind: str, phase: Phase) -> tuple[Floats, Floats]:
         """Factors of the service and of the latency of phases of a kind in a dimension."""

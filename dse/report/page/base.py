@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dse.evaluate.record import TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.describe import compare
-from dse.report.summary import Summary, spread_indices
+from dse.report.family_table import KNEE_SIGN, ROBUST_SIGN
+from dse.report.summary import Summary
 from dse.report.units import clean_text, shorten_text
 
 MOST_ROWS = 30
@@ -133,13 +135,12 @@ def trial_name(number: int, mark: str = "") -> str:
 
 KNEE, ROBUST = "knee", "robust pick"
 BOTH = f"{KNEE} and {ROBUST}"
-SIGNS = {KNEE: "★", ROBUST: "◆", BOTH: "★◆"}
+SIGNS = {KNEE: KNEE_SIGN, ROBUST: ROBUST_SIGN, BOTH: KNEE_SIGN + ROBUST_SIGN}
 
 
 def marks(summary: Summary) -> dict[int, str]:
     """Trial -> what it is singled out as: the knee (`★`) and the robust pick (`◆`)."""
-    scenarios = summary.what_if.scenarios
-    robust = None if scenarios is None else scenarios.robust
+    robust = summary.what_if.robust
     found = {} if robust is None else {robust: ROBUST}
     return found if summary.knee is None else {**found, summary.knee: BOTH if summary.knee == robust else KNEE}
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.counted import counts_samples, unit_of
 from dse.report.page.pack import pack_names, pack_numbers, value_text
 from dse.report.points import KINDS, Kind, groups, window
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.units import always_shown, clean_text, label, scale, shorten_text
 from dse.report.values import finite_or_none, trial_metrics
 from dse.space.objective import Objective

@@ -24,13 +24,12 @@ def page_document(record: StudyRecord, summary: Summary, trials: Trials) -> dict
 
     Values are in the objectives' own directions and in SI units; `factor` divides them for showing.
     """
-    scenarios = summary.what_if.scenarios
     return {
         "space": clean_text(record.space),
         "rows": len(trials.rows),
         "columns": trial_columns(record, summary, trials),
         "designs": front_designs(record, summary),
         "knee": summary.knee,
-        "robust": None if scenarios is None else scenarios.robust,
+        "robust": summary.what_if.robust,
         "families": [family.chosen for family in families(record, summary)],
     }

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.describe import compare, describe, headline
 from dse.report.families import families
 from dse.report.intervals import time_interval
 from dse.report.page.base import marks
 from dse.report.reasons import breakdown, describe_reason
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.values import read_result, to_json, to_plain
 
 MOST_DETAILED = 300

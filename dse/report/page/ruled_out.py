@@ -17,7 +17,7 @@ def ruled_out_section(record: StudyRecord, summary: Summary) -> Section:
     """How the trials ended, and a row for each rule, constraint and error."""
     rows = [("cut before simulation", clean_text(rule), count) for rule, count in summary.cut.items()]
     simulated = [trial for trial in record.trials if trial.state == "infeasible"]
-    broken = Counter(name for trial in simulated for name, missed in trial.violations.items() if missed > 0)
+    broken = Counter(name for trial in simulated for name in trial.missed)
     rows += [("infeasible", f"misses {clean_text(name)}", count) for name, count in broken.most_common()]
     errors = Counter(clean_text(trial.error or "no message") for trial in record.trials if trial.state == "failed")
     rows += [("failed", error, count) for error, count in errors.most_common(_MOST_ERRORS)]

@@ -19,7 +19,7 @@ from dse.report.page.base import (
     shown_note,
     table,
 )
-from dse.report.reasons import breakdown
+from dse.report.reasons import breakdown, cost_parts, memory_parts
 from dse.report.summary import Summary
 from dse.report.units import MISSING, Scale, format_percent, format_with_unit, scale
 from dse.report.values import read_result
@@ -36,6 +36,7 @@ _TIMES = {
     "optimizer": "optimizer",
     "other": "other",
 }
+_SLACK = "allocator, context, communicators"
 _MEMORY = {
     "weights": "compute",
     "gradients": "tensor",
@@ -43,7 +44,7 @@ _MEMORY = {
     "activations": "context",
     "keys and values": "expert",
     "working space": "bubble",
-    "allocator, context, communicators": "other",
+    _SLACK: "other",
 }
 _COSTS = {"NPUs": "compute", "network": "tensor", "memory": "context", "electricity": "expert"}
 """Part -> class of its colour."""
@@ -79,7 +80,9 @@ def memory_section(summary: Summary) -> Section | None:
 
 def cost_section(summary: Summary, prices: str) -> Section | None:
     """The price of each design's cluster by part; `prices` is what stands below it."""
-    spent = _Spent("$", _COSTS, _cost, {"per NPU": _per_npu}, digits=True, short="Cost")
+    spent = _Spent(
+        "$", _COSTS, lambda result: cost_parts(result.cost), {"per NPU": _per_npu}, digits=True, short="Cost"
+    )
     section = _section("cost", "What it costs, by part", "", summary, spent)
     if section is None:
         return Section("cost", "Prices and their sources", prices, "Prices") if prices else None
@@ -128,20 +131,9 @@ def _time_interval(summary: Summary, trial: TrialRecord, result: Result, unit: S
 
 
 def _memory(result: Result) -> dict[str, float]:
-    """The parts of what is reserved; working space and slack are what remains up to the peak, and up to the whole."""
-    memory = result.memory_bytes
-    if memory is None:
-        return {}
-    named = {
-        "weights": memory.weights,
-        "gradients": memory.gradients,
-        "optimizer": memory.optimizer,
-        "activations": memory.activations,
-        "keys and values": memory.kv_cache or 0.0,
-    }
-    working = max(0.0, memory.peak - sum(named.values()))
-    slack = max(0.0, memory.reserved - memory.peak)
-    return {**named, "working space": working, "allocator, context, communicators": slack}
+    """The parts of what is reserved."""
+    parts = {} if result.memory_bytes is None else memory_parts(result.memory_bytes)
+    return {_SLACK if name == "reserved beside" else name: size for name, size in parts.items()}
 
 
 def _share_reserved(summary: Summary, trial: TrialRecord, result: Result, unit: Scale) -> str:
@@ -150,18 +142,6 @@ def _share_reserved(summary: Summary, trial: TrialRecord, result: Result, unit: 
     if memory is None or whole <= 0:
         return MISSING
     return f"{format_percent(max(memory.reserved, memory.peak) / whole)} of {unit.number(whole)}"
-
-
-def _cost(result: Result) -> dict[str, float]:
-    """The parts of the price; electricity where the total has it."""
-    cost = result.cost
-    bought = cost.network + cost.npu + cost.memory
-    return {
-        "NPUs": cost.npu,
-        "network": cost.network,
-        "memory": cost.memory,
-        "electricity": cost.total - bought if cost.total - bought > 1e-9 * cost.total else 0.0,
-    }
 
 
 def _per_npu(summary: Summary, trial: TrialRecord, result: Result, unit: Scale) -> str:

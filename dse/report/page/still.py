@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.page.base import escape_html, marks
 from dse.report.page.columns import Trials
 from dse.report.points import Kind, Window, best_so_far, staircase, window
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.units import Scale, format_brief, label, scale, shorten_text
 
 _WIDTH, _HEIGHT = 900, 520

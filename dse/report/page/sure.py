@@ -34,10 +34,10 @@ def sure_section(record: StudyRecord, summary: Summary) -> Section | None:
 
 
 def _robust_pick(summary: Summary) -> str:
-    scenarios = summary.what_if.scenarios
-    if scenarios is None or scenarios.robust is None:
+    robust = summary.what_if.robust
+    if robust is None:
         return ""
-    name = trial_name(scenarios.robust, "robust pick")
+    name = trial_name(robust, "robust pick")
     return f"<p class='said'>Robust: {name} falls least behind the best of each scenario, in nine of ten of them.</p>"
 
 

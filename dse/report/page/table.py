@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.counted import counts_samples, unit_of
 from dse.report.describe import compare
 from dse.report.page.base import MOST_ROWS, Column, escape_html, marks, table, trial_name
 from dse.report.reasons import describe_bounds
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.units import always_shown, label, scale
 from dse.report.values import trial_metrics
 from simcore.metrics import METRICS

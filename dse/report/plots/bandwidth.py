@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dse.report.aspects import short_name
-from dse.report.plots.bars import Bars, draw_bars, row_of
-from dse.report.plots.base import Options, Plot
+from dse.report.plots.bars import Bars, StackedBars, row_of
+from dse.report.plots.base import Options
 from dse.report.plots.chosen import Chosen, choose_along
 from dse.report.units import format_brief, format_percent
 from simcore.check.load import design_from
 from simcore.network import TOPOLOGIES
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dse.report.plots.bars import Row
     from dse.whatif.subject import Subject
 
@@ -23,12 +21,10 @@ _GIGA = (1e9, "GB/s")
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#AA5B8C", "#8C9AA6")
 
 
-class BandwidthSplit(Plot[Bars]):
+class BandwidthSplit(StackedBars):
     """Stacked bandwidth."""
 
     about = "how bandwidth is split over the dimensions of the network"
-    takes = frozenset({"trial"})
-    designs = True
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> Bars:
         """See `Plot.collect`."""
@@ -44,10 +40,10 @@ class BandwidthSplit(Plot[Bars]):
             scale=_GIGA,
         )
 
-    def draw(self, data: Bars) -> Figure:
-        """See `Plot.draw`."""
+    def colours(self, data: Bars) -> Mapping[str, str]:
+        """See `StackedBars.colours`."""
         parts = sorted({part for row in data.rows for part in row.parts})
-        return draw_bars(data, {part: _COLOURS[index % len(_COLOURS)] for index, part in enumerate(parts)})
+        return {part: _COLOURS[index % len(_COLOURS)] for index, part in enumerate(parts)}
 
 
 def _row(chosen: Chosen) -> Row:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from dse.report.plots import style
+from dse.report.plots.base import Plot
 from dse.report.plots.chosen import Chosen
-from dse.report.units import Scale, clean_text, format_brief, scale, shorten_text
+from dse.report.units import Scale, clean_text, scale, shorten_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,6 +60,22 @@ class Bars:
     """Of the axis, where its values do not decide it: a factor and a unit."""
 
 
+class StackedBars(Plot[Bars]):
+    """A kind of picture with a row of stacked bars for each design."""
+
+    takes = frozenset({"trial"})
+    designs = True
+
+    @abstractmethod
+    def colours(self, data: Bars) -> Mapping[str, str]:
+        """Of all parts, in the order of stacking."""
+
+    @final
+    def draw(self, data: Bars) -> Figure:
+        """See `Plot.draw`."""
+        return draw_bars(data, self.colours(data))
+
+
 def row_of(chosen: Chosen, parts: Mapping[str, float], labels: Mapping[str, tuple[str, ...]] | None = None) -> Row:
     """The row of a design."""
     return Row(chosen.name, chosen.note, chosen.told, parts, labels or {}, chosen.run, chosen.trial)
@@ -87,13 +105,15 @@ def draw_bars(data: Bars, colours: Mapping[str, str]) -> Figure:
         axes.spines["left"].set_visible(False)
         axes.grid(visible=True, axis="x", color="#E4E7EB", linewidth=0.7)
         axes.set_xlabel(f"{data.axis} [{unit.unit}]", labelpad=6)
-        _draw_key(figure, kept, colours, height)
+        style.draw_key(figure, {part: colours[part] for part in kept}, 0.66, handleheight=0.9)
         style.write_headline(figure, data.title, data.said)
         style.draw_note(figure, [data.caption])
         return figure
 
 
 def _draw_row(axes: Axes, at: int, row: Row, parts: Sequence[tuple[str, str]], unit: Scale) -> None:
+    from matplotlib.colors import to_rgb
+
     whole, begin = axes.get_xlim()[1], 0.0
     wide = axes.get_position().width * _WIDTH / whole
     for part, colour in parts:
@@ -101,14 +121,22 @@ def _draw_row(axes: Axes, at: int, row: Row, parts: Sequence[tuple[str, str]], u
         if width <= 0:
             continue
         axes.barh(at, width, 0.66, left=begin, color=colour, edgecolor="white", linewidth=0.8)
-        texts = row.labels.get(part, (format_brief(_round(width)),))
+        texts = row.labels.get(part, (style.format_three(width),))
         text = next((text for text in texts if len(text) * _LETTER < width * wide), "")
-        axes.text(begin + width / 2, at, clean_text(text), ha="center", va="center", fontsize=8.5, color=_ink(colour))
+        axes.text(
+            begin + width / 2,
+            at,
+            clean_text(text),
+            ha="center",
+            va="center",
+            fontsize=8.5,
+            color=style.ink_on(to_rgb(colour), _LIGHT),
+        )
         begin += width
     if row.interval is not None:  # below the bar, where it hides no text
         ends = [value / unit.factor for value in row.interval]
         axes.plot(ends, [at + 0.41] * 2, color=style.INK, linewidth=1.3, marker="|", markersize=5, clip_on=False)
-    total = unit.text(_round(begin) * unit.factor)
+    total = unit.text(style.three_digits(begin) * unit.factor)
     box = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
     axes.text(begin + 0.01 * whole, at, total, va="center", fontsize=9.5, fontweight="bold", bbox=box)
     _name_row(axes, at, row)
@@ -124,21 +152,11 @@ def _name_row(axes: Axes, at: int, row: Row) -> None:
     axes.text(left, at + 0.2, told, transform=across, va="center", fontsize=7.8, color=style.QUIET)
 
 
-def _round(number: float) -> float:
-    """Three significant digits: more do not fit into a bar."""
-    return float(f"{number:.3g}")
-
-
-def _ink(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return style.INK if 0.3 * red + 0.59 * green + 0.11 * blue > _LIGHT else "white"
-
-
 def _draw_limits(axes: Axes, limits: Mapping[str, float], unit: Scale) -> None:
     for name, value in limits.items():
         axes.axvline(value / unit.factor, color=style.INK, linewidth=1.3, linestyle=(0, (5, 3)))
         axes.annotate(
-            f"{name} {unit.text(_round(value / unit.factor) * unit.factor)}",
+            f"{name} {unit.text(style.three_digits(value / unit.factor) * unit.factor)}",
             (value / unit.factor, 1.0),
             xycoords=axes.get_xaxis_transform(),
             xytext=(0, 3),
@@ -146,22 +164,3 @@ def _draw_limits(axes: Axes, limits: Mapping[str, float], unit: Scale) -> None:
             ha="right" if value / unit.factor > 0.5 * axes.get_xlim()[1] else "left",
             fontsize=9,
         )
-
-
-def _draw_key(figure: Figure, parts: Sequence[str], colours: Mapping[str, str], height: float) -> None:
-    """What the colours mean: a line above the bars, in the order of stacking."""
-    from matplotlib.patches import Patch
-
-    handles = [Patch(color=colours[part], label=part) for part in parts]
-    figure.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0.004, 1 - 0.66 / height),
-        ncols=len(handles),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.0,
-        handleheight=0.9,
-        columnspacing=1.2,
-        handletextpad=0.5,
-    )

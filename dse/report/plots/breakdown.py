@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dse.report.plots.bars import Bars, Row, draw_bars, row_of
-from dse.report.plots.base import Options, Plot
+from dse.report.plots.bars import Bars, Row, StackedBars, row_of
+from dse.report.plots.base import Options
 from dse.report.plots.chosen import Chosen, choose_along
 from dse.report.reasons import breakdown
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dse.whatif.subject import Subject
 
 COLOURS = {
@@ -29,12 +27,10 @@ COLOURS = {
 }
 
 
-class Breakdown(Plot[Bars]):
+class Breakdown(StackedBars):
     """Stacked time."""
 
     about = "where the time of an iteration goes"
-    takes = frozenset({"trial"})
-    designs = True
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> Bars:
         """See `Plot.collect`."""
@@ -49,9 +45,9 @@ class Breakdown(Plot[Bars]):
             "computation does not show. Lines below bars: intervals of the predictions.",
         )
 
-    def draw(self, data: Bars) -> Figure:
-        """See `Plot.draw`."""
-        return draw_bars(data, COLOURS)
+    def colours(self, data: Bars) -> Mapping[str, str]:
+        """See `StackedBars.colours`."""
+        return COLOURS
 
 
 def _row(chosen: Chosen) -> Row:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from dse.report.aspects import DEGREES
 from dse.report.plots import style
 from dse.report.sensitivity import short_path
-from dse.report.units import clean_text, format_brief, format_number, label, scale, shorten_text
+from dse.report.units import clean_text, format_number, label, scale, shorten_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,9 +130,9 @@ def _draw_cells(axes: Axes, data: Cells, tall: float) -> None:
         if hatch:
             patch.set_edgecolor("#D4D9DF")
         axes.add_patch(patch)
-        ink = _ink(colour) if built else style.INK
+        ink = style.ink_on(colour, 0.5) if built else style.INK
         lines = [unit.number(cell.value) if built else _short(cell.why)]
-        held = "" if cell.memory is None else f"{format_brief(_three(cell.memory / memory.factor))} {memory.unit}"
+        held = "" if cell.memory is None else f"{style.format_three(cell.memory / memory.factor)} {memory.unit}"
         if cell.trial is None and built:
             lines[0] += "°"
         axes.text(
@@ -155,16 +156,8 @@ def _best_cell(data: Cells) -> CellState | None:
     return choose(known, key=lambda cell: cell.value or 0.0) if known else None
 
 
-def _three(number: float) -> float:
-    return float(f"{number:.3g}")
-
-
 def _short(why: str) -> str:
     return "\n".join(wrap(clean_text(why), 15, max_lines=2, placeholder="…"))
-
-
-def _ink(colour: Sequence[float]) -> str:
-    return style.INK if 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > 0.5 else "white"
 
 
 def _text(value: Any) -> str:
@@ -193,8 +186,7 @@ def _title(key: str) -> str:
     section, _, name = key.partition(".")
     if name == "npu":
         return "NPU"
-    degrees = ("tensor", "pipeline", "data", "context", "expert")
-    return f"{name} parallel" if section == "parallelism" and name in degrees else short_path(key)
+    return f"{name} parallel" if section == "parallelism" and name in DEGREES else short_path(key)
 
 
 def _draw_scale(figure: Figure, data: Cells, place: tuple[float, float, float, float]) -> None:
@@ -206,7 +198,7 @@ def _draw_scale(figure: Figure, data: Cells, place: tuple[float, float, float, f
     colours, norm = _colours(data)
     unit = scale(data.unit, [cell.value for cell in data.cells], data.metric)
     bar = figure.colorbar(ScalarMappable(norm, colours), cax=figure.add_axes(place))
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_brief(_three(value / unit.factor))))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.format_three(value / unit.factor)))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.outline.set_visible(False)
     name = label(data.metric)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.describe import compare
 from dse.report.pick import KNEE, ROBUST, pick
 from dse.report.plots.base import Options
-from dse.report.summary import spread_indices
 from dse.report.units import clean_text, format_number, shorten_text
 from dse.report.values import read_result
 from dse.whatif.answers import NOTHING
@@ -59,10 +59,8 @@ class Choice:
             return runs if shown == 1 else f"{shown} designs of {runs}"
         if self.of == 1:
             return f"the best design of {runs}"
-        part = "all" if shown == self.of else f"{shown} of"
-        return f"{part} {format_number(self.of)} designs on the front of {runs}, evenly along it".replace(
-            ", evenly along it" if shown == self.of else "\0", ""
-        )
+        front = f"{format_number(self.of)} designs on the front of {runs}"
+        return f"all {front}" if shown == self.of else f"{shown} of {front}, evenly along it"
 
 
 def choose_one(subject: Subject, options: Options) -> Chosen:
@@ -108,15 +106,8 @@ def _picked(subject: Subject, words: Sequence[str | None]) -> Iterator[Chosen]:
         assert subject.document is not None
         yield Chosen(clean_text(subject.name), "", subject.name, None, subject.document, subject.result)
         return
-    if not record.feasible_trials and None in words:
-        raise InputError([_nothing_feasible()], subject.name)
     for word in words:
-        trial = pick_of(subject, record, word)
-        if trial.metrics is None:
-            problem = Problem(
-                ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"
-            )
-            raise InputError([problem], subject.name)
+        trial = simulated_trial(subject, record, word)
         yield from _parts(record, trial, _note(subject, trial, word))
 
 
@@ -146,11 +137,21 @@ def pick_of(subject: Subject, record: StudyRecord, word: str | None) -> TrialRec
     return pick(record, subject.what_if if asks else NOTHING, word)
 
 
+def simulated_trial(subject: Subject, record: StudyRecord, word: str | None) -> TrialRecord:
+    """As `pick_of`; raises `InputError` where nothing is feasible and no trial named, or one that has no result."""
+    if word is None and not record.feasible_trials:
+        raise InputError([_nothing_feasible()], subject.name)
+    trial = pick_of(subject, record, word)
+    if trial.metrics is None:
+        problem = Problem(("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}")
+        raise InputError([problem], subject.name)
+    return trial
+
+
 def _note(subject: Subject, trial: TrialRecord, word: str | None) -> str:
     if word is not None:
         return "" if word.strip().isdecimal() else clean_text(word)
-    scenarios = subject.what_if.scenarios
-    if scenarios is not None and scenarios.robust == trial.number:
+    if subject.what_if.robust == trial.number:
         return ROBUST
     record = subject.record
     assert record is not None

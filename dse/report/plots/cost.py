@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dse.report.plots.bars import Bars, draw_bars, row_of
-from dse.report.plots.base import Options, Plot
+from dse.report.plots.bars import Bars, StackedBars, row_of
+from dse.report.plots.base import Options
 from dse.report.plots.chosen import Chosen, choose_along
 from simcore.check.load import design_from
 from simcore.cost.price import unit_price
 from simcore.document.problem import InputError, Problem
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dse.whatif.subject import Subject
 
 _NPUS, _MEMORY, _RUNNING = "NPUs", "memory beyond the NPUs' own", "electricity"
 _OF_TIERS = ("#E69F00", "#009E73", "#D55E00", "#56B4E9", "#AA5B8C", "#F0C000")
 
 
-class CostByPart(Plot[Bars]):
+class CostByPart(StackedBars):
     """Stacked dollars."""
 
     about = "what the cluster costs, by part"
-    takes = frozenset({"trial"})
-    designs = True
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> Bars:
         """See `Plot.collect`."""
@@ -39,11 +35,11 @@ class CostByPart(Plot[Bars]):
         caption = f"Prices: {', '.join(sources)}. Network by tier: links, ports and NICs of all NPUs."
         return Bars("What the cluster costs", choice.describe(), "Cost of the cluster", "$", rows, caption)
 
-    def draw(self, data: Bars) -> Figure:
-        """See `Plot.draw`."""
+    def colours(self, data: Bars) -> Mapping[str, str]:
+        """See `StackedBars.colours`."""
         tiers = _order_tiers([[part for part in row.parts if part.startswith("network")] for row in data.rows])
         listed = {tier: _OF_TIERS[index % len(_OF_TIERS)] for index, tier in enumerate(tiers)}
-        return draw_bars(data, {_NPUS: "#0072B2", _MEMORY: "#8C9AA6", **listed, _RUNNING: "#52606D"})
+        return {_NPUS: "#0072B2", _MEMORY: "#8C9AA6", **listed, _RUNNING: "#52606D"}
 
 
 def _order_tiers(rows: Sequence[Sequence[str]]) -> list[str]:

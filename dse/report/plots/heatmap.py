@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.evaluate.read import metric_of
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import importance
 from dse.report.plots.base import Options, Plot
@@ -17,7 +18,7 @@ from dse.report.plots.cells import Cells, CellState, draw_cells
 from dse.report.plots.chosen import pick_of
 from dse.report.units import clean_text
 from dse.report.values import cell as text_of
-from dse.report.values import finite_or_none, read_result, trial_metrics
+from dse.report.values import finite_or_none, read_result
 from dse.space.hole import magnitude
 from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.grid import Cell, Grid, fill_cells, reserved_memory
@@ -171,7 +172,9 @@ def _plain(value: Any) -> Any:
 def _best(trials: Sequence[TrialRecord], metric: str, sign: float) -> _Best:
     """The best feasible trial of a cell; where there is none, the one that misses its constraints by least."""
     known = [
-        (trial, value) for trial in trials if trial.state == "feasible" and (value := _value(trial, metric)) is not None
+        (trial, value)
+        for trial in trials
+        if trial.state == "feasible" and (value := finite_or_none(metric_of(trial, metric))) is not None
     ]
     if known:
         trial, value = min(known, key=lambda pair: (sign * pair[1], pair[0].number))
@@ -182,11 +185,6 @@ def _best(trials: Sequence[TrialRecord], metric: str, sign: float) -> _Best:
 
 def _number(trial: TrialRecord) -> int | None:
     return None if trial.number < 0 else trial.number
-
-
-def _value(trial: TrialRecord, metric: str) -> float | None:
-    value = trial.values.get(metric)
-    return finite_or_none(trial_metrics(trial).get(metric) if value is None else value)
 
 
 def _memory(trial: TrialRecord) -> float | None:
@@ -202,7 +200,7 @@ def _memory(trial: TrialRecord) -> float | None:
 
 
 def _why(trial: TrialRecord) -> str:
-    broken = trial.cut_by or next((name for name, missed in trial.violations.items() if missed > 0), "")
+    broken = trial.cut_by or next(iter(trial.missed), "")
     return DOES_NOT_FIT if broken in ("fits", "memory") else broken or "no value"
 
 

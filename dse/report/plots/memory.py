@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dse.report.plots.bars import Bars, Row, draw_bars, row_of
-from dse.report.plots.base import Options, Plot
+from dse.evaluate.spread import spread_indices
+from dse.report.plots.bars import Bars, Row, StackedBars, row_of
+from dse.report.plots.base import Options
 from dse.report.plots.chosen import MOST_ROWS, Chosen, choose_along, choose_one
-from dse.report.summary import spread_indices
+from dse.report.reasons import memory_parts
 from dse.report.units import format_percent
 from dse.whatif.stages import MemoryOfStages, memory_of_stages
 from simcore.result import Memory
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dse.whatif.subject import Subject
 
 _COLOURS = {
@@ -29,12 +28,10 @@ _COLOURS = {
 }
 
 
-class MemoryByStage(Plot[Bars]):
+class MemoryByStage(StackedBars):
     """Stacked bytes."""
 
     about = "what each pipeline stage holds in memory, against its capacity"
-    takes = frozenset({"trial"})
-    designs = True
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> Bars:
         """See `Plot.collect`."""
@@ -43,9 +40,9 @@ class MemoryByStage(Plot[Bars]):
         choice = choose_along(subjects, options)
         return _of_designs(choice.designs, choice.describe())
 
-    def draw(self, data: Bars) -> Figure:
-        """See `Plot.draw`."""
-        return draw_bars(data, _COLOURS)
+    def colours(self, data: Bars) -> Mapping[str, str]:
+        """See `StackedBars.colours`."""
+        return _COLOURS
 
 
 _CAPTION = (
@@ -57,7 +54,7 @@ _CAPTION = (
 def _of_stages(chosen: Chosen) -> Bars:
     found = memory_of_stages(chosen.document)
     rows = [
-        Row(_name(stage.first, stage.last), "", "", parts_of(stage.memory), run=chosen.run, trial=chosen.trial)
+        Row(_name(stage.first, stage.last), "", "", memory_parts(stage.memory), run=chosen.run, trial=chosen.trial)
         for stage in found.stages
     ]
     kept = [rows[index] for index in spread_indices(len(rows), MOST_ROWS)]
@@ -78,7 +75,7 @@ def _of_stages(chosen: Chosen) -> Bars:
 
 def _of_designs(designs: Sequence[Chosen], said: str) -> Bars:
     found = [memory_of_stages(chosen.document) for chosen in designs]
-    rows = tuple(row_of(chosen, parts_of(_fullest(stages))) for chosen, stages in zip(designs, found, strict=True))
+    rows = tuple(row_of(chosen, memory_parts(_fullest(stages))) for chosen, stages in zip(designs, found, strict=True))
     same = len({stages.capacity for stages in found}) == 1
     limits = {"capacity": found[0].capacity} if same else dict(_named(designs, found))
     return Bars("What the fullest stage holds in memory", said, "Memory of one NPU", "B", rows, _CAPTION, limits)
@@ -95,19 +92,6 @@ def _named(designs: Sequence[Chosen], found: Sequence[MemoryOfStages]) -> Iterat
 
 def _fullest(found: MemoryOfStages) -> Memory:
     return max((stage.memory for stage in found.stages), key=lambda memory: memory.peak)
-
-
-def parts_of(memory: Memory) -> dict[str, float]:
-    """Part -> bytes; they add up to what must be reserved."""
-    held = {
-        "weights": memory.weights,
-        "gradients": memory.gradients,
-        "optimizer": memory.optimizer,
-        "keys and values": memory.kv_cache or 0.0,
-        "activations": memory.activations,
-    }
-    working = max(0.0, memory.peak - sum(held.values()))
-    return {**held, "working space": working, "reserved beside": max(0.0, memory.reserved - memory.peak)}
 
 
 def _name(first: int, last: int) -> str:

@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.plots import style
 from dse.report.points import KINDS, Window, groups, robust_of, staircase, time_ends, window
-from dse.report.summary import Summary, spread_indices
+from dse.report.summary import Summary
 from dse.report.units import Scale
 from dse.space.objective import Objective
 

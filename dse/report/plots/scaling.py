@@ -100,7 +100,7 @@ def _draw(data: Curves) -> Figure:
             ran = [size for size in curve.sizes if size.seconds is not None]
             seconds = [size.seconds / unit.factor for size in ran if size.seconds is not None]
             known = [share for share in curve.efficiency if share is not None]
-            told = [format_brief(float(f"{value:.3g}")) for value in seconds]
+            told = [style.format_three(value) for value in seconds]
             _draw_line(times, curve, ran, seconds, _labels(data, index, told))
             percent = [format_percent(share) for share in known]
             _draw_line(shares, curve, ran, [100 * share for share in known], _labels(data, index, percent))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -203,6 +204,38 @@ def draw_note(figure: Figure, sentences: Sequence[str]) -> None:
     text = shorten_text("  ".join(sentence for sentence in sentences if sentence), 400)
     lines = wrap(text, int(_LETTERS * figure.get_figwidth()), max_lines=2, placeholder=" …")
     figure.text(0.012, 0.1 / figure.get_figheight(), "\n".join(lines), fontsize=8.5, color=QUIET, va="bottom")
+
+
+def draw_key(figure: Figure, colours: Mapping[str, str], below: float, **look: float) -> None:
+    """What colours mean, name -> colour: a line that begins at the left, `below` inches from the top."""
+    handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0.004, 1 - below / figure.get_figheight()),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.0,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        **look,
+    )
+
+
+def three_digits(number: float) -> float:
+    """As many as fit into a bar or a cell."""
+    return float(f"{number:.3g}")
+
+
+def format_three(number: float) -> str:
+    """A number in three digits."""
+    return format_brief(three_digits(number))
+
+
+def ink_on(colour: Sequence[float], light: float) -> str:
+    """The colour of text on one of these shares of red, green and blue: dark where it is lighter than `light`."""
+    return INK if 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > light else "white"
 
 
 def outside_note(

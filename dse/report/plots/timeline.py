@@ -184,10 +184,7 @@ def _name_operators(axes: Axes, spans: Sequence[Span], factor: float, length: fl
 
 
 def _write(figure: Figure, data: Iteration) -> None:
-    from matplotlib.patches import Patch
-
     its = data.iteration
-    height = figure.get_figheight()
     said = f"{data.run} {data.name}" if data.trial is not None else data.run
     stages = (
         f"{len(its.stages)} of {its.of} pipeline stages" if its.of > len(its.stages) else f"{its.of} pipeline stages"
@@ -196,20 +193,9 @@ def _write(figure: Figure, data: Iteration) -> None:
     parts.append(f"{format_number(its.microbatches)} microbatches")
     style.write_headline(figure, "One iteration", "  ·  ".join(parts))
     kinds = [what for what in _BLOCKS if any(s.what == what for spans in its.stages.values() for s in spans)]
-    handles = [Patch(color=_BLOCKS[what], label=what) for what in kinds]
-    handles.append(Patch(color=_SERVICE, label="network serves (darker: more of the time)"))
-    handles += [Patch(color=_COMPUTE, label="computing"), Patch(color=_WAIT, label="waiting for communication")]
-    figure.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0.004, 1 - 0.63 / height),
-        ncols=len(handles),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.0,
-        columnspacing=1.2,
-        handletextpad=0.5,
-    )
+    rest = {"network serves (darker: more of the time)": _SERVICE, "computing": _COMPUTE}
+    colours = {what: _BLOCKS[what] for what in kinds} | rest | {"waiting for communication": _WAIT}
+    style.draw_key(figure, colours, 0.63)
     style.draw_note(
         figure,
         [

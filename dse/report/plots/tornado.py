@@ -12,7 +12,7 @@ from dse.report.aspects import short_name
 from dse.report.describe import compare
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
-from dse.report.plots.chosen import pick_of
+from dse.report.plots.chosen import simulated_trial
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import MINUS, format_change, format_value, short_path
 from dse.report.units import format_percent, format_with_unit, label, shorten_text
@@ -92,16 +92,8 @@ class Tornado(Plot[Steps]):
         (subject,) = subjects
         record = subject.record
         assert record is not None
-        if not record.feasible_trials and not options.trial:
-            fix = "relax the constraint that binds (dse report RUN names it)"
-            raise InputError([Problem((), "a run with a feasible design", "none", fix)], subject.name)
         word = options.trial[0] if options.trial else None
-        trial = pick_of(subject, record, word)
-        if trial.metrics is None:
-            problem = Problem(
-                ("--trial",), "a trial that was simulated", f"trial {trial.number}, which is {trial.state}"
-            )
-            raise InputError([problem], subject.name)
+        trial = simulated_trial(subject, record, word)
         found = [*_group(_steps(subject, trial), trial), *_prices(record, trial)]
         kept = sorted((m for m in found if m.changes), key=lambda moved: -moved.extent())
         told = tuple((o.name, o.sign, o.unit, trial.values[o.name]) for o in record.objectives)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +68,8 @@ def effects_of(
 ) -> tuple[Effect, ...]:
     """The effect of each key of which feasible `trials` have several values, the largest first."""
     told = [_told(trial) for trial in trials]
-    on_front = {id(trial) for trial in front}
+    members = {id(trial) for trial in front}
+    kept = np.array([id(trial) in members for trial in trials])
     matrix = losses(tuple(objectives), [trial.values for trial in trials])
     keys = dict.fromkeys(key for texts in told for key in texts if key not in _IMPLIED)
     found = []
@@ -80,12 +80,16 @@ def effects_of(
             continue
         rows = {value: np.array([text == value for text in column]) for value, _ in counts.most_common(MOST_VALUES)}
         values = [
-            _value(value, mask, objectives, matrix, [t for t, m in zip(trials, mask, strict=True) if m], on_front)
-            | {"reach": _reach(matrix[mask], reference, volume)}
+            ValueEffect(
+                value,
+                designs=int(mask.sum()),
+                on_front=int((mask & kept).sum()),
+                best={o.name: o.sign * float(x) for o, x in zip(objectives, matrix[mask].min(axis=0), strict=True)},
+                reach=_reach(matrix[mask], reference, volume),
+            )
             for value, mask in rows.items()
         ]
-        values.sort(key=lambda entry: (-entry["reach"], entry["value"]))
-        found.append(Effect(key, tuple(ValueEffect(**entry) for entry in values)))
+        found.append(Effect(key, tuple(sorted(values, key=lambda entry: (-entry.reach, entry.value)))))
     return tuple(sorted(found, key=lambda effect: -effect.size))
 
 
@@ -99,20 +103,6 @@ def _told(trial: TrialRecord) -> dict[str, str]:
         parallelism = document["parallelism"]
         told |= {name: str(parallelism[name]) for name in DEGREES if name in parallelism}
     return told
-
-
-def _value(
-    value: str,
-    mask: NDArray[np.bool_],
-    objectives: Sequence[Objective],
-    matrix: NDArray[np.float64],
-    trials: Sequence[TrialRecord],
-    on_front: set[int],
-) -> dict[str, Any]:
-    least = matrix[mask].min(axis=0)
-    best = {o.name: o.sign * float(x) for o, x in zip(objectives, least, strict=True)}
-    count = sum(id(trial) in on_front for trial in trials)
-    return {"value": value, "designs": len(trials), "on_front": count, "best": best}
 
 
 def _reach(matrix: NDArray[np.float64], reference: NDArray[np.float64], volume: float) -> float:

@@ -14,6 +14,7 @@ from dse.report.families import Family, families
 from dse.report.intervals import interval_of
 from dse.report.pick import picks
 from dse.report.summary import Summary
+from dse.space.objective import relative_change
 from dse.whatif.answers import Sureness
 
 
@@ -104,23 +105,11 @@ def _neighbour(record: StudyRecord, trial: TrialRecord, other: TrialRecord, bett
     return Neighbour(other.number, better, change, differing_aspects(trial, other))
 
 
-def relative_change(before: float, after: float) -> float | None:
-    """The change as a share of the value before; None where that is 0 and it changes."""
-    if before == after:
-        return 0.0
-    return (after - before) / abs(before) if before else None
-
-
 def differing_aspects(one: TrialRecord, other: TrialRecord) -> dict[str, tuple[str, str]]:
     """What tells two designs apart, in words: aspect -> of the one, of the other."""
     compared = compare([one.decided_document, other.decided_document])
     here, there = compared.rows
     return {name: (a, b) for name, a, b in zip(compared.columns, here, there, strict=True)}
-
-
-def broken_rules(trial: TrialRecord) -> dict[str, float]:
-    """Each constraint that a trial misses, with how much."""
-    return {name: missed for name, missed in trial.violations.items() if missed > 0}
 
 
 def explain_state(trial: TrialRecord) -> str:
@@ -132,7 +121,7 @@ def explain_state(trial: TrialRecord) -> str:
     if trial.state == "cut":
         why = f": {trial.error}" if trial.error else ""
         return f"Cut before simulation by the rule '{trial.cut_by or 'unknown'}'{why}. Values are proven bounds."
-    missed = ", ".join(f"{name} (by {100 * share:.3g} %)" for name, share in broken_rules(trial).items())
+    missed = ", ".join(f"{name} (by {100 * share:.3g} %)" for name, share in trial.missed.items())
     return f"Simulated, and infeasible: it misses {missed or 'a constraint'}."
 
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
-from dse.report.reasons import breakdown
-from dse.report.screen import format_interval, name_part, say
+from dse.report.reasons import breakdown, cost_parts, memory_parts
+from dse.report.screen import format_interval, name_memory, name_part, say
 from dse.report.sensitivity import format_change
 from dse.report.show.facts import Neighbour, Shown, explain_state, plain_values, workload_parts
 from dse.report.units import (
@@ -126,15 +126,11 @@ def _memory(result: Result) -> Table:
     memory = result.memory_bytes
     if memory is None:
         return _part("no memory to speak of")
-    parts = {name: getattr(memory, name) for name in ("weights", "gradients", "optimizer", "activations")}
-    parts["keys, values"] = memory.kv_cache or 0.0
-    parts["working space"] = memory.peak - sum(parts.values())
-    parts["allocator, context"] = memory.reserved - memory.peak
     table = _part(f"memory ({'fits' if result.fits else 'does not fit'})", "", "")
-    for name, size in {**parts, "in all": memory.reserved}.items():
+    for name, size in {**memory_parts(memory), "in all": memory.reserved}.items():
         if size > _LEAST_SIZE:
             share = format_percent(size / result.memory_capacity_bytes)
-            table.add_row(name, format_with_unit(size, "B"), share)
+            table.add_row(name_memory(name), format_with_unit(size, "B"), share)
     if memory.expanded:
         table.add_row("of it expanded", format_with_unit(memory.expanded, "B"), "")
     table.add_row("an NPU has", format_with_unit(result.memory_capacity_bytes, "B"), "")
@@ -144,9 +140,7 @@ def _memory(result: Result) -> Table:
 def _cost(result: Result) -> Table:
     cost = result.cost
     table = _part(f"cost {format_with_unit(cost.total, '$')}", "", "")
-    parts = {"NPUs": cost.npu, "network": cost.network, "memory": cost.memory}
-    rest = cost.total - sum(parts.values())
-    for name, dollars in {**parts, "electricity": rest if rest > 1e-9 * cost.total else 0.0}.items():
+    for name, dollars in cost_parts(cost).items():
         if dollars:
             table.add_row(name, format_with_unit(dollars, "$"), format_percent(dollars / cost.total))
     return table

@@ -8,8 +8,9 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.spread import spread_indices
 from dse.report.front import pareto_json
-from dse.report.summary import spread_indices, summarize
+from dse.report.summary import summarize
 
 
 def refuse(constant: str) -> NoReturn:
