@@ -15,7 +15,19 @@ from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.text import read_document
 from simcore.family import Family
 
-SECTIONS = ("models", "networks", "recommenders", "npus", "fabrics", "prices", "curves", "software", "libraries")
+SECTIONS = (
+    "models",
+    "networks",
+    "recommenders",
+    "npus",
+    "nodes",
+    "fabrics",
+    "prices",
+    "parts",
+    "curves",
+    "software",
+    "libraries",
+)
 
 _PARTS = {"npus": {"curve": "curves"}, "curves": {"library": "libraries"}}
 """Keys of the entries of a section that name entries of other ones."""
@@ -25,8 +37,10 @@ _ONE = {
     "networks": "a network",
     "recommenders": "a recommender",
     "npus": "an NPU",
+    "nodes": "a node",
     "fabrics": "a fabric",
     "prices": "a price list",
+    "parts": "a part",
     "curves": "a curve",
     "software": "a software stack",
     "libraries": "a library of collectives",

@@ -15,6 +15,7 @@ from simcore.document.problem import Path, Problem, Refusal, suggest_nearest
 _SECTIONS: dict[str, tuple[str, ...]] = {
     "model": ("models", "networks", "recommenders"),
     "npu": ("npus",),
+    "node": ("nodes",),
     "fabric": ("fabrics",),
     "cost": ("prices",),
     "software": ("software",),

@@ -12,6 +12,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.fabric import fabric_dimensions
 from simcore.design.memory import ClusterMemory
 from simcore.design.nics import shared_nics
+from simcore.design.node import NamedNode
 from simcore.design.npu import NamedNpu
 from simcore.document.field import Frozen, Natural
 from simcore.document.problem import Refusal
@@ -40,6 +41,8 @@ class Cluster(Frozen):
 
     npu: NamedNpu
     """The accelerator: a name of the catalogue, a variation of an entry, or one spelled out."""
+    node: NamedNode | None = None
+    """What the NPUs are bought in; unless given the node of the catalogue that is sold with them and their domain."""
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
     """The network, innermost dimension first."""
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
