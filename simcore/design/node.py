@@ -100,11 +100,19 @@ class Machine(Protocol):
     """What of a cluster says what its NPUs are bought in."""
 
     @property
-    def npu(self) -> Npu: ...
+    def npu(self) -> Npu:
+        """The accelerator."""
+        ...
+
     @property
-    def node(self) -> Node | None: ...
+    def node(self) -> Node | None:
+        """What it says itself; None where that is left to the catalogue."""
+        ...
+
     @property
-    def dimensions(self) -> tuple[Dimension, ...]: ...
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The network, innermost dimension first."""
+        ...
 
 
 def inner_dimensions(dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
