@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
+from simcore.design.node import node_of
 from simcore.design.once import once
 from simcore.design.reliability import FailureTimes
 from simcore.network import TOPOLOGIES
@@ -55,9 +56,9 @@ def _leaf_switches(dimension: Dimension, npus: int, links: int) -> int:
 
 
 def node_size(cluster: Cluster) -> int:
-    """NPUs of a node."""
-    if cluster.node is not None:
-        return cluster.node.size
+    """NPUs of a node: of what they are bought in, where that is known."""
+    if (node := node_of(cluster)) is not None:
+        return node.size
     inside = math.prod(dimension.size for dimension in cluster.dimensions if dimension.tier != "pod")
     return min(inside, NPUS_OF_NODE) if inside > 1 else NPUS_OF_NODE
 

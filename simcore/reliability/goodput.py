@@ -45,7 +45,7 @@ Number: TypeAlias = Any
 _NEVER = 1e-30
 """A rate that stands for none: one failure in many ages of the universe [1/s]."""
 _SMALL = 1e-8
-"""Stall over time between failures, below which Young's interval is as exact as a float is."""
+"""Stall over time between failures, below which two terms of the series are nearer than W is in floats."""
 _LEAST = 1e-12
 """Least goodput: where no job would ever end, what is over it stays a number."""
 
@@ -131,7 +131,7 @@ def best_interval(stall: Number, failures: Number) -> Number:
     """The work between checkpoints of the most goodput [s]."""
     rate = np.maximum(failures, _NEVER)
     exact = (1.0 + lambertw(-np.exp(-1.0 - rate * stall)).real) / rate
-    return np.where(rate * stall < _SMALL, young_interval(stall, rate), exact)[()]
+    return np.where(rate * stall < _SMALL, young_interval(stall, rate) - stall * (2.0 / 3.0), exact)[()]
 
 
 def interval(what: Interruptions, iteration: Number = 0.0) -> Number:
@@ -151,8 +151,8 @@ def goodput(what: Interruptions, iteration: Number = 0.0) -> Number:
 
     It falls with each rate and each time of `what` and with `iteration`, so each at its least gives an upper bound.
     """
-    working = share_at(what, interval(what, iteration)) * (1.0 - waiting_share(what))
-    return np.maximum(working, _LEAST)
+    share = np.maximum(share_at(what, interval(what, iteration)) * (1.0 - waiting_share(what)), _LEAST)
+    return share if np.ndim(share) else float(share)
 
 
 def share_at(what: Interruptions, work: Number) -> Number:
