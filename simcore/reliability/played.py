@@ -1,4 +1,4 @@
-"""The weeks of a job played event by event: what `simcore.reliability.goodput` says in closed form, without its algebra.
+"""The weeks of a job, event by event: what `simcore.reliability.goodput` says in closed form, without its algebra.
 
 The job works, stops for checkpoints that become safe while it goes on, fails, waits for a node where none is spare, and
 restarts. Failures come at exponential times, and none while it waits; of those that take a node each is repaired on its
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,10 +104,8 @@ class _Job:
 
     def _train(self) -> Generator[simpy.Event, Any, None]:
         while True:
-            try:
+            with suppress(simpy.Interrupt):
                 yield from self._work()
-            except simpy.Interrupt:
-                pass
             while not (yield from self._restart()):
                 pass
 
@@ -192,7 +191,7 @@ def play(
     repairs: Repairs = exponential_repair,
     on_batch: Callable[[float], None] = lambda done: None,
 ) -> Played:
-    """The first `seconds` of a job on a cluster with all its nodes; `on_batch` is told which share of them is played."""
+    """The first `seconds` of a job on a cluster with all its nodes; `on_batch` is told which share is played."""
     job = _make_job(what, iteration, seed, repairs, settle=False)
     each, ends = seconds / MOST, []
     for batch in range(1, MOST + 1):

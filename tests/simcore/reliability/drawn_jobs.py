@@ -1,4 +1,4 @@
-"""Jobs with failures, drawn: from two hours to six weeks between them, with checkpoints, restarts and few spare nodes."""
+"""Jobs with failures, drawn: two hours to six weeks between them, with checkpoints, restarts and few spare nodes."""
 
 from __future__ import annotations
 
