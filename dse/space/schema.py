@@ -109,7 +109,14 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"npu": "npus", "cost": "prices", "software": "software", "library": "libraries", "curve": "curves"}
+_NAMED = {
+    "npu": "npus",
+    "cost": "prices",
+    "software": "software",
+    "library": "libraries",
+    "curve": "curves",
+    "reliability": "reliability",
+}
 
 
 def _models(name: str) -> str | None:

@@ -31,6 +31,7 @@ from simcore.cost.price import cluster_cost, energy
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
 from simcore.design.software import Software
 from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
@@ -41,6 +42,8 @@ from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
 from simcore.metrics import Figures, bounds, metrics_before
 from simcore.program import Program
+from simcore.reliability.counts import Counts
+from simcore.reliability.goodput import Interruptions, interruptions
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
@@ -65,8 +68,9 @@ def bound_any_design(design: Design) -> Bounds:
     if totals_of(design.workload) is None:
         return {}
     document = design.document()
+    kept = {key: document[key] for key in ("workload", "cost", "reliability")}
     cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
-    return _bound_partial({"workload": document["workload"], "cluster": cluster, "cost": document["cost"]})
+    return _bound_partial({**kept, "cluster": cluster})
 
 
 def _bound_design(design: Design) -> Bounds:
@@ -161,7 +165,15 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
     price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
-    figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
+    figures = Figures(
+        workload,
+        npu,
+        npus,
+        price_list,
+        power=npus * npu.power.idle * price_list.pue,
+        capital=price,
+        interruptions=_least_interruptions(document, workload, npus),
+    )
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
     totals, trained = totals_of(workload), kind_of(workload).trained
     if totals is None:
@@ -173,6 +185,13 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
     known |= {"memory.peak": held, "memory.reserved": held + _context(document)}
     return bounds(figures, known)
+
+
+def _least_interruptions(document: Mapping[str, Any], workload: Workload, npus: int) -> Interruptions | None:
+    """What stops a job on any network of so many NPUs: their own failures; None where nothing is said of them."""
+    if "reliability" not in document:
+        return None
+    return interruptions(_resolve_entry(Reliability, "reliability", document["reliability"]), workload, Counts(npus))
 
 
 def _context(document: Mapping[str, Any]) -> float:
@@ -188,5 +207,5 @@ def totals_of(workload: Workload) -> Totals | None:
     return kind_of(workload).totals(workload)
 
 
-def _resolve_entry(spec: type[Npu] | type[PriceList] | type[Software], section: str, value: Any) -> Any:
+def _resolve_entry(spec: type[Npu | PriceList | Software | Reliability], section: str, value: Any) -> Any:
     return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

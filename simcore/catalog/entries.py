@@ -20,9 +20,10 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "cost": ("prices",),
     "software": ("software",),
     "library": ("libraries",),
+    "reliability": ("reliability",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
-_PARTS = ("workload", "workloads", "cluster", "cost", "software")
+_PARTS = ("workload", "workloads", "cluster", "cost", "software", "reliability")
 
 
 def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:

@@ -22,6 +22,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, include_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
+from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
 from simcore.design.software import Software
 from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
@@ -109,7 +110,13 @@ def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
             yield from _check_holes(inner, (*path, index))
 
 
-_PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list", "software": "a software stack"}
+_PRESETS = {
+    "model": "a model",
+    "npu": "an NPU",
+    "cost": "a price list",
+    "software": "a software stack",
+    "reliability": "rates of failure",
+}
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
@@ -150,6 +157,10 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("cluster", "memory", "expanded"): ExpandedMemory,
     ("system",): System,
     ("software",): Software,
+    ("reliability",): Reliability,
+    ("reliability", "mtbf"): FailureTimes,
+    ("reliability", "checkpoint"): Checkpoint,
+    ("reliability", "restart"): Restart,
 }
 
 
