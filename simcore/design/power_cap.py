@@ -13,8 +13,9 @@ cap below its own draw costs it bandwidth. Collectives keep theirs.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
-from simcore.design.npu import Npu, NpuPower
+from simcore.design.npu import Npu
 from simcore.design.same import Same
 
 STEEP = 5
@@ -36,8 +37,8 @@ _CLOSE = 1e-12
 
 
 def capped(npu: Npu, cap: float) -> Npu:
-    """The NPU under a cap above its idle draw [W]; the same object while it is in use."""
-    return _capped(Same(npu), cap)
+    """The NPU under a cap [W]; itself where the cap is not between idle and its maximum, which the door refuses."""
+    return _capped(Same(npu), cap) if npu.power.idle < cap < npu.power.max else npu
 
 
 @lru_cache(maxsize=256)
@@ -46,12 +47,9 @@ def _capped(same: Same[Npu], cap: float) -> Npu:
     slowed = clock_share(cap, draws.idle, draws.tensor)
     starved = clock_share(cap, draws.idle, draws.memory)
     memory = npu.memory.model_copy(update={"bandwidth": npu.memory.bandwidth * starved})
-    power = NpuPower(
-        max=min(cap, npu.power.max),
-        idle=draws.idle,
-        **{k: min(v, cap) for k, v in draws._asdict().items() if k != "idle"},
-    )
-    changed = {"sustained": npu.sustained * slowed, "memory": memory, "power": power}
+    below = {name: min(watts, cap) for name, watts in draws._asdict().items()}
+    power = npu.power.model_copy(update={**below, "max": cap})
+    changed: dict[str, Any] = {"sustained": npu.sustained * slowed, "memory": memory, "power": power}
     if npu.compute is not None and npu.compute.systolic is not None:
         array = npu.compute.systolic
         slower = array.model_copy(update={"clock": array.clock * slowed})
