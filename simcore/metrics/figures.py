@@ -36,7 +36,7 @@ class Figures:
     npus: int
     prices: PriceList
     power: Number
-    """Of the cluster, with PUE [W]."""
+    """Mean of the cluster, with PUE [W]."""
     capital: Number
     """Price of the cluster [$]."""
     seconds: Number | None = None
@@ -53,6 +53,10 @@ class Figures:
     """Share of the network's bandwidth that is used."""
     first_token: Number | None = None
     """Until every request has its first token [s]."""
+    peak: Number | None = None
+    """Power of the cluster at the most, with PUE [W]."""
+    rack: Number | None = None
+    """Power of a rack at the most [W]."""
     output_token: Number | None = None
     """Between two tokens of a request [s]."""
     interruptions: Interruptions | None = None

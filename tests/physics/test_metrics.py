@@ -10,7 +10,8 @@ from hypothesis import given, settings
 
 from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
-from simcore.cost.price import cluster_cost, energy
+from simcore.cost.price import cluster_cost
+from simcore.power.draw import draws_of, npus_watts, rest_watts
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
 from simcore.simulate import simulate
@@ -51,7 +52,7 @@ def figures(design: Design, time: float = 1.0, price: float = 1.0, joules: float
     return Figures.of(
         design,
         seconds=time,
-        power=energy(design, 0.0, 1.0).power,
+        power=npus_watts(design, draws_of(design).idle) + rest_watts(design),
         energy=joules,
         capital=cluster_cost(design).total * price,
         network=cluster_cost(design).network * price,
