@@ -19,8 +19,8 @@ from simcore.family import Family
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
-from simcore.reliability.counts import mtbf_of
 from simcore.power.draw import peak_watts, rack_watts, rest_watts
+from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
 from simcore.cost.price import cluster_cost
-from simcore.power.draw import draws_of, npus_watts, rest_watts
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
+from simcore.power.draw import draws_of, npus_watts, rest_watts
 from simcore.simulate import simulate
 
 UNITS = {"", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
