@@ -89,7 +89,7 @@ def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Dra
         "time": time,
         **{part: parts[part] for part in _PARTS},
         "total": _over(total, costs["total"]),
-        "running": _over(running, sum(costs[part] for part in parts) + electricity),
+        "tco": _over(running, sum(costs[part] for part in parts) + electricity),
     }
     return Drawn(trial, factors)
 
