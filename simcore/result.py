@@ -66,6 +66,9 @@ class Cost:
     npu: float
     memory: float
     total: float
+    storage: float = 0.0
+    other: float = 0.0
+    """Racks, power distribution and management."""
 
     @property
     def capital(self) -> float:

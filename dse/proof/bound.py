@@ -30,7 +30,8 @@ from dse.space.space import Space
 from dse.space.split.solve import least_share
 from simcore.bounds.design import bound_any_design, totals_of
 from simcore.check.load import parse_design
-from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.cost.linear import unit_price
+from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before

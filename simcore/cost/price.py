@@ -1,36 +1,16 @@
-"""At what price: network, NPUs, memory, power.
-
-Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
-ring, a mesh or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
-A two-level fat tree has links and ports twice, the upper ones divided by its oversubscription (our own reading: LIBRA
-has no fat tree).
-"""
+"""At what price: a cluster, its racks, its power; and what a price list does not sell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.once import once
 from simcore.design.prices import PriceList
 from simcore.document.problem import Problem
-from simcore.network import TOPOLOGIES
 from simcore.result import Cost
-from simcore.system.chunks import block_of
-
-
-def elements(topology: str) -> tuple[str, ...]:
-    """Network elements that each NPU needs in a dimension."""
-    return ("link", "switch") if TOPOLOGIES[topology].switched else ("link",)
-
-
-def unit_price(prices: PriceList, dimension: Dimension) -> float:
-    """Price of 1 B/s of one NPU's bandwidth in a dimension [$ per B/s]."""
-    tier = prices.network[dimension.tier]
-    total = sum(getattr(tier, element) for element in elements(dimension.topology))
-    its = block_of(dimension)
-    return float(total) * its.levels + ((tier.nic or 0.0) if its.switched else 0.0)
 
 
 @once
@@ -38,33 +18,14 @@ def cluster_cost(design: Design) -> Cost:
     """Price of the cluster [$]."""
     cluster, prices = design.cluster, design.cost
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
-    each = 0.0 if prices.free_npus else npu_price(design)
-    npu = cluster.npus * each
-    memory = cluster.npus * memory_price(design)
+    npu = cluster.npus * (0.0 if prices.free_npus else npu_price(design))
+    memory = cluster.npus * (memory_beyond(design) * prices.memory)
     return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
-
-
-def memory_price(design: Design) -> float:
-    """Price of what one NPU has beyond its own memory, and of its share of the expanded memory [$]."""
-    memory = design.cluster.memory
-    if memory is None:
-        return 0.0
-    own = design.cluster.npu.memory.capacity
-    beyond = (memory.capacity or own) - own
-    return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
 
 
 def racks(design: Design) -> int:
     """Racks that the NPUs fill."""
     return -(-design.cluster.npus // design.cost.npus_per_rack)
-
-
-def npu_price(design: Design) -> float:
-    """Price of one NPU [$]: the price list's, or the NPU's own."""
-    npu = design.cluster.npu
-    price = design.cost.npu.get(npu.name, npu.price)
-    assert price is not None  # checked at the door
-    return price
 
 
 def price_problems(design: Design) -> list[Problem]:

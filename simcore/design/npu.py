@@ -82,6 +82,8 @@ class Npu(Frozen):
     """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
+    unsold: str | None = None
+    """Why no node of the catalogue is sold with it, where none is."""
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}

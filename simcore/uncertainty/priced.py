@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.cost.price import cluster_cost, unit_price
+from simcore.cost.linear import unit_price
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.parameters import PRICES, Unknown

@@ -6,7 +6,7 @@ import pytest
 from designs import collectives, designs, trainings
 from hypothesis import given, settings
 
-from simcore.cost.price import unit_price
+from simcore.cost.linear import unit_price
 from simcore.design.design import Design
 from simcore.metrics import METRICS, metrics
 from simcore.result import Result
@@ -94,7 +94,7 @@ def test_the_result_document_has_the_keys_of_the_contract(design: Design) -> Non
         "npus",
     }
     assert set(document["exposed_communication_s"]) == {"tensor", "data", "pipeline", "expert", "context"}
-    assert set(document["cost"]) == {"network", "npu", "memory", "total"}
+    assert set(document["cost"]) == {"network", "npu", "memory", "storage", "other", "total"}
     assert all(set(use) == {"dimension", "bytes_per_npu", "busy_s", "utilization"} for use in document["network"])
     if document["memory_bytes"] is not None:
         assert set(document["memory_bytes"]) >= {"weights", "gradients", "optimizer", "activations", "peak"}

@@ -8,7 +8,8 @@ import pytest
 from designs import dimension, npu, training
 
 from simcore.check.load import design_from
-from simcore.cost.price import cluster_cost, energy, npu_price, price_problems, unit_price
+from simcore.cost.linear import npu_price, unit_price
+from simcore.cost.price import cluster_cost, energy, price_problems
 from simcore.design.design import Design
 
 FOUR_D = [("ring", 4, "chiplet"), ("fully_connected", 8, "package"), ("ring", 4, "node"), ("switch", 32, "pod")]
