@@ -73,7 +73,7 @@ class Cost:
     @property
     def capital(self) -> float:
         """What is bought: the total without electricity."""
-        return self.network + self.npu + self.memory
+        return self.network + self.npu + self.memory + self.storage + self.other
 
 
 @dataclass(frozen=True, slots=True)

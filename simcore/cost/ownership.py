@@ -25,6 +25,7 @@ numbers may be arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import expm1, log1p
 from typing import Any, TypeAlias
 
 from simcore.design.prices import PriceList
@@ -77,7 +78,7 @@ class Terms:
         """Today's worth of 1 $ a second over a time, paid at the end of each year [$]."""
         if not self.discount:
             return seconds
-        return YEAR * (1 - (1 + self.discount) ** (-seconds / YEAR)) / self.discount
+        return -YEAR * expm1(-seconds / YEAR * log1p(self.discount)) / self.discount
 
     @property
     def years(self) -> float:
