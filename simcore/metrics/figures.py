@@ -34,7 +34,7 @@ class Figures:
     npus: int
     prices: PriceList
     power: Number
-    """Of the cluster, with PUE [W]."""
+    """Mean of the cluster, with PUE [W]."""
     capital: Number
     """Price of the cluster [$]."""
     peak: Number
@@ -53,6 +53,8 @@ class Figures:
     """Share of the network's bandwidth that is used."""
     first_token: Number | None = None
     """Until every request has its first token [s]."""
+    rack: Number | None = None
+    """Power of a rack at the most [W]."""
     output_token: Number | None = None
     """Between two tokens of a request [s]."""
     software: Software | None = None

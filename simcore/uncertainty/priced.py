@@ -13,10 +13,11 @@ import numpy as np
 from simcore.cost.bill import Item
 from simcore.cost.materials import bill_of
 from simcore.cost.ownership import Ownership, Terms
-from simcore.cost.price import cluster_cost, peak_power
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.document.ranges import EXACT, Ends, range_of
 from simcore.metrics import Mover
+from simcore.power.draw import peak_watts
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.parameters import UNSAID, price_error
 
@@ -41,7 +42,7 @@ def draw_costs(design: Design, power: float, draws: Draws) -> dict[Mover, Floats
     parts = {group: _group_factor(design, group, draws) for group in _GROUPS}
     capital = sum((getattr(cost, group) * factor for group, factor in parts.items()), start=np.zeros(draws.count))
     terms, pue = _draw_terms(design, listed, draws), _factor(draws, "PUE", "all designs", _range(design, "pue"))
-    before = Ownership(listed, cost.capital, peak_power(design), power)
+    before = Ownership(listed, cost.capital, peak_watts(design), power)
     after = Ownership(replace(terms, pue=listed.pue * pue), capital, before.peak * pue, power * pue)
     lifetime = listed.lifetime * power * design.cost.electricity_in_total
     total = capital + lifetime * pue * terms.electricity
