@@ -5,6 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from dse.report.orders import describe_order
+from dse.report.screen import Unbroken
 from dse.report.units import format_with_unit, label
 from simcore.metrics import METRICS
 from simcore.result import Result
@@ -31,6 +33,8 @@ def print_result(result: Result) -> None:
         capacity = format_with_unit(result.memory_capacity_bytes, "B")
         what = f"{format_with_unit(over, 'B')} more than the {capacity} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
+    if told := describe_order(result):
+        console.print(Unbroken(told))
 
 
 Section = tuple[str, Table]

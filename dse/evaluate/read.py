@@ -22,6 +22,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "memory_bytes": None if memory is None else _read_part(Memory, memory),
         "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
         "cost": _read_part(Cost, document["cost"]),
+        "order_notes": tuple(document.get("order_notes", ())),
     }
     return _read_part(Result, {**document, **parts})
 

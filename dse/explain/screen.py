@@ -15,6 +15,7 @@ from dse.explain.explained import Compared, Explained, Side
 from dse.explain.parts import Part
 from dse.explain.subsets import Pair
 from dse.report.describe import headline
+from dse.report.orders import describe_order
 from dse.report.screen import Unbroken, format_interval, name_part
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.units import clean_text, format_percent, format_with_unit
@@ -60,6 +61,8 @@ def _print_side(name: str, side: Side, console: Console) -> None:
     parts += [format_with_unit(result.cost.total, "$"), format_with_unit(result.power_w, "W")]
     parts += [] if result.fits else ["does not fit"]
     _say(console, f"{', '.join(parts)}.")
+    if told := describe_order(result):
+        _say(console, told)
 
 
 def _interval(result: Result) -> str:

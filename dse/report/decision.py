@@ -13,6 +13,7 @@ from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.intervals import interval_of
+from dse.report.orders import describe_orders
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
@@ -42,7 +43,8 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs; where more money stops to pay and what would change the choice."""
+    """What to build; what it gives and costs; where more money stops to pay and what would change the choice; whether
+    it can be ordered, where that is not sure."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -53,7 +55,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    sentences = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    told = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    sentences = (*told, describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
+from dse.report.orders import describe_order
 from dse.report.reasons import breakdown, cost_parts, memory_parts
 from dse.report.screen import format_interval, name_memory, name_part, say
 from dse.report.sensitivity import format_change
@@ -40,6 +41,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
         say(console, paragraph)
     if why := explain_state(trial):
         say(console, why, "bold")
+    if trial.metrics is not None and (told := describe_order(read_result(trial.metrics), bool(record.hypothetical))):
+        say(console, told)
     console.print(_values(record, shown))
     for name, part in workload_parts(trial):
         assert part.metrics is not None
