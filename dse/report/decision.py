@@ -14,11 +14,13 @@ from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.intervals import interval_of
 from dse.report.orders import describe_orders
+from dse.report.power import describe_draw
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
+from dse.report.values import read_result
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
@@ -63,7 +65,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
 def _build(trial: TrialRecord) -> str:
     document = trial.decided_document or {}
     network = headline(document, ("topology", "bandwidth"))
-    what = headline(document, ("NPUs",)) + (f" on {network} an NPU" if network else "")
+    what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
     job = headline(document, _JOB)
@@ -85,8 +87,15 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     timed = next((o.name for o in record.objectives if interval_of(o, summary, trial)), None)
     given = [_value(o, summary, trial, with_interval=o.name == timed) for o in record.objectives]
     parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
+    parts += [_describe_draw(record, trial)]
     parts += [", ".join(workload_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
+
+
+def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
+    """What it draws, unless an objective says so."""
+    told = trial.metrics is None or any(name.startswith("power") for o in record.objectives for name in o.names)
+    return "" if told or trial.workloads else describe_draw(read_result(trial.metrics or {}))
 
 
 def _list(parts: Sequence[str]) -> str:
