@@ -45,7 +45,7 @@ _ONE = {
     "curves": "a curve",
     "software": "a software stack",
     "libraries": "a library of collectives",
-    "reliability": "rates of failure",
+    "reliability": "a reliability",
 }
 """What an entry is called."""
 

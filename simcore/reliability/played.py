@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ def play_until(
     Batches are joined by twos, and so are twice as long, until then: they must be long beside what they have in common.
     """
     job = _make_job(what, iteration, seed, repairs, settle=True)
-    each = 20.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
+    each = 10.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
     gains: list[float] = []
     while True:
         while len(gains) < MOST:
@@ -229,3 +230,24 @@ def _played(job: _Job, each: float, gains: np.ndarray[Any, np.dtype[np.float64]]
     """What a job came to in batches of a length [s], of which each brought so much lasting work [s]."""
     shares = gains / each
     return Played(job.spent, float(shares.mean()), float(shares.std(ddof=1) / math.sqrt(len(shares))))
+
+
+FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+"""Intervals that are tried, over the one that a job has."""
+
+
+def play_intervals(
+    what: Interruptions, iteration: float, seconds: float, seed: int, on_batch: Callable[[float], None]
+) -> list[tuple[float, Played]]:
+    """Work between checkpoints [s], and what the job comes to, for intervals around its own; the same failures each."""
+    own = float(interval(what, iteration))
+    wanted = dict.fromkeys(float(interval(replace(what, interval=own * factor), iteration)) for factor in FACTORS)
+    found = []
+    for number, each in enumerate(wanted):
+        tell = partial(_tell_share, on_batch, number, len(wanted))
+        found.append((each, play(replace(what, interval=each), iteration, seconds, seed, on_batch=tell)))
+    return found
+
+
+def _tell_share(on_batch: Callable[[float], None], number: int, count: int, done: float) -> None:
+    on_batch((number + done) / count)
