@@ -8,6 +8,7 @@ from pydantic import Field
 
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
+from simcore.design.part import PartPrice
 from simcore.document.field import Count, Factor, Flag, Frozen
 from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money
 
@@ -24,11 +25,15 @@ class TierPrices(Frozen):
 
 
 class PriceList(Frozen):
-    """What things cost."""
+    """What things cost: a network by its bandwidth (`network`), or nodes and parts by the piece."""
 
     name: str = ""
-    network: dict[Tier, TierPrices]
-    """Network elements by tier."""
+    network: dict[Tier, TierPrices] = {}
+    """Network elements by tier; a list of parts has none."""
+    nodes: dict[str, PartPrice] = {}
+    """Nodes of the catalogue, with their NPUs, by name."""
+    parts: dict[str, PartPrice] = {}
+    """Parts of the catalogue by name; the first that does is the one that is bought where a design names none."""
     npu: dict[str, Annotated[Money, Field(ge=0)]] = {}
     """Price of one NPU by name [$]."""
     free_npus: Flag = False
@@ -46,6 +51,11 @@ class PriceList(Frozen):
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     """Time over which a cluster is written off [s]."""
     sources: dict[str, str] = {}
+
+    @property
+    def by_parts(self) -> bool:
+        """Whether it prices clusters by the piece."""
+        return bool(self.nodes or self.parts)
 
 
 NamedPrices = Annotated[PriceList, *named(PriceList, "prices")]
