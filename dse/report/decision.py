@@ -12,13 +12,14 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
-from dse.report.workloads import workload_phrases
+from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
 from simcore.metrics import moves
@@ -42,7 +43,7 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs; where more money stops to pay and what would change the choice."""
+    """What to build; what it gives and costs, in any future; where more money stops to pay, what changes the choice."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -53,7 +54,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    sentences = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    robust = describe_robust_choice(record, summary, trial)
+    sentences = (_build(trial), _expect(record, summary, trial), robust, _change(record, summary, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
 
@@ -82,7 +84,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     timed = next((o.name for o in record.objectives if interval_of(o, summary, trial)), None)
     given = [_value(o, summary, trial, with_interval=o.name == timed) for o in record.objectives]
     parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
-    parts += [", ".join(workload_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
+    parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
 
 

@@ -22,7 +22,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "library": ("libraries",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
-_PARTS = ("workload", "workloads", "cluster", "cost", "software")
+_PARTS = ("workload", "workloads", "futures", "cluster", "cost", "software")
 
 
 def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:
