@@ -72,7 +72,9 @@ class Buyer:
         values: dict[str, float] = {}
         if state != "failed":
             weights = [job.weight for job in self.space.jobs]
-            values = aggregate(self.how, self.space.objectives, weights, [outcome.values for outcome in outcomes])
+            values = aggregate(
+                self.how, self.space.objectives, weights, [o.values for o in outcomes], self.space.shares
+            )
         return Outcome(
             key,
             state,

@@ -10,6 +10,7 @@ kinds:
   scaling     time and efficiency of one design on fewer and on more NPUs
   tornado     what one step of each key does to one design
   timeline    one iteration: pipeline stages, network dimensions, operators
+  regret      how much each cluster of a front is regretted in each future, or by each workload
 """
 
 from __future__ import annotations

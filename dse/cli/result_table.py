@@ -21,11 +21,8 @@ def print_result(result: Result) -> None:
         _memory_section(result),
         _network_section(result),
         _cost_section(result),
-<<<<<<< HEAD
         _power_section(result),
-=======
         _training_section(result),
->>>>>>> days
         _installed(result),
         _provenance_section(result),
     ):

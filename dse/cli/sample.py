@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dse.report.futures import describe_future
 from dse.space.draw import RandomDraw
 from dse.space.hole import magnitude
 from dse.space.space import Space
@@ -46,10 +47,12 @@ def print_summary(space: Space) -> None:
     print(f"{space.name}: {_describe_size(space)} {what}")
     print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
     print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
+    for future in space.futures:
+        print(f"future {describe_future(future, tuple(job.name for job in space.jobs))}")
     decided = _print_holes(space, frozenset())
     for job in space.jobs:
         plain = space.space_of_job(job)
-        print(f"tuned for {job.name} (weight {job.weight:g}), {_describe_size(plain)} designs:")
+        print(f"tuned for {job.name} (weight {job.weight:.3g}), {_describe_size(plain)} designs:")
         _print_holes(plain, decided)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point
+from dse.space.futures import Future
 from dse.space.objective import Objective, losses
 
 State = Literal["feasible", "infeasible", "cut", "failed"]
@@ -91,13 +92,14 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What a study that buys a cluster was asked: names and weights of its workloads, what they are tuned for."""
+    """What a study that buys a cluster was asked: its workloads and their weights, what they are tuned for, futures."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
     tune: Objective
     aggregate: str
     sections: tuple[str, ...]
+    futures: tuple[Future, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.evaluate.aggregate import aggregate
+from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times
 from dse.proof.parts import parse_sound
@@ -94,11 +94,13 @@ def _jobs_bounds(space: Space) -> dict[str, float | None]:
 
 def bound_over_jobs(space: Space, each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Bounds over several workloads from those of each: their aggregate grows with each, so that of bounds is one."""
-    known = [o for o in space.objectives if all(bounds[o.name] is not None for bounds in each)]
+    regretted = space.settings.aggregate == "regret"  # of which nothing is proven but that it is 0 or more
+    kept = [o for o in space.objectives if not regretted or is_shared(o)]
+    known = [o for o in kept if all(bounds[o.name] is not None for bounds in each)]
     values = [{o.name: bounds[o.name] or 0.0 for o in known} for bounds in each]
     weights = [job.weight for job in space.jobs]
     found: dict[str, float | None] = dict.fromkeys(objective.name for objective in space.objectives)
-    return found | aggregate(space.settings.aggregate, known, weights, values)
+    return found | aggregate(space.settings.aggregate, known, weights, values, space.shares)
 
 
 def _has_precision(design: Design) -> bool:

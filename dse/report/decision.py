@@ -12,6 +12,7 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
@@ -21,7 +22,7 @@ from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
-from dse.report.workloads import workload_phrases
+from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
 from simcore.metrics import moves
@@ -45,8 +46,8 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs; where more money stops to pay and what would change the choice; whether
-    it can be ordered, where that is not sure."""
+    """What to build; what it gives and costs, in any future; where more money stops to pay and what would change the
+    choice; whether it can be ordered, where that is not sure."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -57,7 +58,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    told = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    robust = describe_robust_choice(record, summary, trial)
+    told = (_build(trial), _expect(record, summary, trial), robust, _change(record, summary, trial))
     sentences = (*told, describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
@@ -88,7 +90,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     given = [_value(o, summary, trial, with_interval=o.name == timed) for o in record.objectives]
     parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
     parts += [_describe_draw(record, trial)]
-    parts += [", ".join(workload_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
+    parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
 
 

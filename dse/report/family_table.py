@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.choice import recommended
 from dse.report.describe import Comparison, compare
 from dse.report.families import KIND, Family
+from dse.report.futures import regret_phrase
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
 from dse.report.units import MISSING, format_number, format_percent, scale, short_label, shorten_text
-from dse.report.workloads import workload_phrases
+from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 
 KNEE_SIGN, ROBUST_SIGN = "★", "◆"
@@ -121,11 +122,15 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         columns.append(Column(("regret",), shares))
     trials = {trial.number: trial for trial in record.feasible_trials}
     phrases = [
-        (*told, *workload_phrases(record, summary, trials[family.chosen]))
+        (*told, *_regrets(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
     ]
     marked = tuple(number == family.chosen for family in found)
     return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
+
+
+def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
+    return regret_phrase(summary, trial) if summary.futures else regret_phrases(record, summary, trial)
 
 
 def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:

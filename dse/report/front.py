@@ -26,7 +26,9 @@ build (`dse.report.decision`).
 
 Where a cluster is bought for several workloads a member's `design` and `metrics` are those of the first, and
 `workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
-best cluster) stand beside the front.
+best cluster) stand beside the front. With futures a member has `futures`, with value and regret in each, and
+`worst_regret`; `futures` beside the front says how likely each is, the share of each workload in it, and its own best
+cluster.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from typing import Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
+from dse.report.futures import futures_document, member_futures
 from dse.report.robustness import Robustness, robustness
 from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
@@ -88,6 +91,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "families": [_family(family) for family in families(record, summary)],
         "decision": _decision(describe_decision(record, summary)),
         **purchase_document(record, summary),
+        **futures_document(record, summary),
     }
 
 
@@ -131,6 +135,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
 
 def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: Robustness) -> dict[str, Any]:
     bought = {"workloads": member_workloads(record, summary, trial)} if trial.workloads else {}
+    bought |= member_futures(summary, trial)
     return {
         "trial": trial.number,
         "values": {objective.name: trial.values[objective.name] for objective in record.objectives},

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dse.buy.regret import Regret, future_regrets, regrets
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import UNKNOWN, Importance
-from dse.report.regret import WorkloadRegret, regrets
 from dse.report.ties import ties
 from dse.report.values import finite_or_none
 from dse.whatif.answers import NOTHING, WhatIf
@@ -44,8 +44,10 @@ class Summary:
     """What the sampler proved of the whole space, if it proves anything."""
     gaps: Mapping[str, float | None]
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
-    regrets: tuple[WorkloadRegret, ...] = ()
+    regrets: tuple[Regret, ...] = ()
     """Of each workload that a cluster is bought for."""
+    futures: tuple[Regret, ...] = ()
+    """Of each future that it is bought for."""
     ties: Mapping[int, tuple[int, ...]] | None = None
     """Member of the front -> members it is tied with (`dse.report.ties`), by trial; None: not known."""
     what_if: WhatIf = NOTHING
@@ -82,6 +84,7 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
         proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
         regrets=regrets(record),
+        futures=future_regrets(record),
         ties=ties(record.objectives, front, what_if.scenarios),
         what_if=what_if,
     )

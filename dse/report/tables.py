@@ -2,8 +2,9 @@
 
 Columns are: number, state, the objectives, every other metric of `simcore.result.METRICS`, the largest violation and
 one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance; `hypothetical`
-where clusters may be ones that nobody sells (`orderable` is 0 where one is). Where a cluster
-is bought for several workloads, `NAME: …` has each one's state, objectives, regrets and software. All numbers are SI.
+where clusters may be ones that nobody sells (`orderable` is 0 where one is). Where a cluster is bought for several
+workloads, `NAME: …` has each one's state, objectives, regrets and software; `future NAME: …` has the tuned metric and
+the regrets of a future, `worst regret` that of all. All numbers are SI.
 The objectives of a cut trial are empty: what is known of them are bounds, not values. Nothing in the tables depends on
 when, where, or by how many workers the study ran.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.families import families
+from dse.report.futures import future_cells
 from dse.report.robustness import Robustness, robustness
 from dse.report.summary import Summary
 from dse.report.values import cell, finite_or_none, to_plain, trial_metrics
@@ -44,7 +46,8 @@ class ColumnTable:
 def trials_table(record: StudyRecord) -> ColumnTable:
     """Every trial, in order."""
     names = _Names.of(record)
-    workloads = workload_cells(record)
+    futures = future_cells(record)
+    workloads = {number: {**futures.get(number, {}), **cells} for number, cells in workload_cells(record).items()}
     said: Row = {HYPOTHETICAL: True} if record.hypothetical else {}
     columns = tuple(dict.fromkeys(name for cells in (said, *workloads.values()) for name in cells))
     rows = tuple({**names.row(trial), **said, **workloads.get(trial.number, {})} for trial in record.trials)

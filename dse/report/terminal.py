@@ -122,7 +122,16 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
         what = f"designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
-    return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
+    return text + _lost(record, summary)
+
+
+def _lost(record: StudyRecord, summary: Summary) -> str:
+    """What the losses in the rows are, where a cluster is bought for several workloads or futures."""
+    if record.purchase is None:
+        return ""
+    if summary.futures:
+        return " Regret: the most that any future loses against its own best cluster."
+    return " In brackets: loss against a workload's own best cluster."
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dse.buy.regret import REGRET
 from simcore.metrics import METRICS
 
 _Steps = tuple[tuple[float, str], ...]
@@ -50,8 +51,8 @@ class Scale:
 
 
 def scale(unit: str, values: Iterable[float | None], name: str = "") -> Scale:
-    """The unit in which the largest of `values` [SI] reads well; percent for metrics that are shares."""
-    if not unit and name in METRICS and METRICS[name].share:
+    """The unit in which the largest of `values` [SI] reads well; percent for what is a share."""
+    if not unit and (name.endswith(REGRET) or (name in METRICS and METRICS[name].share)):
         return Scale(0.01, "%")
     steps = _STEPS.get(unit)
     if steps is None:
@@ -100,6 +101,8 @@ def format_percent(share: float) -> str:
 
 def label(name: str) -> str:
     """A metric's name as a phrase: `cost.total` is *total cost*; an expression as it was written."""
+    if name.endswith(REGRET):
+        return f"worst regret in {label(name.removesuffix(REGRET))}"
     if not all(part.isidentifier() for part in name.split(".")):
         return clean_text(name)
     given = METRICS[name].label if name in METRICS else ""
@@ -108,6 +111,8 @@ def label(name: str) -> str:
 
 def short_label(name: str) -> str:
     """A metric's name in a word where it has one: `cost.total` is *cost*; else its label."""
+    if name.endswith(REGRET):
+        return f"{short_label(name.removesuffix(REGRET))} regret"
     return (METRICS[name].short if name in METRICS else "") or label(name)
 
 

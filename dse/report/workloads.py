@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.buy.regret import Regret, regrets
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
-from dse.report.regret import regrets
 from dse.report.summary import Summary
 from dse.report.units import MISSING, clean_text, format_percent, format_with_unit, label, scale
 from dse.report.values import finite_or_none, to_plain, trial_metrics
@@ -56,17 +56,22 @@ def _table(purchase: Purchase, summary: Summary, index: int, software: bool) -> 
     )
 
 
-def workload_phrases(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
-    """For each workload its tuned metric and its regret on a cluster: `gpt3 12.05 s (+3.1 %)`."""
+def told_regrets(summary: Summary) -> tuple[Regret, ...]:
+    """Whose regrets are told where there is room for few: the futures', else the workloads'."""
+    return summary.futures or summary.regrets
+
+
+def regret_phrases(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
+    """For each future or workload its tuned metric and its regret on a cluster: `gpt3 12.05 s (+3.1 %)`."""
     purchase = record.purchase
     if purchase is None:
         return ()
     tune, told = purchase.tune, []
-    for regret, (name, part) in zip(summary.regrets, trial.parts, strict=True):
-        value = finite_or_none(tune.value(trial_metrics(part), part.design or {}))
+    for regret in told_regrets(summary):
         loss = regret.losses.get(trial.number)
+        value = MISSING if loss is None else format_with_unit(loss.value, tune.unit, tune.name)
         lost = "" if loss is None else f" (+{format_percent(loss.regret)})"
-        told.append(f"{clean_text(name)} {format_with_unit(value, tune.unit, tune.name)}{lost}")
+        told.append(f"{clean_text(regret.name)} {value}{lost}")
     return tuple(told)
 
 
@@ -80,29 +85,37 @@ def _software(trial: TrialRecord, purchase: Purchase) -> Mapping[str, Any] | Non
 
 
 def describe_own_best(record: StudyRecord, summary: Summary) -> list[str]:
-    """A sentence for each workload: the cluster it would have chosen alone, and what that costs the others."""
+    """The cluster that each future or workload would choose alone, and what that costs the others: a sentence each."""
     purchase = record.purchase
     if purchase is None:
         return []
     trials = {trial.number: trial for trial in record.trials}
+    choosers: dict[int | None, list[Regret]] = {}
+    for regret in told_regrets(summary):
+        choosers.setdefault(regret.best, []).append(regret)
     sentences = []
-    for regret in summary.regrets:
-        if regret.best is None:
-            sentences.append(f"{clean_text(regret.name)} alone: no cluster runs it.")
+    for number, alike in choosers.items():
+        if number is None:
+            sentences += [f"{clean_text(regret.name)} alone: no cluster runs it." for regret in alike]
             continue
-        trial = trials[regret.best]
-        value = format_with_unit(regret.value, purchase.tune.unit, purchase.tune.name)
+        trial = trials[number]
+        values = [format_with_unit(regret.value, purchase.tune.unit, purchase.tune.name) for regret in alike]
         price = format_with_unit(trial_metrics(trial.parts[0][1])["cost.total"], "$")
         cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth"))
-        text = f"{clean_text(regret.name)} alone would choose trial {trial.number} ({cluster}): {value} for {price}"
-        sentences.append(f"{text}{_describe_others(trial, regret.name, summary)}.")
+        names = _join([clean_text(regret.name) for regret in alike])
+        text = f"{names} alone would choose trial {number} ({cluster}): {_join(values)} for {price}"
+        sentences.append(f"{text}{_describe_others(trial, [regret.name for regret in alike], summary)}.")
     return sentences
 
 
-def _describe_others(trial: TrialRecord, name: str, summary: Summary) -> str:
+def _join(parts: Sequence[str]) -> str:
+    return " or ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
+
+
+def _describe_others(trial: TrialRecord, names: Sequence[str], summary: Summary) -> str:
     said = []
-    for other in summary.regrets:
-        if other.name != name:
+    for other in told_regrets(summary):
+        if other.name not in names:
             loss = other.losses.get(trial.number)
             fate = "cannot run there" if loss is None else f"loses {format_percent(loss.regret)}"
             said.append(f"{clean_text(other.name)} {fate}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.buy.evaluate import tuning_objective
+from dse.buy.regret import with_regret
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.proof.bound import ProvenLimit
@@ -65,6 +66,7 @@ def record_of(
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
     )
+    record = with_regret(record)
     if not bounded:
         return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
@@ -115,4 +117,4 @@ def purchase_of(space: Space) -> Purchase | None:
         return None
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
     sections = tuple(dict.fromkeys((*space.template, "cost")))
-    return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections)
+    return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections, space.futures)

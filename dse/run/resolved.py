@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from dse.space.space import Space
 from simcore import catalog
 from simcore.design.reliability import usual_reliability
 from simcore.design.software import usual_software
+from simcore.document.problem import format_path
 
 _PRESETS = {
     ("workload", "model"): "models",
@@ -27,12 +29,24 @@ def resolved(space: Space) -> dict[str, Any]:
     out.setdefault("cost", "libra")
     out.setdefault("software", usual_software().name)
     out.setdefault("reliability", usual_reliability().name)
-    workloads = out.get("workloads", [])
-    for holder in (out, *(workloads if isinstance(workloads, list) else [])):
+    for holder in _holders(out):
         for path, section in _PRESETS.items():
             _spell(holder, path, section)
         _spell_libraries(holder.get("cluster") if isinstance(holder, dict) else None)
     return out
+
+
+def _holders(document: dict[str, Any]) -> Iterator[Any]:
+    """Everything in which names of the catalogue stand: the document, its workloads, its futures and theirs."""
+    yield document
+    yield from document.get("workloads", [])
+    for future in document.get("futures", []):
+        for entry in (future, *future.get("workloads", [])):
+            yield entry
+            change = entry.get("change", {})
+            for path, section in _PRESETS.items():
+                if (text := format_path(path)) in change:
+                    change[text] = _spelled(change[text], section)
 
 
 def _spell_libraries(value: Any) -> None:

@@ -7,8 +7,8 @@ A job is a design document without the decided sections. With `decide: [cluster]
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.space.hole import Choice
@@ -30,12 +30,29 @@ class Job:
     weight: float
     template: Mapping[str, Any]
     """The sections that are not decided, with their holes."""
-    places: Mapping[str, Path]
-    """Where each of its sections stands in the file."""
+    places: Mapping[Path, Path]
+    """Where its sections, and what is changed in them, stand in the file."""
 
     def place(self, path: Path) -> Path:
         """The place in the file of a path of one of this job's designs."""
-        return (*self.places[str(path[0])], *path[1:]) if path and path[0] in self.places else path
+        return _place(self.places, path)
+
+
+@dataclass(frozen=True)
+class WrittenJob:
+    """A workload as it is written: sections whose holes are not read yet; else as `Job`."""
+
+    name: str
+    weight: float
+    sections: Mapping[str, Any]
+    places: Mapping[Path, Path]
+
+
+def _place(places: Mapping[Path, Path], path: Path) -> Path:
+    for end in range(len(path), 0, -1):
+        if path[:end] in places:
+            return (*places[path[:end]], *path[end:])
+    return path
 
 
 def is_software(path: Path) -> bool:
@@ -61,63 +78,108 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
 
     A list of workloads without `decide` shares everything but the workloads themselves.
     """
+    several = "workloads" in data or "futures" in data
     if settings.decide is not None:
         # The price list goes with what is priced; with the cluster what fails of it, and the storage bought for that.
-        return (
-            tuple(dict.fromkeys((*settings.decide, "cost", "reliability")))
-            if settings.decide or "workloads" in data
-            else ()
-        )
-    return ("cluster", "cost", "reliability", "parallelism", "system", "software") if "workloads" in data else ()
+        return tuple(dict.fromkeys((*settings.decide, "cost", "reliability"))) if settings.decide or several else ()
+    return ("cluster", "cost", "reliability", "parallelism", "system", "software") if several else ()
 
 
-def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]) -> tuple[Job, ...]:
-    """The jobs of a space; what is wrong is added to `problems`."""
-    if not decided:
-        return ()
+@dataclass(frozen=True)
+class Jobs:
+    """The workloads of a space, as they are written, and how to read more of them."""
+
+    data: Mapping[str, Any]
+    decided: tuple[str, ...]
+    """Sections that all of them share."""
+    written: tuple[WrittenJob, ...] = ()
+
+    def read(self, job: WrittenJob, problems: list[Problem]) -> Job:
+        """The workload with its holes as objects."""
+        found: list[Problem] = []
+        template = {key: parse_template(value, (key,), found) for key, value in job.sections.items()}
+        problems += [replace(problem, path=_place(job.places, problem.path)) for problem in found]
+        return Job(job.name, job.weight, template, job.places)
+
+    def write(self, entry: Mapping[str, Any], place: Path, index: int, problems: list[Problem]) -> WrittenJob:
+        """The workload of an entry of a list."""
+        problems += _entry_problems(entry, place, self.decided)
+        name = read_name(entry, str(_name(entry) or f"workload {index + 1}"), place, problems)
+        return self._write(name, read_weight(entry, place, problems), entry, place)
+
+    def alone(self) -> WrittenJob:
+        """The workload that the space has at its top."""
+        return self._write(str(_name(self.data) or "workload"), 1.0, {}, ())
+
+    def _write(self, name: str, weight: float, entry: Mapping[str, Any], place: Path) -> WrittenJob:
+        """A workload with its own sections, and for the others those of the whole space."""
+        sections: dict[str, Any] = {}
+        places: dict[Path, Path] = {}
+        for section in SECTIONS:
+            own = section in entry
+            if section not in self.decided and (own or section in self.data):
+                places[(section,)] = (*place, section) if own else (section,)
+                sections[section] = entry[section] if own else self.data[section]
+        return WrittenJob(name, weight, sections, places)
+
+
+def write_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]) -> Jobs:
+    """The workloads of a space that shares `decided`; what is wrong is added to `problems`.
+
+    None where the space has neither `workload` nor `workloads`, and `futures` that list their own.
+    """
+    jobs = Jobs(data, decided)
     if "cluster" not in decided:
         fix = "e.g. decide: [cluster]"
         found = ", ".join(section for section in decided if section not in ("cost", "reliability")) or "nothing"
         problems.append(Problem(("study", "decide"), "the cluster among what is decided", found, fix))
     if "workloads" not in data:
-        return (_parse_job(str(_name(data) or "workload"), 1.0, data, {}, (), decided, problems),)
+        return jobs if "futures" in data and "workload" not in data else replace(jobs, written=(jobs.alone(),))
     listed = data["workloads"]
     if "workload" in data:
         problems.append(Problem(("workload",), "either 'workload' or 'workloads'", "both", "drop one"))
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         what = "a list of workloads, each {name, weight, workload, parallelism, system, software}"
         problems.append(Problem(("workloads",), what, repr(listed)[:60]))
-        return ()
-    jobs = [_parse_entry(index, entry, data, decided, problems) for index, entry in enumerate(listed)]
-    for index, job in enumerate(jobs):
-        if any(other.name == job.name for other in jobs[:index]):
+        return jobs
+    written = tuple(jobs.write(entry, ("workloads", index), index, problems) for index, entry in enumerate(listed))
+    for index, job in enumerate(written):
+        if any(other.name == job.name for other in written[:index]):
             fix = "give each workload a 'name'"
             problems.append(Problem(("workloads", index, "name"), "each name once", f"a second '{job.name}'", fix))
-    return tuple(jobs)
+    return replace(jobs, written=written)
 
 
-def _parse_entry(
-    index: int, entry: Mapping[str, Any], data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]
-) -> Job:
-    place: Path = ("workloads", index)
-    problems += _entry_problems(entry, place, decided)
+def read_weight(entry: Mapping[str, Any], place: Path, problems: list[Problem]) -> float:
+    """The weight of an entry; 1 where it has none."""
     weight = entry.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
         problems.append(Problem((*place, "weight"), "a number above 0", repr(weight)))
-        weight = 1.0
-    name = entry.get("name", _name(entry) or f"workload {index + 1}")
+        return 1.0
+    return float(weight)
+
+
+def read_name(entry: Mapping[str, Any], usual: str, place: Path, problems: list[Problem]) -> str:
+    """The name of an entry; `usual` where it has none."""
+    name = entry.get("name", usual)
     if not isinstance(name, str) or not name.isprintable() or not name.strip():
         problems.append(Problem((*place, "name"), "a name in text", repr(name)))
-        name = f"workload {index + 1}"
-    return _parse_job(name, float(weight), data, entry, place, decided, problems)
+        return usual
+    return name
+
+
+def unknown_key_problems(entry: Mapping[str, Any], known: Sequence[str], place: Path, what: str) -> Iterator[Problem]:
+    """The problem of each key that `what` does not have."""
+    for key in entry:
+        if key not in known:
+            fix = suggest_nearest(str(key), known) or f"known keys: {', '.join(known)}"
+            yield Problem((*place, key), f"a key of {what}", f"'{key}'", fix)
 
 
 def _entry_problems(entry: Mapping[str, Any], place: Path, decided: tuple[str, ...]) -> Iterator[Problem]:
-    for key in entry:
-        if key not in _ENTRY_KEYS:
-            fix = suggest_nearest(str(key), _ENTRY_KEYS) or f"known keys: {', '.join(_ENTRY_KEYS)}"
-            yield Problem((*place, key), "a key of a workload", f"'{key}'", fix)
-        elif key in decided:
+    yield from unknown_key_problems(entry, _ENTRY_KEYS, place, "a workload")
+    for key in decided:
+        if key in entry and key in _ENTRY_KEYS:
             fix = f"move it to the top, or take '{key}' out of study.decide"
             yield Problem((*place, key), "a section that is not decided for all workloads", f"'{key}'", fix)
     if "workload" not in entry:
@@ -130,24 +192,3 @@ def _name(entry: Mapping[str, Any]) -> Any:
     model = workload.get("model") if isinstance(workload, dict) else None
     name = model.get("name") if isinstance(model, dict) else model
     return name if isinstance(name, str) else None
-
-
-def _parse_job(
-    name: str,
-    weight: float,
-    data: Mapping[str, Any],
-    entry: Mapping[str, Any],
-    place: Path,
-    decided: tuple[str, ...],
-    problems: list[Problem],
-) -> Job:
-    """A job with its own sections, and for the others those of the whole space."""
-    template: dict[str, Any] = {}
-    places: dict[str, Path] = {}
-    for section in SECTIONS:
-        own = section in entry
-        if section in decided or not (own or section in data):
-            continue
-        places[section] = (*place, section) if own else (section,)
-        template[section] = parse_template(entry[section] if own else data[section], places[section], problems)
-    return Job(name, weight, template, places)

@@ -60,4 +60,9 @@ def _known_keys() -> frozenset[str]:
     """Every key that some part of a design has."""
     schema = Design.model_json_schema()
     parts = (schema, *schema["$defs"].values())
-    return frozenset(key for part in parts for key in part.get("properties", {})) | {"fabric", "npus", "domain"}
+    return frozenset(key for part in parts for key in part.get("properties", {})) | {
+        "fabric",
+        "npus",
+        "domain",
+        "change",
+    }

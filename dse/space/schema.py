@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -42,6 +43,11 @@ def space_schema() -> dict[str, Any]:
     _describe(study, StudySettings)
     study["properties"]["sampler"]["enum"] = list(sampler_names())
     root: dict[str, Any] = _open_schema("Design", design)["anyOf"][0]
+    entry = {
+        "name": {"type": "string"},
+        "weight": {"type": "number", "exclusiveMinimum": 0},
+        **{key: root["properties"][key] for key in JOB_KEYS},
+    }
     root["properties"] |= {
         "objectives": {
             "type": "object",
@@ -49,27 +55,38 @@ def space_schema() -> dict[str, Any]:
             "additionalProperties": False,
         },
         "constraints": {"type": "array", "items": {"type": "string"}},
-        "workloads": {
-            "description": "what a cluster is bought for, instead of 'workload'",
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["workload"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "weight": {"type": "number", "exclusiveMinimum": 0},
-                    **{key: root["properties"][key] for key in JOB_KEYS},
-                },
-                "additionalProperties": False,
-            },
-        },
+        "workloads": _listed("what a cluster is bought for, instead of 'workload'", entry, ["workload"]),
+        "futures": _listed("what may come: each with a probability and what it changes", _future_schema(entry)),
         "study": study,
     }
     root["required"] = [key for key in root["required"] if key != "workload"]
-    root["anyOf"] = [{"required": ["workload"]}, {"required": ["workloads"]}]
+    root["anyOf"] = [{"required": [key]} for key in ("workload", "workloads", "futures")]
     head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
     return head | root | {"$defs": definitions}
+
+
+def _listed(description: str, properties: dict[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    entry = {"type": "object", "required": list(required), "properties": properties, "additionalProperties": False}
+    return {"description": description, "type": "array", "minItems": 1, "items": entry}
+
+
+def _future_schema(entry: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a future, whose workloads have those of `entry`."""
+    change = {"description": "path -> value: workload.sequence_length, cost.electricity", "type": "object"}
+    year = {"type": "number", "minimum": 0}
+    return {
+        "name": entry["name"],
+        "weight": {"description": "how likely it is; scaled to 1 over all futures", **entry["weight"]},
+        "change": change,
+        "workloads": _listed("what runs in it; by its name alone, one of the space", {**entry, "change": change}),
+        "years": {
+            "description": "years of the cluster's life in which it holds",
+            "type": "array",
+            "prefixItems": [year, year],
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    }
 
 
 def _describe(schema: dict[str, Any], root: type[BaseModel]) -> None:

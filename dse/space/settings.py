@@ -33,8 +33,8 @@ class StudySettings(BaseModel):
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
     decide: tuple[Literal["cluster", "cost", "reliability", "parallelism", "system", "software"], ...] | None = None
     """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
-    aggregate: Literal["weighted", "worst"] = "weighted"
-    """One value from those of several workloads: weighted mean, or the worst of weight x value."""
+    aggregate: Literal["weighted", "worst", "regret"] = "weighted"
+    """One value from those of several workloads: weighted mean, worst of weight x value, worst regret of a future."""
     tune: str | None = None
     """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
     tune_sampler: str = "auto"

@@ -20,8 +20,9 @@ from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
+from dse.space.futures import Future, parse_futures
 from dse.space.hole import Choice, Split
-from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, parse_jobs, strip_software
+from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, strip_software, write_jobs
 from dse.space.misspelt import add_misspelt_holes
 from dse.space.naming import unknown_name_problems
 from dse.space.objective import Objective
@@ -57,6 +58,13 @@ class Space:
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
     hypothetical: Hypothetical = ""
     """Why its clusters may be ones that nobody sells; empty where those are cut."""
+    futures: tuple[Future, ...] = ()
+    """The futures that the jobs come from, where several are listed."""
+
+    @property
+    def shares(self) -> tuple[tuple[float, ...], ...]:
+        """Of each future the share of each job; empty without futures."""
+        return tuple(future.shares for future in self.futures)
 
     def fill(self, draw: Draw, solve: bool = True) -> FilledDocument:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
@@ -91,7 +99,7 @@ class Space:
     def space_of_job(self, job: Job) -> Space:
         """The plain space of one job's designs."""
         template = {**self.template, **job.template}
-        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=())
+        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=(), futures=())
 
     def enumerate(self) -> Iterator[FilledDocument]:
         """Every combination of a finite space, in order.
@@ -126,9 +134,9 @@ def space_from(document: Document, name: str) -> Space:
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
-    jobs = parse_jobs(data, decided, problems)
+    jobs, futures = _parse_jobs(data, decided, problems)
     problems += said_problems(data)
-    elsewhere = (*SPACE_KEYS, KEY, *(("workloads", *SECTIONS) if decided else ()))
+    elsewhere = (*SPACE_KEYS, KEY, *(("workloads", "futures", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
     _set_goals(template, objectives, bool(jobs), problems)
@@ -150,7 +158,20 @@ def space_from(document: Document, name: str) -> Space:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
-    return Space(name, {**template, **stance.keys}, objectives, constraints, settings, data, jobs, stance.hypothetical)
+    keyed, why = {**template, **stance.keys}, stance.hypothetical
+    return Space(name, keyed, objectives, constraints, settings, data, jobs, why, futures)
+
+
+def _parse_jobs(
+    data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]
+) -> tuple[tuple[Job, ...], tuple[Future, ...]]:
+    """What the cluster is bought for; nothing for a plain space."""
+    if not decided:
+        return (), ()
+    jobs = write_jobs(data, decided, problems)
+    if "futures" in data:
+        return parse_futures(data, jobs, problems)
+    return tuple(jobs.read(job, problems) for job in jobs.written), ()
 
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,8 @@ UNREAD = "file"
 
 _PARTS = ("cluster", "workload", "software")
 """Parts of a document that may name files."""
+_LISTS = ("workloads", "futures")
+"""Lists of a space whose entries have such parts of their own."""
 
 
 def _row_of(path: Path) -> type[BaseModel] | None:
@@ -54,12 +56,13 @@ def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
     for part in _PARTS:
         if part in out:
             out[part] = _include_value(copy.deepcopy(out[part]), (part,), source, problems)
-    listed = out.get("workloads")
-    if isinstance(listed, list):  # of a space: each has parts of its own
-        read = [include_files(entry, source) for entry in listed]
-        out["workloads"] = [entry for entry, _ in read]
-        for index, (_, found) in enumerate(read):
-            problems += [replace(problem, path=("workloads", index, *problem.path)) for problem in found]
+    for key in _LISTS:
+        listed = out.get(key)
+        if isinstance(listed, list):
+            read = [include_files(entry, source) for entry in listed]
+            out[key] = [entry for entry, _ in read]
+            for index, (_, found) in enumerate(read):
+                problems += [replace(problem, path=(key, index, *problem.path)) for problem in found]
     return out, [replace(problem, rule=UNREAD) for problem in problems]
 
 

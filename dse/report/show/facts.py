@@ -11,6 +11,7 @@ import numpy as np
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare
 from dse.report.families import Family, families
+from dse.report.futures import member_futures
 from dse.report.intervals import interval_of
 from dse.report.pick import picks
 from dse.report.summary import Summary
@@ -46,6 +47,8 @@ class Shown:
     sureness: Sureness | None
     family: Family | None
     neighbours: tuple[Neighbour, ...]
+    futures: Mapping[str, Any]
+    """Its value and regret in each future, and the worst (`dse.report.futures`); empty without futures."""
 
 
 def gather_facts(record: StudyRecord, summary: Summary, trial: TrialRecord) -> Shown:
@@ -62,6 +65,7 @@ def gather_facts(record: StudyRecord, summary: Summary, trial: TrialRecord) -> S
         sureness=None if scenarios is None else scenarios.members.get(trial.number),
         family=_family(record, summary, trial) if on_front else None,
         neighbours=_neighbours(record, summary, trial) if on_front else (),
+        futures=member_futures(summary, trial),
     )
 
 

@@ -4,7 +4,8 @@ Keys: `space`, `trial`, `names` (the words that mean it), `state`, `why` (null w
 value), `intervals` (objective -> [low, high] in nine of ten cases), `on_front`, `dominated_by`, `sureness` (null where
 no scenarios were asked; `on_front` and `regret` are shares), `family` (`trials`, `chosen`, `name`), `neighbours`
 (`trial`, `better` in which objective, `change` as shares, `differs`), `violations`, `params`, `design`, `metrics` (the
-Result of `dse simulate --json`), and `workloads` (of a purchase: `name`, `values`, `params`, `design`, `metrics`).
+Result of `dse simulate --json`), and `workloads` (of a purchase: `name`, `values`, `params`, `design`, `metrics`). With
+futures also `futures` (`name`, `value` of the tuned metric, `regret`, `best_at_price`) and `worst_regret`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def shown_document(record: StudyRecord, shown: Shown) -> dict[str, Any]:
                 {"name": w.name, "values": w.values, "params": w.params, "design": w.design, "metrics": w.metrics}
                 for w in trial.workloads
             ],
+            **shown.futures,
         }
     )
     return document

@@ -45,6 +45,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
     if trial.metrics is not None and (told := describe_order(read_result(trial.metrics), bool(record.hypothetical))):
         say(console, told)
     console.print(_values(record, shown))
+    if shown.futures:
+        console.print(_futures(record, shown))
     for name, part in workload_parts(trial):
         assert part.metrics is not None
         result = read_result(part.metrics)
@@ -86,6 +88,18 @@ def _values(record: StudyRecord, shown: Shown) -> RenderableType:
         table.add_row(Text(label(name)), Text(text))
     if trial.metrics is not None and not trial.workloads:
         table.add_row("also", Text(_more(read_result(trial.metrics))))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _futures(record: StudyRecord, shown: Shown) -> RenderableType:
+    """The tuned metric in each future, and what is lost there."""
+    assert record.purchase is not None
+    tune = record.purchase.tune
+    table = _part(f"future ({label(tune.name)})", "", "regret", "at its price")
+    for future in shown.futures["futures"]:
+        regret = future["regret"]
+        lost = [MISSING] * 2 if regret is None else [format_percent(regret[key]) for key in ("own_best", "at_price")]
+        table.add_row(Text(clean_text(future["name"])), format_with_unit(future["value"], tune.unit, tune.name), *lost)
     return Padding(table, (1, 0, 0, 0))
 
 
