@@ -102,9 +102,13 @@ class Result:
     cost_per_token: float | None = None
     """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
     time_to_train_s: float | None = None
-    """Of `workload.training_tokens`; None where they are not given."""
+    """Of the tokens that the workload needs at its batch; None where `training_tokens` are not given."""
     cost_to_train: float | None = None
     """[$]."""
+    tokens_to_train: float | None = None
+    """Tokens that the workload needs at its batch; None where `training_tokens` are not given."""
+    tokens_to_train_interval: tuple[float, float] | None = None
+    """Between which they lie, where they depend on the batch (`workload.critical_batch`)."""
     iteration_time_interval_s: tuple[float, float] | None = None
     """Where nine of ten measured iterations lay that the NPU's curve was asked about unseen; None without such."""
     time_to_first_token_s: float | None = None
@@ -115,13 +119,15 @@ class Result:
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
+    not_modelled: tuple[str, ...] = ()
+    """What the design does that is known to cost tokens or loss, and is not counted (`simcore.workload.penalties`)."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
-        document["network"] = list(document["network"])
+        document["network"], document["not_modelled"] = list(document["network"]), list(document["not_modelled"])
         if not self.metrics:
             del document["metrics"]
         for holder in (document, document["memory_bytes"] or {}):
@@ -147,4 +153,11 @@ class Result:
         return f"<table>{cells}</table>"
 
 
-_OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}
+_OF_SOME = {
+    "kv_cache",
+    "expanded",
+    "tokens_to_train",
+    "tokens_to_train_interval",
+    "time_to_first_token_s",
+    "time_per_output_token_s",
+}

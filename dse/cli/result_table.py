@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from dse.report.units import format_with_unit, label
+from dse.report.units import format_with_unit, label, scale
 from simcore.metrics import METRICS
 from simcore.result import Result
 
@@ -18,8 +18,10 @@ def print_result(result: Result) -> None:
         _memory_section(result),
         _network_section(result),
         _cost_section(result),
+        _training_section(result),
         _installed(result),
         _provenance_section(result),
+        _penalties_section(result),
     ):
         if section is not None:
             title, table = section
@@ -111,6 +113,30 @@ def _cost_section(result: Result) -> Section:
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     return f"Cost {format_with_unit(cost.total, '$')}, power {format_with_unit(result.power_w, 'W')}", table
+
+
+def _training_section(result: Result) -> Section | None:
+    """What the whole training takes."""
+    if result.tokens_to_train is None:
+        return None
+    table = _table("", "")
+    ends = result.tokens_to_train_interval
+    unit = scale("tokens", ends or [result.tokens_to_train])
+    between = " ({} to {})".format(*map(unit.number, ends)) if ends else ""
+    table.add_row("tokens at this batch", unit.text(result.tokens_to_train) + between)
+    table.add_row("time to train", format_with_unit(result.time_to_train_s, "s"))
+    table.add_row("cost to train", format_with_unit(result.cost_to_train, "$"))
+    return "The whole training", table
+
+
+def _penalties_section(result: Result) -> Section | None:
+    """What the design is known to pay that nothing counts."""
+    if not result.not_modelled:
+        return None
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for text in result.not_modelled:
+        table.add_row(text)
+    return "Not counted", table
 
 
 def _provenance_section(result: Result) -> Section | None:

@@ -62,6 +62,7 @@ def record_of(
         given_reference=study.get("reference_point"),
         purchase=purchase,
         proof=proof,
+        notices=space.notices,
     )
     if not bounded:
         return record

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.space.batches import settle_batches
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
@@ -54,6 +55,8 @@ class Space:
     """The document as it was written, for `study.yaml`."""
     jobs: tuple[Job, ...] = ()
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
+    notices: tuple[str, ...] = ()
+    """What whoever reads an answer of this space has to know, a sentence or two each."""
 
     def fill(self, draw: Draw, solve: bool = True) -> FilledDocument:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
@@ -141,7 +144,27 @@ def space_from(document: Document, name: str) -> Space:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
     constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
-    return Space(name, template, objectives, constraints, settings, data, jobs)
+    jobs, notices = _settle_batches(template, jobs, objectives)
+    return Space(name, template, objectives, constraints, settings, data, jobs, notices)
+
+
+def _settle_batches(
+    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective]
+) -> tuple[tuple[Job, ...], tuple[str, ...]]:
+    """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it."""
+    if not jobs:
+        return jobs, tuple(settle_batches(template, objectives, _sound_variations))
+    notices: list[str] = []
+    settled = []
+    for job in jobs:
+        whole = {**template, **job.template}
+        notices += settle_batches(whole, objectives, _sound_variations, f"'{job.name}': workload")
+        settled.append(replace(job, template={section: whole[section] for section in job.template}))
+    return tuple(settled), tuple(notices)
+
+
+def _sound_variations(template: Mapping[str, Any]) -> Iterator[FilledDocument]:
+    return _variations(template, {})
 
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:

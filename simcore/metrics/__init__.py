@@ -157,6 +157,13 @@ _OWN = {
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "running"),
     ),
+    "tokens_to_train": Metric(
+        "tokens",
+        scope="job",
+        read=lambda r: r.tokens_to_train,
+        before=lambda d, m: d.workload.tokens_to_train,
+        needs="training_tokens",
+    ),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
     ),

@@ -15,7 +15,7 @@ from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
 from simcore.simulate import simulate
 
-UNITS = {"", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
+UNITS = {"", "tokens", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
 
 
 @pytest.mark.parametrize("name", METRICS)
