@@ -61,6 +61,8 @@ def provenance(design: Design) -> dict[str, str]:
         told[f"network {index}"] = said
     if npu.curve is not None:
         told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
+    if (needed := design.workload.tokens_needed) is not None and needed.why:
+        told["tokens"] = needed.why
     return told
 
 

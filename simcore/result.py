@@ -157,9 +157,13 @@ class Result:
     checkpoint_interval_s: float | None = None
     """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of `workload.training_tokens`, with what failures take; None where they are not given."""
+    """Of the tokens that the workload needs at its batch, with what failures take; None without `training_tokens`."""
     cost_to_train: float | None = None
     """[$]."""
+    tokens_to_train: float | None = None
+    """Tokens that the workload needs at its batch; None where `training_tokens` are not given."""
+    tokens_to_train_interval: tuple[float, float] | None = None
+    """Between which they lie, where they depend on the batch (`workload.critical_batch`)."""
     iteration_time_interval_s: tuple[float, float] | None = None
     """Where nine of ten measured iterations lay that the NPU's curve was asked about unseen; None without such."""
     time_to_first_token_s: float | None = None
@@ -176,13 +180,15 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    not_modelled: tuple[str, ...] = ()
+    """What the design does that is known to cost tokens or loss, and is not counted (`simcore.workload.penalties`)."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
-        document["network"] = list(document["network"])
+        document["network"], document["not_modelled"] = list(document["network"]), list(document["not_modelled"])
         for key in ("metrics", "order_notes"):
             if not document[key]:
                 del document[key]
@@ -209,4 +215,11 @@ class Result:
         return f"<table>{cells}</table>"
 
 
-_OF_SOME = {"kv_cache", "expanded", "time_to_first_token_s", "time_per_output_token_s"}
+_OF_SOME = {
+    "kv_cache",
+    "expanded",
+    "tokens_to_train",
+    "tokens_to_train_interval",
+    "time_to_first_token_s",
+    "time_per_output_token_s",
+}

@@ -24,6 +24,7 @@ from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Activity, DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import find_crossing, place
+from simcore.workload.penalties import unmodelled_penalties
 
 Engine = Callable[[Design], Result]
 
@@ -115,7 +116,7 @@ def _result(
 ) -> Result:
     """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
     further = 0 if program is None or first_token is None else program.chunks - 1
-    seconds = timing.total / PICOSECONDS
+    seconds, needed = timing.total / PICOSECONDS, design.workload.tokens_needed
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     memory = memory_needed(design)
     order = order_of(design.cluster)
@@ -166,12 +167,15 @@ def _result(
         checkpoint_interval_s=checkpoint_interval(design, seconds),
         time_to_train_s=figures.time_to_train,
         cost_to_train=figures.cost_to_train,
+        tokens_to_train=None if needed is None else needed.tokens,
+        tokens_to_train_interval=None if needed is None else needed.interval,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         orderable=order.orderable,
         order_notes=order.notes,
+        not_modelled=unmodelled_penalties(design),
     )
     return with_measured(design, result)
 

@@ -109,6 +109,8 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and options.out is not None:
         check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
+    for notice in space.notices:
+        print(f"note: {notice}", file=sys.stderr)
     settings = settle(space, earlier, vars(options))
     check_jobs(settings.jobs, elsewhere=settings.where.is_remote)
     folder: Path = options.out or Path("runs") / space.name

@@ -8,7 +8,7 @@ from rich.table import Table
 from dse.report.orders import describe_order
 from dse.report.power import power_rows
 from dse.report.screen import Unbroken
-from dse.report.units import format_with_unit, label
+from dse.report.units import format_with_unit, label, scale
 from simcore.metrics import METRICS
 from simcore.result import Result
 
@@ -25,6 +25,7 @@ def print_result(result: Result) -> None:
         _training_section(result),
         _installed(result),
         _provenance_section(result),
+        _penalties_section(result),
     ):
         if section is not None:
             title, table = section
@@ -129,15 +130,30 @@ def _power_section(result: Result) -> Section:
 
 def _training_section(result: Result) -> Section | None:
     """What failures leave of the time, and what the whole training takes with them."""
-    if result.goodput is None or (result.mtbf_s is None and result.time_to_train_s is None):
+    if result.goodput is None or (result.mtbf_s is None and result.tokens_to_train is None):
         return None
     table = _table("", "")
+    if result.tokens_to_train is not None:
+        ends = result.tokens_to_train_interval
+        unit = scale("tokens", ends or [result.tokens_to_train])
+        between = " ({} to {})".format(*map(unit.number, ends)) if ends else ""
+        table.add_row("tokens at this batch", unit.text(result.tokens_to_train) + between)
     for name in ("mtbf", "checkpoint_interval", "time_to_train", "cost_to_train"):
         read = METRICS[name].read
         value = None if read is None else read(result)
         if value is not None:
             table.add_row(label(name), format_with_unit(value, METRICS[name].unit, name))
     return f"Goodput {100 * result.goodput:.1f} %: the share of the time in which work lasts", table
+
+
+def _penalties_section(result: Result) -> Section | None:
+    """What the design is known to pay that nothing counts."""
+    if not result.not_modelled:
+        return None
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for text in result.not_modelled:
+        table.add_row(text)
+    return "Not counted", table
 
 
 def _provenance_section(result: Result) -> Section | None:

@@ -45,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
     from dse.run.document import open_space
 
     space, _ = open_space(options.space)
+    for notice in space.notices:
+        print(f"note: {notice}", file=sys.stderr)
     if options.count:
         print(_write_count(space.count()))
         for job in space.jobs:

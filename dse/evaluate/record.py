@@ -118,6 +118,8 @@ class StudyRecord:
     proof: Mapping[str, Any] | None = None
     """What the sampler proved of the whole space (`dse.search.base.Prover.proof`), if it proves anything."""
     purchase: Purchase | None = None
+    notices: tuple[str, ...] = ()
+    """What whoever reads the answer has to know of the space (`Space.notices`)."""
     leaders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Objective -> the design that its bound comes from, where one is known: the job that reaches it, on some network
     of its shape."""

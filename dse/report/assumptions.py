@@ -9,7 +9,7 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
-from dse.report.units import clean_text, format_brief, format_percent
+from dse.report.units import clean_text, format_brief, format_percent, scale
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
@@ -21,9 +21,32 @@ _YEAR = 365 * 86400.0
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
-    """A line on prices, one on what the times rest on."""
-    lines = (_prices(record, trial), _times(trial))
-    return tuple(line for line in lines if line)
+    """A line on prices, one on what the times rest on, one on tokens; then what is not counted, and notices."""
+    lines = (_prices(record, trial), _times(trial), *describe_tokens(trial), *describe_penalties(trial))
+    return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
+
+
+def describe_tokens(trial: TrialRecord) -> Iterator[str]:
+    """What each training of a trial needs in tokens, where that depends on the batch."""
+    for name, part in trial.parts:
+        metrics = part.metrics or {}
+        ends = metrics.get("tokens_to_train_interval")
+        if ends is not None:
+            unit, needed = scale("tokens", ends), metrics["tokens_to_train"]
+            low, high = (unit.number(end) for end in ends)
+            why = clean_text(_provenance(part).get("tokens", ""))
+            yield f"Tokens to train{_of(name)}: {unit.text(needed)} ({low} to {high}); {why}."
+
+
+def describe_penalties(trial: TrialRecord) -> Iterator[str]:
+    """What the designs of a trial are known to pay in loss or tokens that nothing counts, each once."""
+    said = {text: name for name, part in trial.parts for text in (part.metrics or {}).get("not_modelled", ())}
+    for text, name in said.items():
+        yield f"Not counted{_of(name)}: {clean_text(text)}."
+
+
+def _of(name: str) -> str:
+    return f" of {clean_text(name)}" if name else ""
 
 
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:

@@ -27,6 +27,7 @@ _STEPS: dict[str, _Steps] = {
     "J/sample": ((1.0, "J/sample"), (1e-3, "mJ/sample"), (1e-6, "uJ/sample")),
     "$/sample": ((1.0, "$/sample"), (1e-3, "$/k samples"), (1e-6, "$/M samples"), (1e-9, "$/G samples")),
     "$/token": ((1.0, "$/token"), (1e-3, "$/k tokens"), (1e-6, "$/M tokens"), (1e-9, "$/G tokens")),
+    "tokens": ((1e12, "T tokens"), (1e9, "G tokens"), (1e6, "M tokens"), (1.0, "tokens")),
     "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
     "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),
 }

@@ -65,6 +65,7 @@ def record_of(
         purchase=purchase,
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
+        notices=space.notices,
     )
     record = with_regret(record)
     if not bounded:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.space.batches import settle_batches
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
@@ -60,6 +61,8 @@ class Space:
     """Why its clusters may be ones that nobody sells; empty where those are cut."""
     futures: tuple[Future, ...] = ()
     """The futures that the jobs come from, where several are listed."""
+    notices: tuple[str, ...] = ()
+    """What whoever reads an answer of this space has to know, a sentence or two each."""
 
     @property
     def shares(self) -> tuple[tuple[float, ...], ...]:
@@ -158,8 +161,9 @@ def space_from(document: Document, name: str) -> Space:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
+    jobs, notices = _settle_batches(template, jobs, objectives)
     keyed, why = {**template, **stance.keys}, stance.hypothetical
-    return Space(name, keyed, objectives, constraints, settings, data, jobs, why, futures)
+    return Space(name, keyed, objectives, constraints, settings, data, jobs, why, futures, notices)
 
 
 def _parse_jobs(
@@ -172,6 +176,25 @@ def _parse_jobs(
     if "futures" in data:
         return parse_futures(data, jobs, problems)
     return tuple(jobs.read(job, problems) for job in jobs.written), ()
+
+
+def _settle_batches(
+    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective]
+) -> tuple[tuple[Job, ...], tuple[str, ...]]:
+    """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it."""
+    if not jobs:
+        return jobs, tuple(settle_batches(template, objectives, _sound_variations))
+    notices: list[str] = []
+    settled = []
+    for job in jobs:
+        whole = {**template, **job.template}
+        notices += settle_batches(whole, objectives, _sound_variations, f"'{job.name}': workload")
+        settled.append(replace(job, template={section: whole[section] for section in job.template}))
+    return tuple(settled), tuple(notices)
+
+
+def _sound_variations(template: Mapping[str, Any]) -> Iterator[FilledDocument]:
+    return _variations(template, {})
 
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from dse.space.fill import has_solved_split
 from dse.space.objective import losses
 from dse.space.space import Space
 from dse.whatif.answers import DOES_NOT_FIT, FACTORS, AtBatch
+from simcore.design.workload import read_workload
 
 RIVALS = 20
 """Dominated designs beside the front."""
@@ -86,13 +87,19 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
     workload = space.template.get("workload")
     source = recall(space, trial) if isinstance(workload, Mapping) and not has_solved_split(space.template) else None
     if source is not None and isinstance(workload, Mapping):
-        template = {**space.template, "workload": {**workload, "global_batch": batch}}
+        template = {**space.template, "workload": {**workload, **_anchor(trial), "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}
         document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values)).document
         return document
     document = json.loads(json.dumps(trial.design))
-    document["workload"]["global_batch"] = batch
+    document["workload"] |= {**_anchor(trial), "global_batch": batch}
     return document
+
+
+def _anchor(trial: TrialRecord) -> Mapping[str, float]:
+    """Keys that tie the tokens of a trial's workload to its own batch, where nothing does."""
+    assert trial.design is not None
+    return read_workload(trial.design["workload"]).anchor()
 
 
 def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite) -> tuple[dict[str, float], str]:

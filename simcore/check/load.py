@@ -138,7 +138,7 @@ def _translate_error(entry: Any) -> Problem:
         location = (location[0], *location[2:])
     if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
         location = (*location[:2], *location[3:])
-    path = tuple(part for part in location if part != "[key]")
+    path = tuple(part for part in location if part not in ("[key]", "[name]"))
     kind = entry["type"]
     expected, found, fix = describe_error(entry)
     if kind == "extra_forbidden":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
@@ -19,6 +19,19 @@ from pydantic_core import CoreSchema, core_schema
 from simcore import catalog
 from simcore.document.field import Frozen, Precision
 from simcore.family import Family
+
+
+class TokensNeeded(NamedTuple):
+    """What a training needs at a batch."""
+
+    tokens: float
+    """Tokens, or samples, of the whole training."""
+    batch: float
+    """Those of an iteration."""
+    interval: tuple[float, float] | None = None
+    """Between which `tokens` lie, where they depend on the batch."""
+    why: str = ""
+    """How they depend on the batch, and who says so."""
 
 
 class Workload(Frozen):
@@ -50,9 +63,22 @@ class Workload(Frozen):
         return ""
 
     @property
-    def tokens_to_train(self) -> float | None:
-        """Tokens that a whole training takes, where the document says so."""
+    def tokens_needed(self) -> TokensNeeded | None:
+        """What a whole training takes at this batch, where the document says so."""
         return None
+
+    @property
+    def tokens_to_train(self) -> float | None:
+        """Tokens that a whole training takes at this batch, where the document says so."""
+        needed = self.tokens_needed
+        return None if needed is None else needed.tokens
+
+    def anchor(self) -> dict[str, float]:
+        """Keys that tie `tokens_needed` to this batch, so that they hold at others too; none where it has them.
+
+        A section without them is of one batch; whoever asks what another batch would do has to add them.
+        """
+        return {}
 
     def usual_microbatch(self, data: int) -> int:
         """The microbatch where the document has none: all that an NPU of `data` gets, unless the kind has another."""

@@ -122,13 +122,13 @@ class Figures:
 
     @property
     def time_to_train(self) -> Number | None:
-        """Of the workload's `training_tokens`, with what failures take [s]."""
+        """Of the tokens that the workload needs at its batch, with what failures take [s]."""
         iterations = _over(self.workload.tokens_to_train, self.samples)
         return None if iterations is None or self.seconds is None else self._with_failures(iterations * self.seconds)
 
     @property
     def cost_to_train(self) -> Number | None:
-        """Of the workload's `training_tokens`, with what failures take [$]."""
+        """Of the tokens that the workload needs at its batch, with what failures take [$]."""
         wanted, each = self.workload.tokens_to_train, self.cost_per_token
         return None if wanted is None or each is None else self._with_failures(wanted * each)
 

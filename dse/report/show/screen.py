@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.assumptions import describe_penalties, describe_tokens
 from dse.report.describe import headline
 from dse.report.orders import describe_order
 from dse.report.power import describe_power
@@ -55,8 +56,10 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
             say(console, f"\n{clean_text(name)}: {seconds} an iteration; {headline(part.design, _OF_JOB)}", "bold")
         console.print(_anatomy(result))
     console.print()
-    for sentence in _place(record, shown):
+    for sentence in (*_place(record, shown), *describe_tokens(trial), *describe_penalties(trial)):
         say(console, sentence)
+    for notice in record.notices:
+        say(console, f"Note: {clean_text(notice)}")
 
 
 def _title(record: StudyRecord, shown: Shown) -> str:

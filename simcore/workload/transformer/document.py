@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import model_validator
 
-from simcore.design.workload import Workload
+from simcore.design.workload import TokensNeeded, Workload
 from simcore.document.field import OF_SOFTWARE, Count, Precision
+from simcore.document.problem import Refusal
+from simcore.workload.transformer.critical_batch import (
+    USUAL_LAW,
+    AnyCriticalBatch,
+    CriticalBatch,
+    LawName,
+    Tokens,
+    appetites,
+    described,
+)
 from simcore.workload.transformer.model import NamedTransformer
 
 
@@ -24,8 +34,17 @@ class TransformerWorkload(Workload):
     """What matrix products compute in."""
     gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
     """As the software has it unless given."""
-    training_tokens: Annotated[float, Field(gt=0)] | None = None
-    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about."""
+    training_tokens: Tokens | None = None
+    """Tokens that the whole training takes: what `time_to_train` and `cost_to_train` are about.
+
+    They are those at batches of `training_batch`; without it and `critical_batch` those at any batch; with
+    `critical_batch` alone those at batches far below the critical one."""
+    training_batch: Tokens | None = None
+    """Tokens of a batch of the run that `training_tokens` are of: other batches need more, or fewer."""
+    critical_batch: AnyCriticalBatch | None = None
+    """The batch at which training needs twice the tokens: a law by the tokens of the training, or spelled out.
+
+    `none`: every batch needs the same. Unless given `bergsma-2025` where there is a `training_batch`, else `none`."""
 
     @property
     def sequence(self) -> int:
@@ -37,10 +56,38 @@ class TransformerWorkload(Workload):
         """See `Workload.measured_as`."""
         return "dense" if self.model.mixture_of_experts is None else "moe"
 
+    @model_validator(mode="after")
+    def _about_a_training(self) -> TransformerWorkload:
+        named = [key for key in ("training_batch", "critical_batch") if getattr(self, key) is not None]
+        if named and self.training_tokens is None:
+            raise Refusal("training_tokens", "none", f"give them, e.g. 300e9: '{named[0]}' is about them")
+        return self
+
     @property
-    def tokens_to_train(self) -> float | None:
-        """See `Workload.tokens_to_train`."""
-        return self.training_tokens
+    def tokens_needed(self) -> TokensNeeded | None:
+        """See `Workload.tokens_needed`."""
+        if self.training_tokens is None:
+            return None
+        law, batch = self._critical, float(self.global_batch * self.sequence)
+        if law is None:
+            return TokensNeeded(self.training_tokens, batch)
+        expected, *ends = appetites(self.training_tokens, self.training_batch or 0.0, law)
+        least, most = sorted(appetite.at(batch) for appetite in ends)
+        return TokensNeeded(expected.at(batch), batch, (least, most), described(expected, ends, law))
+
+    @property
+    def _critical(self) -> CriticalBatch | LawName | None:
+        """The critical batch that counts; None where every batch needs the same tokens."""
+        given = self.critical_batch
+        if given is None:
+            return None if self.training_batch is None else USUAL_LAW
+        return None if given == "none" else given
+
+    def anchor(self) -> dict[str, float]:
+        """See `Workload.anchor`."""
+        if self.training_tokens is None or self.training_batch is not None or self.critical_batch is not None:
+            return {}
+        return {"training_batch": float(self.global_batch * self.sequence)}
 
     def usual_microbatch(self, data: int) -> int:
         """See `Workload.usual_microbatch`."""
@@ -49,3 +96,5 @@ class TransformerWorkload(Workload):
     def complete(self, document: dict[str, Any]) -> None:
         """See `Workload.complete`."""
         document["workload"]["sequence_length"] = self.sequence
+        if self.training_batch is not None:
+            document["workload"].setdefault("critical_batch", USUAL_LAW)

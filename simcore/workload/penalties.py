@@ -1,0 +1,48 @@
+"""What a design saves at a price that no metric has: precisions whose loss is known to be higher than that of 16 bits.
+
+Nothing here is counted: for most of these runs no rule says what another model would pay. What is published is said,
+so that a design that wins by such a precision is not taken for free. All pipeline schedules of the project compute
+what plain gradient accumulation computes (arXiv 2401.10241), and there is no asynchronous or local-update training, so
+none of them is named here. A relative rise of the loss is worth tokens by Chinchilla's law (Hoffmann et al. 2022, arXiv
+2203.15556): 1.69 + 406.4 / N^0.34 + 410.7 / D^0.28, solved for D at N = 8 to 405 billion, D = 1 to 15.6 trillion.
+"""
+
+from __future__ import annotations
+
+from simcore.design.design import Design
+from simcore.workload.base import kind_of
+
+OF_PRECISION = {
+    "fp8": (
+        "fp8 with a scale for each tensor: no loss in short runs, but a 7B model diverged after 200 billion tokens "
+        "with an unchanged SwiGLU (arXiv 2409.12517)"
+    ),
+    "fp8_block": (
+        "fp8 by blocks: up to 0.25 % more loss than bf16 (DeepSeek-V3, arXiv 2412.19437), worth up to 11 to 22 % more "
+        "tokens (arXiv 2203.15556)"
+    ),
+    "nvfp4": (
+        "nvfp4: 1 to 1.5 % more loss than fp8 at 12B and 10 trillion tokens, with a sixth of the layers in bf16 (arXiv "
+        "2509.25149), worth 1.5 times the tokens or more (arXiv 2203.15556)"
+    ),
+    "int8": (
+        "int8 training: no published run of a large language model; 0 to 1 % more loss is assumed (small models: arXiv "
+        "2304.13013, 2403.12422)"
+    ),
+}
+"""What training in a precision is known to cost, by its name."""
+SUMS_IN_16_BITS = (
+    "gradients of microbatches summed in 16 bits: no published size; Llama 3 keeps them in fp32 for convergence (arXiv "
+    "2407.21783, 3.3.2), 0 to 0.5 % more loss is assumed"
+)
+"""What local accumulation in 16 bits may cost."""
+
+
+def unmodelled_penalties(design: Design) -> tuple[str, ...]:
+    """What a checked design is known to pay in loss or tokens that no metric counts, a sentence each."""
+    workload = design.workload
+    if not workload.computes or not kind_of(workload).trained:
+        return ()
+    narrow = OF_PRECISION.get(workload.precision)
+    sums = SUMS_IN_16_BITS if workload.gradient_precision == "fp16" and design.microbatches > 1 else None
+    return tuple(text for text in (narrow, sums) if text)
