@@ -166,6 +166,10 @@ class Result:
     """What is behind `power_w`, which is its mean; None of an engine of another package that does not say."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
+    orderable: bool | None = None
+    """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
+    order_notes: tuple[str, ...] = ()
+    """What of it nobody sells, or why that was not checked."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -173,8 +177,9 @@ class Result:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
         document["network"] = list(document["network"])
-        if not self.metrics:
-            del document["metrics"]
+        for key in ("metrics", "order_notes"):
+            if not document[key]:
+                del document[key]
         for holder in (document, document["memory_bytes"] or {}):
             for key in _OF_SOME.intersection(holder):
                 if holder[key] is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from simcore.check.check import check
+from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
@@ -115,6 +116,7 @@ def _result(
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     memory = memory_needed(design)
+    order = order_of(design.cluster)
     drawn, cost = draw_of(design, _activity(design, timing, program, spent)), cluster_cost(design)
     figures = Figures.of(
         design,
@@ -163,6 +165,8 @@ def _result(
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
+        orderable=order.orderable,
+        order_notes=order.notes,
     )
     return with_measured(design, result)
 

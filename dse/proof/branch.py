@@ -203,8 +203,4 @@ def _program(design: Design) -> tuple[Program | None, Memory | None]:
 
 
 def _is_of_network(name: str) -> bool:
-    return (
-        is_of(name, PRICED)
-        or name.startswith("cost.")
-        or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))
-    )
+    return is_of(name, PRICED) or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))

@@ -105,7 +105,7 @@ class Networks:
 
 
 def _priced(design: Design) -> dict[str, float | None]:
-    """The metrics with a price in them; 0 where the cluster cannot be bought, which is a rule that cuts it."""
+    """The metrics of the network and of its prices; 0 where it has no price, which is a rule that cuts it."""
     if price_problems(design):
         return {name: 0.0 for name in METRICS if is_of(name, PRICED)}
     return metrics_before(design, None, PRICED)

@@ -19,6 +19,9 @@ that was not asked), and `what_if` how much was asked. `importance` maps objecti
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
 
+`hypothetical` says whether clusters may be ones that nobody sells; of a member, `metrics.orderable` whether its own can
+be ordered (null: not checked).
+
 `families` groups the front (`dse.report.families`), `decision` is what the study comes to, in words, and the trial to
 build (`dse.report.decision`).
 
@@ -55,6 +58,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
         "front": [_member(record, summary, trial, robust[trial.number]) for trial in summary.front],
+        "hypothetical": bool(record.hypothetical),
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
 from simcore import catalog
 from simcore.catalog.preset import named, preset
 from simcore.design.dimension import Dimension, Topology
+from simcore.design.npu import Npu
 from simcore.document.field import Count, Flag, Frozen
 from simcore.document.quantity import Bandwidth, Power, Size
 from simcore.network import TOPOLOGIES
-
-if TYPE_CHECKING:
-    from simcore.design.cluster import Cluster
 
 
 class ScaleUp(Frozen):
@@ -63,6 +61,8 @@ class NodePower(Frozen):
     """Processors, memory, inner switches, disks, fans and losses while a job runs; NPUs and NICs aside."""
     idle: Annotated[Power, Field(ge=0)]
     """The same without a job."""
+    full: dict[str, Annotated[Power, Field(gt=0)]] = {}
+    """What of the host draws at full load, by part, where the nameplate is known: with NPUs and NICs about as much."""
 
 
 class Node(Frozen):
@@ -98,21 +98,42 @@ class Node(Frozen):
 NamedNode = Annotated[Node, *named(Node, "nodes")]
 
 
+class Machine(Protocol):
+    """What of a cluster says what its NPUs are bought in."""
+
+    @property
+    def npu(self) -> Npu:
+        """The accelerator."""
+        ...
+
+    @property
+    def node(self) -> Node | None:
+        """What it says itself; None where that is left to the catalogue."""
+        ...
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The network, innermost dimension first."""
+        ...
+
+
 def inner_dimensions(dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
     """Those that links of the NPUs themselves make, without NICs: the first ones up to a switched one of tier `pod`."""
     outer = (i for i, d in enumerate(dimensions) if d.tier == "pod" and TOPOLOGIES[d.topology].switched)
     return dimensions[: next(outer, len(dimensions))]
 
 
-def node_of(cluster: Cluster) -> Node | None:
-    """What the NPUs of a cluster are bought in: its node, else the first of the catalogue that is sold with them.
+def node_of(cluster: Machine) -> Node | None:
+    """What the NPUs of a cluster are bought in: its node, else that of the catalogue which fits them best.
 
-    Of those sold with its NPU it is the first whose domain holds the inner dimensions; None where there is none.
+    Of those sold with its NPU it is the one with the least domain that holds the inner dimensions, the usual one where
+    several have it; None where none does.
     """
     if cluster.node is not None:
         return cluster.node
     inner = inner_dimensions(cluster.dimensions)
-    return next((node for node in nodes_sold_with(cluster.npu.name) if node.holds(inner)), None)
+    holding = (node for node in nodes_sold_with(cluster.npu.name) if node.holds(inner))
+    return min(holding, key=lambda node: max(node.scale_up.domains), default=None)
 
 
 @cache

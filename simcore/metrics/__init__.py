@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from simcore.cost.orderable import is_orderable
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.family import Family
@@ -118,6 +119,13 @@ _OWN = {
     ),
     "fits": Metric(
         "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
+    ),
+    "orderable": Metric(
+        "",
+        "more",
+        scope="network",
+        read=lambda r: float(r.orderable is not False),
+        before=lambda d, m: float(is_orderable(d.cluster)),
     ),
     "cost.total": _of_cost(
         "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"
