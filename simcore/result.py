@@ -70,6 +70,11 @@ class Cost:
     other: float = 0.0
     """Racks, power distribution and management."""
 
+    @property
+    def capital(self) -> float:
+        """What is bought: the total without electricity."""
+        return self.network + self.npu + self.memory + self.storage + self.other
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -101,9 +106,13 @@ class Result:
     racks: int = 1
     electricity_cost: float = 0.0
     """Over the lifetime [$]; in `cost.total` where the price list has `electricity_in_total`."""
+    yearly_cost: float | None = None
+    """Electricity, building, support and staff [$ a year] (`simcore.cost.ownership`)."""
+    ownership_cost: float | None = None
+    """Total cost of ownership over the lifetime [$] (`simcore.cost.ownership`)."""
     energy_per_token_j: float | None = None
     cost_per_token: float | None = None
-    """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
+    """Of the total cost of ownership, electricity by this design's energy [$ per token]."""
     time_to_train_s: float | None = None
     """Of `workload.training_tokens`; None where they are not given."""
     cost_to_train: float | None = None

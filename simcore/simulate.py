@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from simcore.check.check import check
 from simcore.cost.orderable import order_of
-from simcore.cost.price import cluster_cost, energy, racks
+from simcore.cost.price import cluster_cost, energy, peak_power, racks
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
@@ -123,6 +123,7 @@ def _result(
         power=drawn.power,
         energy=drawn.energy,
         capital=cost.total,
+        peak=peak_power(design),
         network=cost.network,
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,
@@ -152,6 +153,8 @@ def _result(
         npus=design.cluster.npus,
         racks=racks(design),
         electricity_cost=figures.electricity,
+        yearly_cost=figures.owned.yearly,
+        ownership_cost=figures.owned.tco,
         energy_per_token_j=figures.energy_per_token,
         cost_per_token=figures.cost_per_token,
         time_to_train_s=figures.time_to_train,

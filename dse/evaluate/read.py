@@ -8,6 +8,8 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from dse.evaluate.record import TrialRecord
+from simcore.catalog.preset import preset
+from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
 from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
 
@@ -53,3 +55,11 @@ def metric_of(trial: TrialRecord, name: str) -> float | None:
 def finite_or_none(value: float | None) -> float | None:
     """`value`, or None where it is missing, NaN or infinite."""
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def price_list(trial: TrialRecord) -> PriceList | None:
+    """What a trial is bought and owned at; None where it has no design."""
+    cost = (trial.design or {}).get("cost")
+    if isinstance(cost, str):
+        return preset(PriceList, "prices", cost)
+    return PriceList.model_validate(cost) if isinstance(cost, Mapping) else None

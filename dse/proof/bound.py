@@ -253,6 +253,7 @@ def _proven_bounds(design: Design, free: Mapping[str, float | None], least: Time
         power=idle,
         energy=max(idle * time, least.get("energy", 0.0)) if time else None,
         capital=cost.total,
+        peak=idle,
         network=cost.network,
         samples=None if totals is None else totals.samples,
         flops=None if totals is None else totals.counted_flops,

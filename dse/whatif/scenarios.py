@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from math import exp
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from dse.whatif.drawn import draw_trials
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
-from simcore.uncertainty.parameters import Unknown
+from simcore.uncertainty.parameters import NINE_OF_TEN, Parameter, Unknown
 
 Floats = NDArray[np.float64]
 
@@ -158,22 +157,20 @@ def _better(
 
 def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
     """What was taken to be wrong, the widest first."""
-    of: dict[tuple[str, float, str, str], list[str]] = {}
+    of: dict[Parameter, list[str]] = {}
     for unknown in used:
-        parameter = unknown.parameter
-        of.setdefault((parameter.name, parameter.spread, parameter.basis, parameter.source), []).append(unknown.of)
-    ends = NormalDist().inv_cdf(0.95)
+        of.setdefault(unknown.parameter, []).append(unknown.of)
     return [
         Assumption(
-            name,
+            parameter.name,
             len(things),
             tuple(things) if len(things) <= _NAMED and len(max(things, key=len)) <= _LONGEST else (),
-            _told(exp(-ends * spread)),
-            _told(exp(ends * spread)),
-            basis,
-            source,
+            _told(exp(-NINE_OF_TEN * parameter.spread)),
+            _told(exp(NINE_OF_TEN * parameter.up)),
+            parameter.basis,
+            parameter.source,
         )
-        for (name, spread, basis, source), things in sorted(of.items(), key=lambda item: (-item[0][1], item[0][0]))
+        for parameter, things in sorted(of.items(), key=lambda item: (-item[0].spread - item[0].up, item[0].name))
     ]
 
 

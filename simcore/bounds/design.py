@@ -27,7 +27,7 @@ from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
-from simcore.cost.price import cluster_cost, energy
+from simcore.cost.price import cluster_cost, energy, peak_power
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
@@ -142,6 +142,7 @@ def bounds_at(design: Design, times: Mapping[str, float], busy: float, program: 
         power=energy(design, 0.0, seconds).power,
         energy=energy(design, min(1.0, busy / seconds), seconds).energy,
         capital=cost.total,
+        peak=peak_power(design),
         network=cost.network,
         samples=program.tokens if program else None,
         first_token=times.get("time_to_first_token"),
@@ -161,7 +162,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
     price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
-    figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
+    still = npus * npu.power.idle * price_list.pue
+    figures = Figures(workload, npu, npus, price_list, power=still, capital=price, peak=still)
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
     totals, trained = totals_of(workload), kind_of(workload).trained
     if totals is None:

@@ -277,6 +277,7 @@ def figures_of(
         power=still,
         energy=still * seconds,
         capital=cost["cost.total"],
+        peak=still,
         network=cost["cost.network"],
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,

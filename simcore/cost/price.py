@@ -73,6 +73,11 @@ def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
     return tier is not None and getattr(tier, element) is not None
 
 
+def peak_power(design: Design) -> float:
+    """What the cluster draws at the most, with PUE [W]."""
+    return design.cluster.npus * design.cluster.npu.power.max * design.cost.pue
+
+
 @dataclass(frozen=True, slots=True)
 class Energy:
     """Power of the cluster [W] and energy of one iteration [J]."""

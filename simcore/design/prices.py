@@ -1,4 +1,4 @@
-"""What NPUs, memory, the elements of a network and electricity cost."""
+"""What NPUs, memory, the elements of a network and electricity cost, and what it costs to own them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from pydantic import Field
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
 from simcore.design.part import PartPrice
-from simcore.document.field import Count, Factor, Flag, Frozen
-from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money
+from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money, PowerPrice
+from simcore.document.ranges import Ranges
+
+Part = Annotated[float, Field(strict=True, ge=0, le=1)]
+Rate = Annotated[float, Field(strict=True, ge=0, lt=1)]
 
 
 class TierPrices(Frozen):
@@ -50,6 +54,24 @@ class PriceList(Frozen):
     """Power of the building over that of the machines."""
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     """Time over which a cluster is written off [s]."""
+    residual: Part = 0.0
+    """Share of what the cluster cost that it is sold for at the end of its lifetime."""
+    discount: Rate = 0.0
+    """What money costs, as a share a year: later payments count for less."""
+    utilization: Share = 1.0
+    """Share of the lifetime in which jobs run."""
+    building: Annotated[PowerPrice, Field(ge=0)] = 0.0
+    """To build for what the machines draw at the most, without PUE, as building costs are quoted [$ per W]."""
+    building_life: Annotated[Duration, Field(gt=0)] = 15 * 365 * 86400.0
+    """Time over which the building is written off [s]."""
+    support: Part = 0.0
+    """Maintenance and support a year, as a share of what the cluster cost."""
+    staff: Annotated[Money, Field(ge=0)] = 0.0
+    """People, whatever the size of the cluster [$ a year]."""
+    staff_per_npu: Annotated[Money, Field(ge=0)] = 0.0
+    """People, for each NPU [$ a year]."""
+    ranges: Ranges = {}
+    """By key or dotted path: between which multiples of what is said nine of ten cases lie."""
     sources: dict[str, str] = {}
 
     @property

@@ -81,6 +81,7 @@ KINDS = {
         Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
         Kind("capacity price", {"$/GB": Fraction("1e-9"), "$/GiB": Fraction(1, 2**30)}, ("$/GB",)),
         Kind("energy price", {"$/kWh": Fraction(1, 3_600_000)}, ("$/kWh",)),
+        Kind("power price", _exact_units(**{"$/kW": "1e-3", "$/MW": "1e-6", "$/W": "1"}), ("$/kW", "$/W")),
     )
 }
 
@@ -172,3 +173,4 @@ Money = Annotated[float, *_make_annotations("money")]
 BandwidthPrice = Annotated[float, *_make_annotations("bandwidth price")]
 CapacityPrice = Annotated[float, *_make_annotations("capacity price")]
 EnergyPrice = Annotated[float, *_make_annotations("energy price")]
+PowerPrice = Annotated[float, *_make_annotations("power price")]

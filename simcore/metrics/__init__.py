@@ -117,6 +117,7 @@ _OWN = {
     "cost.total": _of_cost(
         "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"
     ),
+    "cost.capital": _of_cost("capital", "network", ("capital",), "capital cost", bound=lambda f: f.capital),
     "cost.network": _of_cost("network", "network", ("network",), "network cost", bound=lambda f: f.network),
     "cost.npu": _of_cost("npu", "prices", ("npu",), "NPU cost"),
     "cost.memory": _of_cost("memory", "prices", ("memory",), "memory cost"),
@@ -156,6 +157,21 @@ _OWN = {
     "cost.electricity": Metric(
         "$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
     ),
+    "cost.yearly": Metric(
+        "$/year",
+        read=lambda r: r.yearly_cost,
+        bound=lambda f: f.owned.yearly,
+        moves=("yearly",),
+        label="yearly cost",
+    ),
+    "cost.tco": Metric(
+        "$",
+        read=lambda r: r.ownership_cost,
+        bound=lambda f: f.owned.tco,
+        moves=("tco",),
+        label="total cost of ownership",
+        short="TCO",
+    ),
     "energy_per_token": Metric(
         "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
     ),
@@ -163,7 +179,7 @@ _OWN = {
         "$/token",
         read=lambda r: r.cost_per_token,
         bound=lambda f: f.cost_per_token,
-        moves=("time", "energy", "running"),
+        moves=("time", "energy", "tco"),
     ),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
@@ -172,7 +188,7 @@ _OWN = {
         "$",
         read=lambda r: r.cost_to_train,
         bound=lambda f: f.cost_to_train,
-        moves=("time", "energy", "running"),
+        moves=("time", "energy", "tco"),
         needs="training_tokens",
     ),
 }

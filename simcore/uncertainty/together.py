@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
-from statistics import NormalDist
 
 import numpy as np
 
@@ -29,10 +28,7 @@ from simcore.design.workload import Workload
 from simcore.prediction_interval import ratios_of
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
-from simcore.uncertainty.parameters import LEVEL, REST, Unknown
-
-_NINE_OF_TEN = NormalDist().inv_cdf(0.95)
-"""Standard deviations from the middle to each end of what nine of ten normal draws lie in."""
+from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, REST, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class Level:
         """That of all designs of a stack on a device with such a workload."""
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
         group = f"{npu.name} {software.name} {workload.measured_as}"
-        return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
+        return cls(group, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 
 def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
