@@ -23,6 +23,7 @@ from dse.proof.least import Search, Times
 from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
+from dse.proof.unsold import sold_only
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
@@ -79,8 +80,8 @@ def _shapes_of(space: Space) -> list[_BoundedShape]:
     designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
-    times = LeastTimes(space)
-    return [_BoundedShape(design, times.search_of(design)) for design in designs if _has_precision(design)]
+    times, sold = LeastTimes(space), sold_only(space)
+    return [_BoundedShape(d, times.search_of(d)) for d in designs if _has_precision(d) and sold(d)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:

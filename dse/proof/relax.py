@@ -19,6 +19,7 @@ from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
 from dse.proof.parts import JOB, Networks, fillings, is_tied, parse_sound
+from dse.proof.unsold import sold_only
 from dse.space.fill import template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
@@ -44,7 +45,7 @@ class LeastTimes:
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
         self._lifted: dict[bool, list[Networks]] = {}
-        self._tied = is_tied(space.template)
+        self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
@@ -127,7 +128,7 @@ class LeastTimes:
         """The lifted networks of a shape; see `lifted_networks`."""
         if chunks not in self._lifted:
             job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
-            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks)
+            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks, self._sold)
         return [networks for networks in self._lifted[chunks] if _npu_key(networks.design) == key[1:]]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.units import clean_text, format_number
 from dse.report.values import read_result
+from dse.space.order import ORDERABLE
 from simcore.result import Result
 
 
@@ -21,6 +24,15 @@ def describe_order(result: Result, hypothetical: bool = False) -> str:
     if first:
         return f"{study}Not checked whether this cluster can be ordered: {first}."
     return f"{study}This cluster can be ordered." if hypothetical else ""
+
+
+def describe_unsold(trials: Sequence[TrialRecord]) -> str:
+    """How many designs were cut because nobody sells them, and what would let them in; empty where none were."""
+    cut = [trial for trial in trials if trial.cut_by == ORDERABLE]
+    if not cut:
+        return ""
+    example = f", such as trial {cut[0].number}: {clean_text(cut[0].error)}" if cut[0].error else ""
+    return f"Nobody sells {format_number(len(cut))} of them{example}. 'hypothetical: true' in the space lets them in."
 
 
 def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:

@@ -17,6 +17,16 @@ from simcore.document.quantity import Bandwidth, Power, Size
 from simcore.network import TOPOLOGIES
 
 
+class TorusParts(Frozen):
+    """Parts of a torus, by name: copper inside a rack, and fibres to circuit switches, which close its rings."""
+
+    copper: str
+    circuit_switch: str | None = None
+    """None where racks are joined by copper, too."""
+    transceiver: str | None = None
+    fibre: str | None = None
+
+
 class ScaleUp(Frozen):
     """The network that joins NPUs without NICs, inside a node or a domain of nodes, as it is sold."""
 
@@ -32,6 +42,10 @@ class ScaleUp(Frozen):
     """Sizes that a dimension may have; unless given any."""
     in_network: Flag = False
     """Whether its switches can reduce."""
+    parts: dict[str, Count] = {}
+    """Parts of a domain that are not inside its nodes, by name, with their number."""
+    torus: TorusParts | None = None
+    """Of a torus over several nodes."""
 
 
 class NicsSold(Frozen):

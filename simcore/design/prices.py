@@ -8,6 +8,7 @@ from pydantic import Field
 
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
+from simcore.design.part import PartPrice
 from simcore.document.field import Count, Factor, Flag, Frozen, Share
 from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money, PowerPrice
 from simcore.document.ranges import Ranges
@@ -28,11 +29,15 @@ class TierPrices(Frozen):
 
 
 class PriceList(Frozen):
-    """What things cost."""
+    """What things cost: a network by its bandwidth (`network`), or nodes and parts by the piece."""
 
     name: str = ""
-    network: dict[Tier, TierPrices]
-    """Network elements by tier."""
+    network: dict[Tier, TierPrices] = {}
+    """Network elements by tier; a list of parts has none."""
+    nodes: dict[str, PartPrice] = {}
+    """Nodes of the catalogue, with their NPUs, by name."""
+    parts: dict[str, PartPrice] = {}
+    """Parts of the catalogue by name; the first that does is the one that is bought where a design names none."""
     npu: dict[str, Annotated[Money, Field(ge=0)]] = {}
     """Price of one NPU by name [$]."""
     free_npus: Flag = False
@@ -68,6 +73,11 @@ class PriceList(Frozen):
     ranges: Ranges = {}
     """By key or dotted path: between which multiples of what is said nine of ten cases lie."""
     sources: dict[str, str] = {}
+
+    @property
+    def by_parts(self) -> bool:
+        """Whether it prices clusters by the piece."""
+        return bool(self.nodes or self.parts)
 
 
 NamedPrices = Annotated[PriceList, *named(PriceList, "prices")]

@@ -70,6 +70,7 @@ KINDS = {
         ),
         Kind("work", _scale_units("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
         Kind("frequency", _scale_units("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
+        Kind("length", _exact_units(m="1", km="1000", cm="0.01"), ("m",)),
         Kind("power", _scale_units("W", _DECIMAL), ("MW", "kW", "W")),
         Kind(
             "energy",
@@ -166,6 +167,7 @@ Duration = Annotated[float, *_make_annotations("duration")]
 ComputeRate = Annotated[float, *_make_annotations("compute")]
 Frequency = Annotated[float, *_make_annotations("frequency")]
 Work = Annotated[float, *_make_annotations("work")]
+Length = Annotated[float, *_make_annotations("length")]
 Power = Annotated[float, *_make_annotations("power")]
 Money = Annotated[float, *_make_annotations("money")]
 BandwidthPrice = Annotated[float, *_make_annotations("bandwidth price")]
