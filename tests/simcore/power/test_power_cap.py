@@ -105,7 +105,8 @@ def test_a_cap_at_the_maximum_changes_nothing() -> None:
 def test_a_capped_design_is_read_again_from_its_document() -> None:
     design = under("450 W")
     assert design.document()["cluster"]["power_cap"] == "450 W"
-    assert load_design(design.document()) == design
+    again = load_design(design.document())
+    assert (again.cluster, again.key) == (design.cluster, design.key)
     assert "power_cap" not in under(None).document()["cluster"]
     assert design.key != under(None).key
 
