@@ -21,8 +21,8 @@ from simcore.system.chunks import block_of
 
 GB = 1e9
 HOST = (325.0, 575.0)
-"""What the host of an NPU that no node is sold with draws in a job, and at the most [W]: assumed, as that of a DGX H100 (range 150
-to 450 in a job)."""
+"""What the host of an NPU that no node is sold with draws in a job, and at the most [W]: assumed, as that of a DGX H100
+(range 150 to 450 in a job)."""
 WATTS: dict[tuple[str, str], tuple[float, float]] = {
     ("pod", "link"): (0.32, 0.34),
     ("pod", "switch"): (0.23, 0.27),
