@@ -88,9 +88,7 @@ def stance_of(template: Mapping[str, Any], said: bool | None) -> Stance:
         return Stance(cuts=True)
     example = seen[False].problems[0]
     fix = "say 'hypothetical: true', or let in what is sold"
-    return Stance(
-        problems=(Problem((KEY,), "a cluster that can be ordered", f"none: {example}", fix),) if whole else ()
-    )
+    return Stance(problems=(Problem((KEY,), "a cluster that can be ordered", f"none: {example}", fix),))
 
 
 def _is_free(cluster: Any) -> bool:

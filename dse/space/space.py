@@ -168,10 +168,16 @@ def _set_goals(
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
         problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
     names = {name for objective in objectives for name in objective.names}
-    priced = {name for name in names if moves(name, "network") or moves(name, "total")}
+    priced = {name for name in names if _is_priced(name)}
     timed = names - priced or not priced
     goals: tuple[SplitGoal, ...] = (*(("time",) if timed else ()), *(("time_cost",) if priced else ()))
     template["cluster"] = _add_goals(template["cluster"], goals)
+
+
+def _is_priced(name: str) -> bool:
+    """Whether a metric goes with the network's price, and is no price of time (of a token, say)."""
+    bought = moves(name, "capital") or (moves(name, "tco") and not moves(name, "time"))
+    return bool(bought or moves(name, "network") or moves(name, "total"))
 
 
 def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:

@@ -1,85 +1,53 @@
-"""Which networks between nodes can be cabled with the switches there are.
-
-A tree of switches with k ports, at three levels, joins k^3 / 4 NICs at full rate. A leaf has d ports down and u up,
-with d / u the oversubscription and d + u at most k; of a node it takes one NIC (a rail) or several. A port can be split
-in two.
-"""
+"""Which networks between nodes can be cabled with the switches of the catalogue (`simcore.cost.clos`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cache
+from math import isclose
 
 from simcore import catalog
 from simcore.catalog.preset import preset
-from simcore.cost.sold import Asked, Wire, problem
+from simcore.cost.clos import cable
+from simcore.cost.sold import Asked, Wire, nics_given, problem
 from simcore.design.node import Node
 from simcore.design.part import Part
-from simcore.document.problem import Path, Problem
+from simcore.document.problem import Problem, Refusal
 from simcore.document.quantity import write_quantity
-
-LEVELS = 3
-"""Of switches, at the most."""
-SPLIT = 2
-"""Ports that one port can be split into."""
 
 
 def cabling_problems(asked: Asked, node: Node) -> Iterator[Problem]:
-    """What of the network between nodes cannot be cabled."""
+    """What of the network between nodes cannot be cabled; nothing where the node has no such NICs."""
+    inside = asked.domain
     for index, wire in enumerate(asked.wires[asked.inner :], asked.inner):
-        rates = _nic_rates(wire, asked, node)
-        if wire.size > 1 and rates:
-            yield from min(
-                (list(_tree_problems(wire, ("dimensions", index), rate, count)) for rate, count in rates), key=len
-            )
+        options = list(nics_given(wire, inside, node)) if wire.size > 1 and inside % node.size == 0 else []
+        tried = [_refusal(wire, inside // node.size, rate, count, node) for rate, count in options]
+        refused = [refusal for refusal in tried if refusal is not None]
+        if refused and len(refused) == len(tried):
+            yield problem(("dimensions", index), refused[0].expected, refused[0].found, refused[0].fix)
+        inside *= wire.size
 
 
-def _nic_rates(wire: Wire, asked: Asked, node: Node) -> list[tuple[float, int]]:
-    """The rates that a dimension's NICs can have, each with how many of a domain they are."""
-    if wire.nics is not None and wire.nic_rate is not None:
-        return [(wire.nic_rate, wire.nics)]
-    each = [(sold.rate, wire.bandwidth * asked.domain / sold.rate) for sold in node.nics]
-    return [(rate, round(count)) for rate, count in each if count >= 1 and abs(count - round(count)) < 1e-6]
+def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refusal | None:
+    """Why no switch joins so many NICs of a rate of each node, `step` nodes along a dimension; None where one does.
 
-
-def _tree_problems(wire: Wire, place: Path, rate: float, nics: int) -> Iterator[Problem]:
-    ports = most_ports(rate)
-    if not ports:
-        yield problem(place, f"a switch with ports of {write_quantity(rate, 'bandwidth')}", "none in the catalogue")
-        return
-    most = 2 * (ports // 2) ** LEVELS
-    if wire.size * nics > most:
-        found = f"{wire.size * nics:,} NICs"
-        yield problem((*place, "size"), f"at most {most:,} NICs under {LEVELS} levels of {ports} ports", found)
-    if wire.leaf is None:
-        ratio = Fraction(wire.oversubscription).limit_denominator(ports)
-        if ratio.numerator + ratio.denominator > ports or abs(ratio - wire.oversubscription) > 1e-6:
-            yield _thinned(wire, place, ports)
-    elif not any(_has_leaf(wire.leaf * taken, wire.oversubscription, ports) for taken in _divisors(nics)):
-        yield _thinned(wire, place, ports)
-
-
-def _thinned(wire: Wire, place: Path, ports: int) -> Problem:
-    leaf = "" if wire.leaf is None else f"leaves of {wire.leaf} nodes, "
-    expected = f"a leaf that can be cabled with {ports} ports (whole links up and down)"
-    return problem((*place, "oversubscription"), expected, f"{leaf}oversubscription {wire.oversubscription:g}")
-
-
-def _has_leaf(down: int, oversubscription: float, ports: int) -> bool:
-    """Whether a leaf with so many ports down has whole ports up, and not too many."""
-    up = down / oversubscription
-    return abs(up - round(up)) < 1e-6 and round(up) >= 1 and down + round(up) <= ports
-
-
-def _divisors(number: int) -> list[int]:
-    return [d for d in range(1, number + 1) if number % d == 0]
+    Several NICs for each NPU are planes beside each other, as `simcore.cost.fabric` has them.
+    """
+    rails = node.size if count % node.size == 0 else count
+    leaf = None if wire.leaf is None else wire.leaf * step
+    found: Refusal | None = Refusal(f"a switch with ports of {write_quantity(rate, 'bandwidth')}", "none")
+    for ports in _port_counts(rate):
+        try:
+            cable(wire.size * step, rails, ports, wire.oversubscription, leaf)
+            return None
+        except Refusal as refusal:
+            found = refusal
+    return found
 
 
 @cache
-def most_ports(rate: float) -> int:
-    """Ports of this rate that the largest switch of the catalogue has, split ones too; 0 where there is none [B/s]."""
+def _port_counts(rate: float) -> tuple[int, ...]:
+    """The numbers of ports that switches of a rate have, ascending."""
     parts = (preset(Part, "parts", name) for name in catalog.section("parts"))
-    switches = [part for part in parts if part.kind == "switch" and part.rate is not None and part.ports is not None]
-    fits = [(part.ports or 0) * min(SPLIT, int((part.rate or 0.0) / rate + 1e-6)) for part in switches]
-    return max(fits, default=0)
+    switches = [part for part in parts if part.kind == "switch" and part.rate is not None]
+    return tuple(sorted({part.ports for part in switches if isclose(part.rate or 0.0, rate, rel_tol=1e-6)}))

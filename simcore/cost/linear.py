@@ -15,6 +15,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.node import node_of
 from simcore.design.prices import PriceList
+from simcore.document.ranges import range_of
 from simcore.network import TOPOLOGIES
 from simcore.system.chunks import block_of
 
@@ -78,14 +79,22 @@ def memory_items(design: Design) -> Iterator[Item]:
     size, prices = memory_beyond(design) * design.cluster.npus, design.cost
     if size:
         price, source = prices.memory * GB, prices.sources.get("memory", "")
-        yield Item("memory", "beyond the NPUs' own", "memory", size / GB, "GB", price, (price, price), 0.0, 0.0, source)
+        ends = _between(prices, "memory", price)
+        yield Item("memory", "beyond the NPUs' own", "memory", size / GB, "GB", price, ends, 0.0, 0.0, source)
+
+
+def _between(prices: PriceList, path: str, price: float) -> tuple[float, float]:
+    """What a price of a list may be at the least and at the most [$]."""
+    low, high = range_of(prices.ranges, path)
+    return low * price, high * price
 
 
 def _npus(design: Design) -> Item:
     npu, prices = design.cluster.npu, design.cost
     price = 0.0 if prices.free_npus else npu_price(design)
     name, source = npu.name or "NPU", prices.sources.get("npu", "")
-    return Item(name, "nodes", "npu", design.cluster.npus, "", price, (price, price), 0.0, npu.power.max, source)
+    ends = _between(prices, f"npu.{npu.name}", price)
+    return Item(name, "nodes", "npu", design.cluster.npus, "", price, ends, 0.0, npu.power.max, source)
 
 
 def _hosts(design: Design) -> Item:
@@ -106,8 +115,9 @@ def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterat
         counts["nic"] = bandwidth
     for element, count in counts.items():
         price, source = getattr(tier, element) * GB, design.cost.sources.get("network", "")
-        watts = WATTS.get((dimension.tier, element), (0.0, 0.0))
-        yield Item(_NAMES[element], where, "network", count, "GB/s", price, (price, price), *watts, source)
+        ends = _between(design.cost, f"network.{dimension.tier}.{element}", price)
+        watts, part = WATTS.get((dimension.tier, element), (0.0, 0.0)), f"{_NAMES[element]}, {dimension.tier}"
+        yield Item(part, where, "network", count, "GB/s", price, ends, *watts, source)
 
 
 _NAMES = {"link": "links", "switch": "switch ports", "nic": "NICs"}

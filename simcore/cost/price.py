@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from simcore.cost.bill import GROUPS, Bill
 from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
+from simcore.cost.materials import bill_of, pieces_of
+from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.once import once
@@ -15,22 +16,37 @@ from simcore.result import Cost
 
 @once
 def cluster_cost(design: Design) -> Cost:
-    """Price of the cluster [$]."""
+    """Price of the cluster [$]: the sums of its bill."""
     cluster, prices = design.cluster, design.cost
+    if prices.by_parts:
+        return _sums(bill_of(design))
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     npu = cluster.npus * (0.0 if prices.free_npus else npu_price(design))
     memory = cluster.npus * (memory_beyond(design) * prices.memory)
     return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
 
 
+def _sums(bill: Bill) -> Cost:
+    sums = dict.fromkeys(GROUPS, 0.0)
+    for item in bill.items:
+        sums[item.group] += item.count * item.price
+    return Cost(total=sum(sums.values()), **sums)
+
+
 def racks(design: Design) -> int:
-    """Racks that the NPUs fill."""
+    """Racks that the NPUs fill; at a list of parts all racks."""
+    if design.cost.by_parts:
+        rack = shelf_of(design.cost).first("rack")
+        name = rack and rack.part.name
+        return int(sum(item.count for item in bill_of(design).items if item.part == name))
     return -(-design.cluster.npus // design.cost.npus_per_rack)
 
 
 def price_problems(design: Design) -> list[Problem]:
     """What of the design cannot be bought at its price list."""
     prices = design.cost
+    if prices.by_parts:
+        return [*pieces_of(design).problems]
     problems = [
         Problem(
             ("cluster", "dimensions", index, "tier"),
@@ -53,21 +69,3 @@ def price_problems(design: Design) -> list[Problem]:
 def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
     tier = prices.network.get(dimension.tier)
     return tier is not None and getattr(tier, element) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """Power of the cluster [W] and energy of one iteration [J]."""
-
-    power: float
-    energy: float
-
-
-def energy(design: Design, busy_share: float, seconds: float) -> Energy:
-    """Energy of `seconds` in which NPUs compute for `busy_share` of the time.
-
-    An NPU draws idle + (max - idle) x share; the building adds PUE.
-    """
-    draw = design.cluster.npu.power
-    power = design.cluster.npus * (draw.idle + (draw.max - draw.idle) * busy_share) * design.cost.pue
-    return Energy(power, power * seconds)

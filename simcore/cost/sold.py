@@ -175,6 +175,18 @@ def _nic_problems(asked: Asked, node: Node) -> Iterator[Problem]:
         yield problem(("dimensions", index, first.rate_key), expected, found)
 
 
+def nics_given(wire: Wire, inside: int, node: Node) -> Iterator[tuple[float, int]]:
+    """The rates that the NICs of a dimension can have [B/s], each with how many of a node they are."""
+    if wire.nics is not None and wire.nic_rate is not None:
+        if wire.nics * node.size % inside == 0:
+            yield wire.nic_rate, wire.nics * node.size // inside
+        return
+    for sold in node.nics:
+        count = round(wire.bandwidth * node.size / sold.rate)
+        if count and _are_close(count * sold.rate, wire.bandwidth * node.size):
+            yield sold.rate, count
+
+
 def _gives(sold: NicsSold, count: int, whole: float, rates: set[float | None]) -> bool:
     """Whether so many of these NICs give a node what it needs, of one of the rates that are asked for."""
     asked = all(rate is not None and _are_close(rate, sold.rate) for rate in rates)

@@ -17,6 +17,16 @@ from simcore.document.quantity import Bandwidth, Power, Size
 from simcore.network import TOPOLOGIES
 
 
+class TorusParts(Frozen):
+    """Parts of a torus, by name: copper inside a rack, and fibres to circuit switches, which close its rings."""
+
+    copper: str
+    circuit_switch: str | None = None
+    """None where racks are joined by copper, too."""
+    transceiver: str | None = None
+    fibre: str | None = None
+
+
 class ScaleUp(Frozen):
     """The network that joins NPUs without NICs, inside a node or a domain of nodes, as it is sold."""
 
@@ -32,6 +42,10 @@ class ScaleUp(Frozen):
     """Sizes that a dimension may have; unless given any."""
     in_network: Flag = False
     """Whether its switches can reduce."""
+    parts: dict[str, Count] = {}
+    """Parts of a domain that are not inside its nodes, by name, with their number."""
+    torus: TorusParts | None = None
+    """Of a torus over several nodes."""
 
 
 class NicsSold(Frozen):
@@ -61,6 +75,8 @@ class NodePower(Frozen):
     """Processors, memory, inner switches, disks, fans and losses while a job runs; NPUs and NICs aside."""
     idle: Annotated[Power, Field(ge=0)]
     """The same without a job."""
+    full: dict[str, Annotated[Power, Field(gt=0)]] = {}
+    """What of the host draws at full load, by part, where the nameplate is known: with NPUs and NICs about as much."""
 
 
 class Node(Frozen):
@@ -100,11 +116,19 @@ class Machine(Protocol):
     """What of a cluster says what its NPUs are bought in."""
 
     @property
-    def npu(self) -> Npu: ...
+    def npu(self) -> Npu:
+        """The accelerator."""
+        ...
+
     @property
-    def node(self) -> Node | None: ...
+    def node(self) -> Node | None:
+        """What it says itself; None where that is left to the catalogue."""
+        ...
+
     @property
-    def dimensions(self) -> tuple[Dimension, ...]: ...
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The network, innermost dimension first."""
+        ...
 
 
 def inner_dimensions(dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:

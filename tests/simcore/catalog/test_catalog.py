@@ -79,9 +79,14 @@ def test_a_fabric_fits_any_number_of_whole_nodes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", catalog.section("prices"))
-def test_a_price_list_prices_every_tier(name: str) -> None:
+def test_a_price_list_prices_every_tier_or_parts_of_the_catalogue(name: str) -> None:
     prices = preset(PriceList, "prices", name)
-    assert isinstance(prices, PriceList)
+    if prices.by_parts:
+        nodes = {key.split(" with ")[0] for key in prices.nodes}
+        assert nodes <= set(catalog.section("nodes"))
+        assert set(prices.parts) <= set(catalog.section("parts"))
+        assert not prices.network
+        return
     assert set(prices.network) == {"chiplet", "package", "node", "pod"}
     assert all(tier.link is not None and tier.link > 0 for tier in prices.network.values())
 
