@@ -245,15 +245,5 @@ def _shape_key(design: Design) -> str:
     """What a job's Program, its memory and the linear forms of its bound depend on, prices, and what fails."""
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
-    return repr(
-        (
-            cluster.npu,
-            cluster.power_cap,
-            cluster.memory,
-            cluster.node,
-            sizes,
-            cluster.placement,
-            design.cost,
-            design.reliability,
-        )
-    )
+    priced = (design.cost, design.reliability)
+    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, *priced))

@@ -2,7 +2,7 @@
 
 What a second of the cluster costs is that of owning it (`simcore.cost.ownership`). Over the tokens of an iteration,
 with the electricity of its energy, it is the cost per token; times the tokens that training takes, over the goodput,
-the cost to train. While the job is down the cluster draws what it does at work.
+the cost to train: while the job is down the cluster draws what it does at work.
 """
 
 from __future__ import annotations
