@@ -150,12 +150,12 @@ def write_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
     return replace(jobs, written=written)
 
 
-def read_weight(entry: Mapping[str, Any], place: Path, problems: list[Problem]) -> float:
-    """The weight of an entry; 1 where it has none."""
-    weight = entry.get("weight", 1.0)
+def read_weight(entry: Mapping[str, Any], place: Path, problems: list[Problem], usual: float = 1.0) -> float:
+    """The weight of an entry; `usual` where it has none."""
+    weight = entry.get("weight", usual)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
         problems.append(Problem((*place, "weight"), "a number above 0", repr(weight)))
-        return 1.0
+        return usual
     return float(weight)
 
 

@@ -131,7 +131,8 @@ def space_from(document: Document, name: str) -> Space:
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
-    jobs, futures = _parse_jobs(data, decided, problems)
+    of_futures: list[Problem] = []
+    jobs, futures = _parse_jobs(data, decided, problems, of_futures)
     elsewhere = (*SPACE_KEYS, "workloads", "futures", *SECTIONS) if decided else SPACE_KEYS
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
@@ -143,6 +144,7 @@ def space_from(document: Document, name: str) -> Space:
             problems += [replace(problem, path=job.place(problem.path)) for problem in found]
         if not jobs:
             problems += _design_problems(template, readable, objectives)
+    problems += of_futures
     if problems:
         problems = add_unknown_entries(add_misspelt_holes(problems, _design_sections(data)), data)
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
@@ -153,14 +155,14 @@ def space_from(document: Document, name: str) -> Space:
 
 
 def _parse_jobs(
-    data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]
+    data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem], of_futures: list[Problem]
 ) -> tuple[tuple[Job, ...], tuple[Future, ...]]:
-    """What the cluster is bought for; nothing for a plain space."""
+    """What the cluster is bought for; nothing for a plain space. Futures whose jobs can be read are wrong apart."""
     if not decided:
         return (), ()
     jobs = write_jobs(data, decided, problems)
     if "futures" in data:
-        return parse_futures(data, jobs, problems)
+        return parse_futures(data, jobs, of_futures, problems)
     return tuple(jobs.read(job, problems) for job in jobs.written), ()
 
 

@@ -13,10 +13,10 @@ import bought
 import pytest
 
 import dse
+from dse.buy.regret import regrets
 from dse.evaluate.aggregate import aggregate
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
-from dse.buy.regret import regrets
 from dse.report.summary import summarize
 from dse.report.workloads import describe_own_best
 from dse.run.drive import optimize
