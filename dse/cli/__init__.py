@@ -23,6 +23,7 @@ fifth of its time."""
 COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
     "simulate": "simulate one design: time, breakdown, memory, cost",
+    "bom": "list what a cluster is built of: parts, counts, prices, watts, sources",
     "space": "show what is in a space: size, examples, schema",
     "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",

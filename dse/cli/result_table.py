@@ -5,6 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from dse.report.orders import describe_order
+from dse.report.power import power_rows
+from dse.report.screen import Unbroken
 from dse.report.units import format_with_unit, label
 from simcore.metrics import METRICS
 from simcore.result import Result
@@ -18,6 +21,7 @@ def print_result(result: Result) -> None:
         _memory_section(result),
         _network_section(result),
         _cost_section(result),
+        _power_section(result),
         _installed(result),
         _provenance_section(result),
     ):
@@ -31,6 +35,8 @@ def print_result(result: Result) -> None:
         capacity = format_with_unit(result.memory_capacity_bytes, "B")
         what = f"{format_with_unit(over, 'B')} more than the {capacity} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
+    if told := describe_order(result):
+        console.print(Unbroken(told))
 
 
 Section = tuple[str, Table]
@@ -107,10 +113,17 @@ def _cost_section(result: Result) -> Section:
     table.add_row("NPUs", format_with_unit(cost.npu, "$"))
     if cost.memory:
         table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
-    table.add_row("energy of an iteration", format_with_unit(result.energy_j, "J"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
-    return f"Cost {format_with_unit(cost.total, '$')}, power {format_with_unit(result.power_w, 'W')}", table
+    return f"Cost {format_with_unit(cost.total, '$')}", table
+
+
+def _power_section(result: Result) -> Section:
+    table = _table("", "")
+    for name, watts in [] if result.power is None else power_rows(result.power):
+        table.add_row(name, watts)
+    table.add_row("energy of an iteration", format_with_unit(result.energy_j, "J"))
+    return f"Power {format_with_unit(result.power_w, 'W')} on average, with cooling", table
 
 
 def _provenance_section(result: Result) -> Section | None:

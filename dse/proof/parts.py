@@ -93,7 +93,7 @@ class Networks:
     def memory_key(self) -> str:
         """What a job's Program and its memory depend on."""
         cluster = self.design.cluster
-        return repr((cluster.npu, cluster.memory, cluster.npus))
+        return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus))
 
     def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
@@ -105,7 +105,7 @@ class Networks:
 
 
 def _priced(design: Design) -> dict[str, float | None]:
-    """The metrics with a price in them; 0 where the cluster cannot be bought, which is a rule that cuts it."""
+    """The metrics of the network and of its prices; 0 where it has no price, which is a rule that cuts it."""
     if price_problems(design):
         return {name: 0.0 for name in METRICS if is_of(name, PRICED)}
     return metrics_before(design, None, PRICED)
@@ -245,4 +245,4 @@ def _shape_key(design: Design) -> str:
     """What a job's Program, its memory and the linear forms of its bound depend on, and the price list."""
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
-    return repr((cluster.npu, cluster.memory, sizes, cluster.placement, design.cost))
+    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, design.cost))

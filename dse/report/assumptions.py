@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
 from dse.report.units import clean_text, format_brief, format_percent
-from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
@@ -26,15 +26,8 @@ def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, 
     return tuple(line for line in lines if line)
 
 
-def _price_list(trial: TrialRecord) -> PriceList | None:
-    cost = (trial.design or {}).get("cost")
-    if isinstance(cost, str):
-        return preset(PriceList, "prices", cost)
-    return PriceList.model_validate(cost) if isinstance(cost, Mapping) else None
-
-
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:
-    listed = _price_list(trial)
+    listed = price_list(trial)
     parts = [] if listed is None or trial.metrics is None else list(_parts(record, trial.metrics, listed))
     return f"Prices per NPU: {', '.join(parts)}." if parts else ""
 
@@ -50,7 +43,7 @@ def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -
     for place, part in enumerate(named):
         share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
         yield f"{said[part]} ({share}, {_source(listed, part)})"
-    if any(moves(name, "running") for objective in record.objectives for name in objective.names):
+    if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
         electricity = f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh, PUE {format_brief(listed.pue)}"
         yield f"{electricity}, {format_brief(listed.lifetime / _YEAR)} years ({_source(listed, 'electricity')})"
 

@@ -27,7 +27,7 @@ from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.software import NamedSoftware, usual_software
 from simcore.design.system import System
 from simcore.design.workload import AnyWorkload
-from simcore.document.field import Frozen
+from simcore.document.field import Flag, Frozen
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 
@@ -58,6 +58,8 @@ class Design(Frozen):
     """The stack that trains."""
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
+    hypothetical: Flag = False
+    """Whether the cluster may be one that nobody sells."""
 
     @model_validator(mode="after")
     def _settle(self) -> Design:
@@ -162,6 +164,8 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        if not self.hypothetical:
+            del document["hypothetical"]
         if self.cluster.switching == "cut_through":
             del document["cluster"]["switching"]
         if not self.system.algorithms:

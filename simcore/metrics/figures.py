@@ -1,8 +1,7 @@
 """The figures of a design that its metrics follow from: time, power, energy, price, what an iteration makes.
 
-A cluster of price C (network, NPUs, memory) that is used for its whole lifetime L and draws power P (with PUE) at a
-price e of electricity costs C / L + P e dollars a second. Over the tokens of an iteration that is the cost per token;
-times the tokens that training takes, the cost to train. Our own definitions: straight-line amortisation, no idle time.
+What a second of the cluster costs is that of owning it (`simcore.cost.ownership`). Over the tokens of an iteration,
+with the electricity of its energy, it is the cost per token; times the tokens that training takes, the cost to train.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simcore.cost.ownership import Ownership, Terms
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
@@ -34,9 +34,11 @@ class Figures:
     npus: int
     prices: PriceList
     power: Number
-    """Of the cluster, with PUE [W]."""
+    """Mean of the cluster, with PUE [W]."""
     capital: Number
     """Price of the cluster [$]."""
+    peak: Number
+    """What the cluster draws at the most, with PUE [W]."""
     seconds: Number | None = None
     """An iteration [s]."""
     energy: Number | None = None
@@ -51,6 +53,8 @@ class Figures:
     """Share of the network's bandwidth that is used."""
     first_token: Number | None = None
     """Until every request has its first token [s]."""
+    rack: Number | None = None
+    """Power of a rack at the most [W]."""
     output_token: Number | None = None
     """Between two tokens of a request [s]."""
     software: Software | None = None
@@ -73,6 +77,11 @@ class Figures:
         if self.flops is None or self.seconds is None:
             return None
         return self.flops / (self.seconds * self.npus * self.npu.rate(self.workload.precision))
+
+    @property
+    def owned(self) -> Ownership:
+        """What the cluster costs to own."""
+        return Ownership(Terms.of(self.prices, self.npus), self.capital, self.peak, self.power)
 
     @property
     def electricity(self) -> Number:
@@ -99,9 +108,7 @@ class Figures:
         """[$]."""
         if self.seconds is None or self.energy is None:
             return None
-        return _over(
-            self.capital / self.prices.lifetime * self.seconds + self.energy * self.prices.electricity, self.samples
-        )
+        return _over(self.owned.used_second * self.seconds + self.energy * self.prices.electricity, self.samples)
 
     @property
     def time_to_train(self) -> Number | None:

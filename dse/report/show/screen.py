@@ -9,6 +9,8 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
+from dse.report.orders import describe_order
+from dse.report.power import describe_power
 from dse.report.reasons import breakdown, cost_parts, memory_parts
 from dse.report.screen import format_interval, name_memory, name_part, say
 from dse.report.sensitivity import format_change
@@ -40,6 +42,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
         say(console, paragraph)
     if why := explain_state(trial):
         say(console, why, "bold")
+    if trial.metrics is not None and (told := describe_order(read_result(trial.metrics), bool(record.hypothetical))):
+        say(console, told)
     console.print(_values(record, shown))
     if shown.futures:
         console.print(_futures(record, shown))
@@ -104,7 +108,7 @@ def _more(result: Result) -> str:
     if result.throughput_tokens_per_s:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
-    parts += [f"{format_with_unit(result.power_w, 'W')}, {format_with_unit(result.energy_j, 'J')} an iteration"]
+    parts += [f"{describe_power(result)}, {format_with_unit(result.energy_j, 'J')} an iteration"]
     return ", ".join([*parts, f"{result.npus:,} NPUs"])
 
 
