@@ -8,6 +8,7 @@ from typing import Any
 
 from dse.space.space import Space
 from simcore import catalog
+from simcore.design.reliability import usual_reliability
 from simcore.design.software import usual_software
 from simcore.document.problem import format_path
 
@@ -17,6 +18,7 @@ _PRESETS = {
     ("cluster", "npu"): "npus",
     ("cost",): "prices",
     ("software",): "software",
+    ("reliability",): "reliability",
     ("cluster", "fabric"): "fabrics",
 }
 
@@ -26,6 +28,7 @@ def resolved(space: Space) -> dict[str, Any]:
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
     out.setdefault("software", usual_software().name)
+    out.setdefault("reliability", usual_reliability().name)
     for holder in _holders(out):
         for path, section in _PRESETS.items():
             _spell(holder, path, section)

@@ -18,7 +18,7 @@ from simcore.document.problem import Path, Problem, suggest_nearest
 
 JOB_KEYS = ("workload", "parallelism", "system", "software")
 """Sections that a workload of the list may have of its own."""
-SECTIONS = (*JOB_KEYS, "cluster", "cost")
+SECTIONS = (*JOB_KEYS, "cluster", "cost", "reliability")
 _ENTRY_KEYS = ("name", "weight", *JOB_KEYS)
 
 
@@ -80,9 +80,10 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
     """
     several = "workloads" in data or "futures" in data
     if settings.decide is not None:
-        # The price list goes with what is priced.
-        return tuple(dict.fromkeys((*settings.decide, "cost"))) if settings.decide or several else ()
-    return ("cluster", "cost", "parallelism", "system", "software") if several else ()
+        # The price list goes with what is priced; with the cluster what fails of it, and the storage bought for that.
+        shared = (*settings.decide, "cost", "reliability")
+        return tuple(dict.fromkeys(shared)) if settings.decide or several else ()
+    return ("cluster", "cost", "reliability", "parallelism", "system", "software") if several else ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def write_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
     jobs = Jobs(data, decided)
     if "cluster" not in decided:
         fix = "e.g. decide: [cluster]"
-        found = ", ".join(section for section in decided if section != "cost") or "nothing"
+        found = ", ".join(section for section in decided if section not in ("cost", "reliability")) or "nothing"
         problems.append(Problem(("study", "decide"), "the cluster among what is decided", found, fix))
     if "workloads" not in data:
         return jobs if "futures" in data and "workload" not in data else replace(jobs, written=(jobs.alone(),))
