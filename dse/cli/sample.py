@@ -48,10 +48,10 @@ def print_summary(space: Space) -> None:
     print(f"{space.name}: {_describe_size(space)} {what}")
     print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
     print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
-    for future in space.futures:
-        print(f"future {describe_future(future, tuple(job.name for job in space.jobs))}")
     if space.hypothetical:
         print(NOTICES[space.hypothetical][0].lower() + NOTICES[space.hypothetical][1:])
+    for future in space.futures:
+        print(f"future {describe_future(future, tuple(job.name for job in space.jobs))}")
     decided = _print_holes(space, frozenset())
     for job in space.jobs:
         plain = space.space_of_job(job)

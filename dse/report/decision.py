@@ -47,8 +47,8 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs, in any future; where more money stops to pay and what would change the
-    choice; whether it can be ordered, where that is not sure."""
+    """What to build; what it gives and costs; where more money stops to pay and what would change the choice; how much
+    any future regrets it; whether it can be ordered, where that is not sure."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -59,9 +59,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    robust = describe_robust_choice(record, summary, trial)
-    told = (_build(trial), _expect(record, summary, trial), robust, _change(record, summary, trial))
-    sentences = (*told, describe_orders(record, trial))
+    told = (_build(trial), _expect(record, summary, trial), describe_robust_choice(record, summary, trial))
+    sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
 

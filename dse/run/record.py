@@ -68,13 +68,14 @@ def record_of(
         notices=space.notices,
     )
     record = with_regret(record)
+    names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}
     if not bounded:
         return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
         space, proof, note
     )
-    leaders = {name: limit.design for name, limit in limits.items() if limit.design is not None}
-    return replace(record, bounds={name: limit.value for name, limit in limits.items()}, leaders=leaders)
+    leaders = {names[name]: limit.design for name, limit in limits.items() if limit.design is not None}
+    return replace(record, bounds={names[name]: limit.value for name, limit in limits.items()}, leaders=leaders)
 
 
 def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:

@@ -63,10 +63,11 @@ class _Mix:
 
 
 def parse_futures(
-    data: Mapping[str, Any], jobs: Jobs, problems: list[Problem]
+    data: Mapping[str, Any], jobs: Jobs, problems: list[Problem], unread: list[Problem]
 ) -> tuple[tuple[Job, ...], tuple[Future, ...]]:
-    """The jobs of all futures, each once, and the futures; what is wrong is added to `problems`.
+    """The jobs of all futures, each once, and the futures.
 
+    What is wrong is added to `problems`; what is wrong with a hole of a job, which can then not be filled, to `unread`.
     The weight of a job is what it is expected to have: its share in each future times that future's probability.
     """
     listed = data["futures"]
@@ -79,7 +80,7 @@ def parse_futures(
         if any(other.name == mix.name for other in mixes[:index]):
             fix = "give each future a 'name'"
             problems.append(Problem(("futures", index, "name"), "each name once", f"a second '{mix.name}'", fix))
-    found = _expand(mixes, jobs, problems)
+    found = _expand(mixes, jobs, unread)
     for index, (_, future) in enumerate(zip(mixes, found[1], strict=True)):
         same = next((other for other in found[1][:index] if other.shares == future.shares), None)
         if same is not None and future.shares and not problems:
@@ -168,7 +169,8 @@ def _own_workloads(listed: Any, place: Path, jobs: Jobs, problems: list[Problem]
             job = jobs.write({key: value for key, value in entry.items() if key != "change"}, at, index, problems)
         elif entry.get("name") in known:
             problems += unknown_key_problems(entry, ("name", "weight", "change"), at, "a workload of the space")
-            job = replace(known[entry["name"]], weight=read_weight(entry, at, problems))
+            job = known[entry["name"]]
+            job = replace(job, weight=read_weight(entry, at, problems, usual=job.weight))
         else:
             fix = suggest_nearest(str(entry.get("name")), known) or "add 'workload'"
             what = "a 'workload', or the name of one of the space"

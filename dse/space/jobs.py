@@ -81,7 +81,8 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
     several = "workloads" in data or "futures" in data
     if settings.decide is not None:
         # The price list goes with what is priced; with the cluster what fails of it, and the storage bought for that.
-        return tuple(dict.fromkeys((*settings.decide, "cost", "reliability"))) if settings.decide or several else ()
+        shared = (*settings.decide, "cost", "reliability")
+        return tuple(dict.fromkeys(shared)) if settings.decide or several else ()
     return ("cluster", "cost", "reliability", "parallelism", "system", "software") if several else ()
 
 
@@ -150,12 +151,12 @@ def write_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
     return replace(jobs, written=written)
 
 
-def read_weight(entry: Mapping[str, Any], place: Path, problems: list[Problem]) -> float:
-    """The weight of an entry; 1 where it has none."""
-    weight = entry.get("weight", 1.0)
+def read_weight(entry: Mapping[str, Any], place: Path, problems: list[Problem], usual: float = 1.0) -> float:
+    """The weight of an entry; `usual` where it has none."""
+    weight = entry.get("weight", usual)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
         problems.append(Problem((*place, "weight"), "a number above 0", repr(weight)))
-        return 1.0
+        return usual
     return float(weight)
 
 

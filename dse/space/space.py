@@ -57,10 +57,10 @@ class Space:
     """The document as it was written, for `study.yaml`."""
     jobs: tuple[Job, ...] = ()
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
-    hypothetical: Hypothetical = ""
-    """Why its clusters may be ones that nobody sells; empty where those are cut."""
     futures: tuple[Future, ...] = ()
     """The futures that the jobs come from, where several are listed."""
+    hypothetical: Hypothetical = ""
+    """Why its clusters may be ones that nobody sells; empty where those are cut."""
     notices: tuple[str, ...] = ()
     """What whoever reads an answer of this space has to know, a sentence or two each."""
 
@@ -137,7 +137,8 @@ def space_from(document: Document, name: str) -> Space:
     constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
-    jobs, futures = _parse_jobs(data, decided, problems)
+    of_futures: list[Problem] = []
+    jobs, futures = _parse_jobs(data, decided, problems, of_futures)
     problems += said_problems(data)
     elsewhere = (*SPACE_KEYS, KEY, *(("workloads", "futures", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
@@ -150,6 +151,7 @@ def space_from(document: Document, name: str) -> Space:
             problems += [replace(problem, path=job.place(problem.path)) for problem in found]
         if not jobs:
             problems += _design_problems(template, readable, objectives)
+    problems += of_futures
     if problems:
         problems = add_unknown_entries(add_misspelt_holes(problems, _design_sections(data)), data)
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
@@ -163,18 +165,18 @@ def space_from(document: Document, name: str) -> Space:
         constraints = (*stance.constraints, *constraints)
     jobs, notices = _settle_batches(template, jobs, objectives)
     keyed, why = {**template, **stance.keys}, stance.hypothetical
-    return Space(name, keyed, objectives, constraints, settings, data, jobs, why, futures, notices)
+    return Space(name, keyed, objectives, constraints, settings, data, jobs, futures, why, notices)
 
 
 def _parse_jobs(
-    data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]
+    data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem], of_futures: list[Problem]
 ) -> tuple[tuple[Job, ...], tuple[Future, ...]]:
-    """What the cluster is bought for; nothing for a plain space."""
+    """What the cluster is bought for; nothing for a plain space. Futures whose jobs can be read are wrong apart."""
     if not decided:
         return (), ()
     jobs = write_jobs(data, decided, problems)
     if "futures" in data:
-        return parse_futures(data, jobs, problems)
+        return parse_futures(data, jobs, of_futures, problems)
     return tuple(jobs.read(job, problems) for job in jobs.written), ()
 
 
