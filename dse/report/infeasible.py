@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
-from dse.report.units import clean_text, format_number, format_with_unit, shorten_text
-from dse.report.values import read_result
+from dse.report.units import clean_text, format_number, format_percent
 from dse.report.words import describe_without_value
 
 _SHOWN = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
@@ -68,21 +68,14 @@ def _describe_closest(trials: list[TrialRecord]) -> str:
         simulated or measured,
         key=lambda t: (len(t.missed), max(t.missed.values()), t.number),
     )
-    misses = " and ".join(f"'{clean_text(name)}' by {missed:.3g}" for name, missed in best.missed.items())
+    misses = " and ".join(f"'{clean_text(name)}' by {describe_miss(best, name)}" for name in best.missed)
     what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
     unknown = "" if simulated else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
-    return f"The {which} is trial {best.number}{what}: it misses {misses}{_describe_memory(best)}{unknown}."
+    return f"The {which} is trial {best.number}{what}: it misses {misses}{unknown}."
 
 
-def _describe_memory(trial: TrialRecord) -> str:
-    if trial.metrics is None or trial.workloads:
-        return ""
-    outcome = read_result(trial.metrics)
-    if outcome.memory_bytes is None or outcome.memory_bytes.reserved <= outcome.memory_capacity_bytes:
-        return ""
-    reserved, capacity = (
-        format_with_unit(outcome.memory_bytes.reserved, "B"),
-        format_with_unit(outcome.memory_capacity_bytes, "B"),
-    )
-    return shorten_text(f"; it needs {reserved} of the {capacity} of memory", 120)
+def describe_miss(trial: TrialRecord, name: str) -> str:
+    """By how much a trial misses a constraint: in GiB, with what would help, where it does not fit; else in percent."""
+    over = overflow(trial.design) if name == "fits" and trial.design is not None and not trial.workloads else None
+    return format_percent(trial.missed[name]) if over is None else clean_text(str(over))

@@ -11,14 +11,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, TrialRecord
 from dse.space.draw import RandomDraw
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
+from simcore.design.design import Design
 
 DRAWN = 500
 SHOWN = 5
+_FITS = "fits"
 
 Reason = tuple[str, str, bool]
 """The rule that a design breaks, an example of it, and whether the design is none at all (else a constraint)."""
@@ -28,6 +31,7 @@ def drawn_reasons(space: Space) -> list[Reason]:
     """What is wrong with designs drawn from a space: the first rule that each breaks, constraints on results aside."""
     generator = np.random.default_rng(0)
     found: list[Reason] = []
+    nearest: tuple[float, Design] | None = None
     plain = [space.space_of_job(job) for job in space.jobs] or [space]
     for number in range(DRAWN):
         one = plain[number % len(plain)]
@@ -39,10 +43,18 @@ def drawn_reasons(space: Space) -> list[Reason]:
         if known.problems:
             found.append((known.problems[0].rule, str(known.problems[0]), True))
         elif known.broken_constraints:
-            missed = known.early_violations[known.broken_constraints[0]]
-            text = known.cut_reason or f"missed by {100 * missed:.3g} %"
-            found.append((known.broken_constraints[0], text, False))
-    return found
+            rule = known.broken_constraints[0]
+            missed = known.early_violations[rule]
+            found.append((rule, known.cut_reason or f"missed by {100 * missed:.3g} %", False))
+            if rule == _FITS and (nearest is None or missed < nearest[0]):
+                nearest = missed, design
+    return found if nearest is None else _with_nearest(found, nearest[1])
+
+
+def _with_nearest(reasons: list[Reason], design: Design) -> list[Reason]:
+    """The reasons, with the design nearest to fitting as the example of those that do not."""
+    over = overflow(design.document())
+    return [(rule, f"missed by {over}" if over and rule == _FITS else text, none) for rule, text, none in reasons]
 
 
 def trial_reasons(trials: Iterable[TrialRecord]) -> list[Reason]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -400,3 +401,19 @@ def test_a_space_of_valid_designs_that_all_break_a_constraint_is_a_failed_run(
     path.write_text(IMPOSSIBLE.replace("30", "64").replace(", microbatch: 7", "") + "constraints: [bubble >= 1e6]\n")
     assert main(["optimize", str(path), "--sampler", sampler, "--trials", "60", "--out", str(tmp_path / "run")]) == 1
     assert "it misses 'bubble >= 1e6' by 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sampler", ["exact", "random"])
+def test_a_space_in_which_nothing_fits_says_how_many_gib_the_nearest_design_is_over_and_what_would_help(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sampler: str
+) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(
+        "workload: {model: llama3-8b, global_batch: 16, precision: fp16}\n"
+        "parallelism: {degrees: {product: 8, of: [tensor, data], limits: {tensor: [1, 1]}}, zero: {choice: [0, 1]}}\n"
+        "cluster: {npu: v100-32gb, fabric: dgx-a100, npus: 8}\nconstraints: [fits]\n"
+    )
+    assert main(["optimize", str(path), "--sampler", sampler, "--trials", "20", "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().err
+    assert re.search(r"(by|missed by) [\d.]+ GiB an NPU: it needs [\d.]+ GiB of [\d.]+ GiB; ", said)
+    assert "(most saves " in said or "what would do: " in said

@@ -12,6 +12,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import compare
 from dse.report.families import Family, families
 from dse.report.futures import member_futures
+from dse.report.infeasible import describe_miss
 from dse.report.intervals import interval_of
 from dse.report.pick import picks
 from dse.report.summary import Summary
@@ -123,10 +124,15 @@ def explain_state(trial: TrialRecord) -> str:
     if trial.state == "failed":
         return f"The evaluation failed: {trial.error or 'no reason was recorded'}."
     if trial.state == "cut":
-        why = f": {trial.error}" if trial.error else ""
+        why = f": {trial.error}" if trial.error else _how_far(trial)
         return f"Cut before simulation by the rule '{trial.cut_by or 'unknown'}'{why}. Values are proven bounds."
-    missed = ", ".join(f"{name} (by {100 * share:.3g} %)" for name, share in trial.missed.items())
+    missed = ", ".join(f"{name} (by {describe_miss(trial, name)})" for name in trial.missed)
     return f"Simulated, and infeasible: it misses {missed or 'a constraint'}."
+
+
+def _how_far(trial: TrialRecord) -> str:
+    rule = trial.cut_by
+    return f", missed by {describe_miss(trial, rule)}" if rule is not None and rule in trial.missed else ""
 
 
 def workload_parts(trial: TrialRecord) -> tuple[tuple[str, TrialRecord], ...]:

@@ -15,6 +15,9 @@ from dse.report.families import families
 from dse.report.summary import summarize
 from dse.report.terminal import HEIGHT
 from dse.report.write import report_files
+from simcore.check.load import design_from
+from simcore.memory.expanded import capacity
+from simcore.memory.plan import memory_needed
 
 
 def printed(record: StudyRecord, width: int = 80) -> str:
@@ -135,19 +138,26 @@ def test_a_study_without_a_feasible_design_says_what_binds_and_how_close_it_came
         "Nothing is feasible: of 5 designs, 2 broke a constraint on results, 2 were cut before simulation, 1 failed.",
         "The binding constraint is 'fits', broken by 3 of them (then 'cost.total <= 40e6' by 2).",
         "The closest that was simulated is trial 2 (transformer-1t, 1024 x a100-80gb, SW(8)_SW(128), 300/25 GB/s, "
-        "t4 p16 d16, ZeRO-0, microbatch 1, recompute none): it misses 'cost.total <= 40e6' by 0.03.",
+        "t4 p16 d16, ZeRO-0, microbatch 1, recompute none): it misses 'cost.total <= 40e6' by 3.0 %.",
         "The error: ZeroDivisionError: division by zero",
     ]
     assert "Nothing is feasible" in printed(studies.infeasible_only())
 
 
 def test_a_memory_overflow_is_told_in_bytes() -> None:
-    result = studies.outcome(2.0, 2e7, peak=100 * 2**30)
-    values = {"iteration_time": 2.0, "cost.total": 2e7}
-    trial = TrialRecord(4, "infeasible", values, {}, {"fits": 0.25}, studies.design(), result.document())
-    assert explain_infeasible(studies.record([trial])).endswith(
-        "it misses 'fits' by 0.25; it needs 100 GiB of the 80 GiB of memory."
-    )
+    document = {
+        "workload": {"model": "llama3-8b", "global_batch": 16, "sequence_length": 4096, "precision": "bf16"},
+        "parallelism": {"data": 8, "sequence_parallel": False},
+        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+    }
+    design = design_from(document)
+    memory = memory_needed(design)
+    assert memory is not None
+    over = memory.reserved - capacity(design)
+    trial = TrialRecord(4, "cut", {}, {}, {"fits": over / capacity(design)}, design.document(), cut_by="fits")
+    told = explain_infeasible(studies.record([trial]))
+    assert f"it misses 'fits' by {over / 2**30:.4g} GiB an NPU: it needs {memory.reserved / 2**30:.4g} GiB of" in told
+    assert "; what would do: " in told
 
 
 def test_nothing_to_explain_where_something_is_feasible_or_nothing_was_tried() -> None:
@@ -165,7 +175,9 @@ def test_a_design_that_was_cut_is_closest_only_where_none_was_simulated() -> Non
     )
     both = explain_infeasible(studies.record([cut, simulated], names))
     assert "The closest that was simulated is trial 1" in both
-    assert "it misses 'power <= 3' by 0.4" in both
+    assert "it misses 'power <= 3' by 40 %" in both
     alone = explain_infeasible(studies.record([cut], names))
     assert "The closest is trial 0" in alone
-    assert "it misses 'fits' by 0.1; it was cut before simulation, which might break more" in alone
+    assert "it misses 'fits' by " in alone
+    assert " GiB an NPU: it needs " in alone
+    assert "; it was cut before simulation, which might break more" in alone

@@ -20,6 +20,7 @@ from dse.run.document import open_space
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
+from dse.space.draw import FixedDraw
 from dse.space.objective import Objective
 from dse.space.space import space_from
 from dse.whatif.ask import answer_what_if
@@ -180,6 +181,24 @@ def test_what_follows_from_the_batch_follows_from_the_new_one() -> None:
     found = then.document()
     assert (found["workload"]["global_batch"], found["system"]["chunks"]) == (512, 4)
     assert found["parallelism"]["microbatch"] == 512 // 8
+
+
+@pytest.mark.parametrize("fixed", [16, {"choice": [16]}])
+def test_tokens_at_another_batch_are_those_of_a_training_at_the_trials_own(fixed: Any) -> None:
+    section = {**yaml.safe_load(TINY)["workload"], "global_batch": fixed, "training_tokens": 3e9}
+    document = yaml.safe_load(TINY) | {"workload": section}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    filled = space.fill(FixedDraw())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    trial = TrialRecord(0, "feasible", {}, filled.params, {}, design.document())
+    then, problems = parse_design(rewrite_batch(space, trial, 16384))
+    assert then is not None, problems
+    assert then.workload.tokens_to_train is not None
+    assert then.workload.tokens_to_train > 1.5 * 3e9
+    same, _ = parse_design(rewrite_batch(space, trial, 16))
+    assert same is not None
+    assert same.workload.tokens_to_train == pytest.approx(3e9, rel=1e-12)
 
 
 def test_rivals_are_the_dominated_designs_nearest_to_the_front() -> None:

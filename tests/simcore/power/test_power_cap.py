@@ -1,4 +1,4 @@
-"""A power cap lowers the clock by a measured curve: products follow it, memory-bound work hardly, messages not at all."""
+"""A power cap lowers the clock by a measured curve: products follow it, memory-bound work hardly, messages not."""
 
 from __future__ import annotations
 
