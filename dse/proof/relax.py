@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-from dse.proof.branch import Brancher
+from dse.proof.branch import Brancher, JobNode
 from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, QueuedJob, layer_entries, program_entries, sound_jobs
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
-from dse.proof.parts import JOB, Networks, fillings, is_tied, parse_sound
+from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied, parse_sound
 from dse.proof.unsold import sold_only
 from dse.space.fill import template_count
 from dse.space.npus import following_product
@@ -79,6 +79,15 @@ class LeastTimes:
         if not jobs:
             return None
         return self._queue(shape, jobs, self._lifted_on(key, chunks=True), TIME)
+
+    def nodes(self, shape: Design, job: SpacePart) -> list[JobNode]:
+        """A job on the lifted networks of a shape; none where those are too many, or jobs are not known alone."""
+        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
+        if not computing or not self._jobs_of(shape, key):
+            return []
+        mine = self._lifted_on(key, chunks=True)
+        return self._brancher.nodes(job, mine) if mine else []
 
     def _queue(self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> JobQueue:
         if kind_of(shape.workload).jobs_by != "layers":

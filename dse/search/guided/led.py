@@ -30,16 +30,16 @@ class _ShapeJobs:
     """The jobs of a shape as far as they are known, by least compute."""
 
     queue: JobQueue | None
-    jobs: list[Mapping[str, float]] = field(default_factory=list)
+    jobs: list[SpacePart] = field(default_factory=list)
 
-    def job(self, number: int, degrees: str | None) -> Mapping[str, float] | None:
-        """What the job of that number draws; None where there is none."""
+    def job(self, number: int, degrees: str | None) -> SpacePart | None:
+        """The job of that number; None where there is none."""
         while self.queue is not None and len(self.jobs) <= number < MOST_JOBS:
             entry = self.queue.next()
             if entry is None:
                 self.queue = None
             else:
-                self.jobs.append(_draws_of(entry.job, degrees))
+                self.jobs.append(SpacePart(entry.job.document, _draws_of(entry.job, degrees)))
         return self.jobs[number] if number < len(self.jobs) else None
 
 
@@ -47,7 +47,7 @@ class LedCandidates:
     """Makes candidates of jobs by least compute."""
 
     def __init__(self, space: Space, candidates: Candidates) -> None:
-        self._candidates, self._times = candidates, LeastTimes(space)
+        self._candidates, self.times = candidates, LeastTimes(space)
         self._follows = following_product(space.template) is not None
         self._shapes: dict[str, _ShapeJobs] = {}
         self._next: dict[tuple[tuple[str, float], ...], int] = {}
@@ -60,12 +60,13 @@ class LedCandidates:
             designs.setdefault(parent.network, parse_sound(parent.filled.document))
         for _ in range(rounds):
             for network, design in designs.items():
-                job = self._job(design, self._next.setdefault(network, 0))
+                job = self.job(design, self._next.setdefault(network, 0))
                 if job is not None:
                     self._next[network] += 1
-                    yield self._candidates.make({**dict(network), **job})
+                    yield self._candidates.make({**dict(network), **job.drawn})
 
-    def _job(self, design: Design, number: int) -> Mapping[str, float] | None:
+    def job(self, design: Design, number: int) -> SpacePart | None:
+        """The job of that number by least compute, on as many such NPUs as a design has; None where there is none."""
         cluster = design.cluster
         key = f"{design.workload!r} {cluster.npu!r} {cluster.power_cap} {cluster.memory!r} {cluster.npus}"
         if key not in self._shapes:
@@ -75,12 +76,12 @@ class LedCandidates:
 
     def _queue(self, design: Design) -> JobQueue | None:
         try:
-            return self._times.queue(design)
+            return self.times.queue(design)
         except InfiniteError:
             return None  # jobs with a continuous hole cannot be enumerated
 
 
-def _draws_of(job: SpacePart, degrees: str | None) -> Mapping[str, float]:
+def _draws_of(job: SpacePart, degrees: str | None) -> Mapping[str, int]:
     """What a job draws; degrees that follow the number of NPUs draw under a name with it."""
     if degrees is None:
         return job.drawn

@@ -133,8 +133,9 @@ class Judge:
         """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
 
         The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
-        off on the same job and shape of the cluster, where `TOLD` designs of these are known; of fewer, those with the
-        same policies and algorithms count alone; and it is right where nothing is known.
+        off on the same job and shape of the cluster, where `TOLD` designs of these are known and each of its policies
+        and algorithms was among theirs; else those with the same ones count alone; and it is right where nothing is
+        known.
         """
         open_ones = [c for c in pool if c.known and c.missed_violation <= 0.0]
         if not open_ones or not self._front or not self._modelled:
@@ -153,14 +154,16 @@ class Judge:
         """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
         missed = levels.to_levels(_losses(self.simulated)) - levels.to_levels(self._estimates(self.simulated))
         found: dict[object, list[Matrix]] = {}
+        tried: dict[object, set[object]] = {}
         for candidate, error in zip(self.simulated, missed, strict=True):
             for key in (candidate.niche, (candidate.niche, candidate.policies)):
                 found.setdefault(key, []).append(error)
+            tried.setdefault(candidate.niche, set()).update(candidate.policies)
         nothing = [np.zeros(len(self._names))]
         rows = []
         for candidate in candidates:
             told = found.get(candidate.niche, nothing)
-            if len(told) < TOLD:
+            if len(told) < TOLD or not tried[candidate.niche].issuperset(candidate.policies):
                 told = found.get((candidate.niche, candidate.policies), nothing)
             rows.append(np.min(told, axis=0))
         return np.array(rows)

@@ -20,6 +20,7 @@ import numpy as np
 
 from dse.search.base import DrawnValues, Proposal, Sampler
 from dse.search.guided.across import CrossedDesigns
+from dse.search.guided.budgets import BudgetCandidates
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.ends import EndCandidates
 from dse.search.guided.led import LedCandidates
@@ -53,6 +54,9 @@ LED, NETWORKS = 4, 8
 """Rounds of jobs by least compute in a generation, and networks of good designs that they are looked at on."""
 ACROSS = 12
 """Designs with the job of one and the network of another that are looked at in a generation."""
+FIRST, LEAST, BUDGETS = 24, 3, 12
+"""Where budgets are split: jobs by least compute that are looked at on all of them before the first trial that is
+chosen, and in a generation, beside one of a good design; candidates of each."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 HOPEFUL = 4
@@ -89,6 +93,7 @@ class Guided(Sampler):
         self._candidates = Candidates(space, self._generator)
         self._led, self._shares = LedCandidates(space, self._candidates), ShareCandidates(self._candidates)
         self._ends, self._across = EndCandidates(self._candidates), CrossedDesigns(self._candidates)
+        self._budgets = BudgetCandidates(self._candidates, self._led)
         self._judge = Judge(space, self._candidates.encoder, seed)
         self._pool: list[Candidate] = []
         self._shape_best: dict[tuple[object, ...], Candidate] = {}
@@ -204,7 +209,7 @@ class Guided(Sampler):
         self._keep_until(SEEDS, (self._candidates.make_random() for _ in range(SEEDS * TRIES)))
         for number in range(SPREAD):
             self._note_seeding(SPREAD_WORK * number)
-            self._keep_all(self._led.make_on(self._best_of_shapes(SHAPES), 2 * LED))
+            self._look_at_jobs(self._best_of_shapes(SHAPES), FIRST // SPREAD, 2 * LED)
             self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
         idle, known = 0, None
         for number in range(ROUNDS):
@@ -220,7 +225,7 @@ class Guided(Sampler):
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
             self._keep_until(ROUND, self._make_around(best))
             self._keep_all(self._ends.make_beyond(self._pool))
-            self._look_across(best, ACROSS)
+            self._look_across(best)
 
     def _look_at_all(self) -> None:
         """Every design of a small space."""
@@ -240,10 +245,10 @@ class Guided(Sampler):
         count = round(self._space.settings.batch * effort(self._asked))
         self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count)))
         apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
-        self._keep_all(self._led.make_on(apart, LED))
+        self._look_at_jobs(apart, LEAST, LED)
         self._keep_all(self._shares.make_other_splits(apart, SHARES))
         self._keep_all(self._ends.make_beyond(apart))
-        self._look_across(apart, ACROSS)
+        self._look_across(apart)
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best_designs(PARENTS)
@@ -260,9 +265,19 @@ class Guided(Sampler):
         self._shape_best |= {candidate.shape: candidate for candidate in found}
         return found[:count]
 
-    def _look_across(self, designs: list[Candidate], count: int) -> None:
-        """Keep candidates with the jobs of `designs` on the network of each shape, and the shares that suit them."""
-        looks = list(self._across.look_at_pairs(designs, self._best_of_shapes(SHAPES), count))
+    def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
+        """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""
+        if self._budgets.suits(designs):
+            self._keep_all(self._budgets.make_next(designs[0], jobs, BUDGETS, alike=bool(self._asked > OPENING)))
+        else:
+            self._keep_all(self._led.make_on(designs, rounds))
+
+    def _look_across(self, designs: list[Candidate]) -> None:
+        """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""
+        if self._budgets.suits(designs):
+            self._keep_all(self._budgets.make_of(designs, 1, BUDGETS))
+            return
+        looks = list(self._across.look_at_pairs(designs, self._best_of_shapes(SHAPES), ACROSS))
         self._keep_all(map(self._candidates.make_from_look, looks))
         self._keep_all(self._shares.make_other_splits(looks, SHARES))
 

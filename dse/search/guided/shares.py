@@ -56,22 +56,38 @@ def _best_splits(design: Design, name: str, gene: Gene, count: int) -> list[int]
     """Indices of splits that no other beats in time and price, from the quickest to the cheapest."""
     if not is_linear(design) or not program_of(design).trained:
         return []
+    ways = all_splits(design, name, gene)
+    family = family_of(design, ways)
+    seconds = Iteration.of(design, program_of(design)).seconds(family, {})
+    return spread_splits(seconds, prices_of(design, ways), count)
+
+
+def all_splits(design: Design, name: str, gene: Gene) -> NDArray[np.float64]:
+    """The bandwidth of each dimension with every split of the budget of a design, by index `[ways, dims]` [B/s]."""
     units, parts = split_size(name)
-    open_ones = [int(path[2]) for path in gene.paths]
+    open_ones = [int(path[-2]) for path in gene.paths]
     dimensions = design.cluster.dimensions
     step = dimensions[open_ones[0]].bandwidth / composition(units, parts, int(gene.value))[0]
-    bandwidth = np.array([d.bandwidth for d in dimensions])
-    one = NetworkFamily.of([design])
-    ways = np.tile(bandwidth, (compositions(units, parts), 1))
+    ways = np.tile(np.array([d.bandwidth for d in dimensions]), (compositions(units, parts), 1))
     ways[:, open_ones] = all_compositions(units, parts) * step
-    rates = ways * (one.rates[0] / bandwidth)
-    family = NetworkFamily(design, rates, np.broadcast_to(one.latencies[0], rates.shape))
-    seconds = Iteration.of(design, program_of(design)).seconds(family, {})
-    prices = ways @ np.array([unit_price(design.cost, d) for d in dimensions])
-    return _spread_splits(seconds, prices, count)
+    return ways
 
 
-def _spread_splits(seconds: NDArray[np.float64], prices: NDArray[np.float64], count: int) -> list[int]:
+def family_of(design: Design, ways: NDArray[np.float64]) -> NetworkFamily:
+    """The network of a design with other bandwidths `[ways, dims]` [B/s]."""
+    one = NetworkFamily.of([design])
+    rates = ways * (one.rates[0] / np.array([d.bandwidth for d in design.cluster.dimensions]))
+    return NetworkFamily(design, rates, np.broadcast_to(one.latencies[0], rates.shape))
+
+
+def prices_of(design: Design, ways: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What an NPU's bandwidths cost `[ways]` [$]."""
+    prices: NDArray[np.float64] = ways @ np.array([unit_price(design.cost, d) for d in design.cluster.dimensions])
+    return prices
+
+
+def spread_splits(seconds: NDArray[np.float64], prices: NDArray[np.float64], count: int) -> list[int]:
+    """Some of those that no other beats in time and price, evenly from the quickest to the cheapest."""
     near = np.flatnonzero(seconds <= SLOWER * seconds.min())
     best = near[front_mask(np.stack([seconds[near], prices[near]], axis=1))]
     order = best[np.lexsort((best, seconds[best]))]

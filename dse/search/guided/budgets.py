@@ -1,0 +1,185 @@
+"""The networks on which a job's bounds are best, where budgets of bandwidth are split: candidates.
+
+Which shape of the network, which policy, which budget and which shares suit a job is one question: a policy that moves
+bytes between dimensions asks for other shares, and no small move changes them all. The bounds of a job on the shares of
+all budgets are one matrix product (`simcore.bounds.many`), cheap enough to ask for on every shape and with every policy
+that bounds look at. Of the networks that no other beats in bound and price some are candidates, evenly from the
+quickest to the cheapest. What bounds do not look at is as in the design beside which the job is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.proof.branch import JobNode
+from dse.proof.lifted import MOST_SPLITS
+from dse.proof.parts import JOB, Networks, SpacePart, parse_sound
+from dse.search.guided.candidates import Candidate, Candidates
+from dse.search.guided.genome import GeneDraw, Genes, job_of, values_of_genes
+from dse.search.guided.led import LedCandidates
+from dse.search.guided.shares import all_splits, family_of, prices_of, spread_splits
+from dse.search.guided.surrogate import limit_threads
+from dse.space.hole import compositions, is_share, split_size
+from simcore.bounds.many import NetworkFamily
+from simcore.design.design import Design
+
+Draws = Mapping[str, float]
+Key = tuple[tuple[str, float], ...]
+
+MOST_SHARES = 1_000
+"""Splits of a budget that a job is bounded on: of more so many, evenly by their number."""
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A network with splits of its budgets, those of one budget after those of another."""
+
+    family: NetworkFamily
+    prices: NDArray[np.float64]
+    draws: tuple[Draws, ...]
+    """What each of them draws."""
+
+
+@dataclass
+class BudgetCandidates:
+    """Makes candidates of jobs on every shape and budget, of each job once."""
+
+    candidates: Candidates
+    led: LedCandidates
+    _seen: set[Key] = field(default_factory=set)
+    _distinct: dict[Networks, set[int]] = field(default_factory=dict)
+    _shared: dict[Key, _Shared | None] = field(default_factory=dict)
+    _next: int = 0
+    _suits: bool | None = None
+
+    def make_of(self, designs: Sequence[Candidate], jobs: int, count: int) -> Iterator[Candidate | None]:
+        """Up to `count` candidates each of the first `jobs` jobs of `designs` that are new."""
+        for design in designs:
+            job = _parts_of(design)[1]
+            if jobs and self._is_new(job):
+                jobs -= 1
+                yield from self._make(job, design, count)
+
+    def make_next(self, beside: Candidate, jobs: int, count: int, alike: bool) -> Iterator[Candidate | None]:
+        """Up to `count` candidates each of the next `jobs` jobs by least compute, on as many NPUs as `beside`.
+
+        What bounds do not look at is as in `beside` where they are to be `alike`, else drawn at random.
+        """
+        design = parse_sound(beside.filled.document)
+        for _ in range(jobs):
+            job = self.led.job(design, self._next)
+            if job is None:
+                return
+            self._next += 1
+            if self._is_new(job):
+                yield from self._make(job, beside, count, alike)
+
+    def suits(self, designs: Sequence[Candidate]) -> bool:
+        """Whether shares of a budget are drawn, and bounds are known of the jobs alone."""
+        if self._suits is None and designs:
+            split = any(map(is_share, designs[0].genes))
+            self._suits = split and self.led.times.nodes(*_parts_of(designs[0])) != []
+        return bool(self._suits)
+
+    def _is_new(self, job: SpacePart) -> bool:
+        key = tuple(sorted(job.drawn.items()))
+        new = key not in self._seen
+        self._seen.add(key)
+        return new
+
+    def _make(
+        self, job: SpacePart, beside: Candidate, count: int, alike: bool = True
+    ) -> Iterator[Candidate | None]:
+        with limit_threads():
+            found = self._best_networks(job, beside, count)
+        for network in found:
+            yield self.candidates.make({**network, **job.drawn}, like=beside.filled.params if alike else {})
+
+    def _best_networks(self, job: SpacePart, beside: Candidate, count: int) -> list[Draws]:
+        """What the networks draw that no other beats in the job's bound and price; `count` at most."""
+        looked: list[tuple[_Shared, NDArray[np.float64]]] = []
+        for node in self.led.times.nodes(parse_sound(beside.filled.document), job):
+            for part in self._distinct_networks(node):
+                shared = self._shared_network(part, job, beside)
+                if shared is not None and node.iteration is not None:
+                    looked.append((shared, node.iteration.seconds(shared.family, {})))
+        if not looked:
+            return []
+        prices = np.concatenate([shared.prices for shared, _ in looked])
+        chosen = spread_splits(np.concatenate([seconds for _, seconds in looked]), prices, count)
+        draws = [draws for shared, _ in looked for draws in shared.draws]
+        return [draws[index] for index in chosen]
+
+    def _distinct_networks(self, node: JobNode) -> list[SpacePart]:
+        """The lifted networks of a shape that a job can have and whose bounds differ; of those alike the first.
+
+        Which of them are alike the first job tells that is looked at there, where bandwidths are even.
+        """
+        spans = [(family, where.start) for family, straight, where in node.networks.spans() if straight]
+        if node.networks not in self._distinct:
+            self._distinct[node.networks] = _first_of_each(node, spans)
+        chosen = self._distinct[node.networks]
+        return [node.networks.parts[start] for _, start in spans if start in chosen and node.live[start]]
+
+    def _shared_network(self, network: SpacePart, job: SpacePart, beside: Candidate) -> _Shared | None:
+        """A lifted network with each budget that it splits; None where it splits none, or in too many ways."""
+        key = tuple(network.drawn.items())
+        if key not in self._shared:
+            each = [self._splits({**budget, **job.drawn}, budget, beside) for budget in self._budgets(network, beside)]
+            self._shared[key] = _join([shared for shared in each if shared is not None])
+        return self._shared[key]
+
+    def _budgets(self, network: SpacePart, beside: Candidate) -> list[Draws]:
+        """What a network draws with each budget."""
+        genes = self._draw(network.drawn, beside)[0]
+        name = next((f"{name.partition('#')[0]}.split" for name in genes if is_share(name)), None)
+        choices = range(int(genes[name].high) + 1) if name in genes else ()
+        return [{**network.drawn, name: choice} for choice in choices] or [network.drawn]
+
+    def _splits(self, values: Draws, budget: Draws, beside: Candidate) -> _Shared | None:
+        """A network with splits of one budget."""
+        genes, document = self._draw(values, beside)
+        name = next((name for name in genes if is_share(name)), None)
+        if name is None or compositions(*split_size(name)) > MOST_SPLITS:
+            return None
+        design = parse_sound(document)
+        ways = all_splits(design, name, genes[name])
+        indices = np.unique(np.linspace(0, len(ways) - 1, min(len(ways), MOST_SHARES)).astype(int))
+        draws = tuple({**budget, name: int(index)} for index in indices)
+        return _Shared(family_of(design, ways[indices]), prices_of(design, ways[indices]), draws)
+
+    def _draw(self, values: Draws, beside: Candidate) -> tuple[Genes, Mapping[str, Any]]:
+        """The genes and the document of what was drawn, the rest as in `beside`."""
+        draw = GeneDraw(self.candidates.generator, values, beside.filled.params)
+        return draw.genes, self.candidates.space.fill(draw, solve=False).document
+
+
+def _parts_of(candidate: Candidate) -> tuple[Design, SpacePart]:
+    """A candidate's design, and its job."""
+    document = candidate.filled.document
+    job = {key: document[key] for key in JOB if key in document}
+    return parse_sound(document), SpacePart(job, values_of_genes(job_of(candidate.genes)))
+
+
+def _join(networks: list[_Shared]) -> _Shared | None:
+    """Splits of several budgets of a network."""
+    if not networks:
+        return None
+    rates, latencies = (np.vstack([getattr(n.family, name) for n in networks]) for name in ("rates", "latencies"))
+    family = NetworkFamily(networks[0].family.design, rates, latencies)
+    prices = np.concatenate([network.prices for network in networks])
+    return _Shared(family, prices, tuple(draws for network in networks for draws in network.draws))
+
+
+def _first_of_each(node: JobNode, spans: Sequence[tuple[NetworkFamily, int]]) -> set[int]:
+    """Where networks start whose bounds differ, by a job and even bandwidths."""
+    first: dict[float, int] = {}
+    for family, start in spans if node.iteration is not None else ():
+        even = NetworkFamily(family.design, family.rates / family.rates.shape[1], family.latencies)
+        first.setdefault(float(node.iteration.seconds(even, {}, overlap=False).min()), start)
+    return {*first.values()}
