@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 
@@ -116,7 +118,19 @@ def _cost_section(result: Result) -> Section:
         table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
+    for name, value in _owned(result):
+        table.add_row(label(name), format_with_unit(value, METRICS[name].unit))
     return f"Cost {format_with_unit(cost.total, '$')}", table
+
+
+def _owned(result: Result) -> Iterator[tuple[str, float]]:
+    """What it costs to own the cluster, by metric."""
+    named = {
+        "cost.yearly": result.yearly_cost,
+        "cost.tco": result.ownership_cost,
+        "cost_to_train": result.cost_to_train,
+    }
+    yield from ((name, value) for name, value in named.items() if value is not None)
 
 
 def _power_section(result: Result) -> Section:

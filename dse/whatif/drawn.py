@@ -26,8 +26,8 @@ from simcore.uncertainty.priced import draw_costs
 from simcore.uncertainty.together import draw_time_alone, draw_times
 
 Floats = NDArray[np.float64]
-PRICED: tuple[Mover, ...] = ("network", "npu", "memory", "capital", "total", "yearly", "tco")
-"""Movers that are money."""
+DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco")
+"""Movers that are power and money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def draw_alone(trial: TrialRecord, design: Design, draws: Draws) -> Drawn:
 
 
 def is_drawn(objective: Objective) -> bool:
-    """Whether an objective has prices in it, or is an expression: its interval is that of its draws."""
-    priced = any(moves(name, mover) for name in objective.names for mover in PRICED)
+    """Whether an objective has prices or power in it, or is an expression: its interval is that of its draws."""
+    priced = any(moves(name, mover) for name in objective.names for mover in DRAWN)
     return priced or objective.expression is not None
 
 

@@ -135,12 +135,12 @@ _OWN = {
     "cost.network": _of_cost("network", "network", ("network",), "network cost", bound=lambda f: f.network),
     "cost.npu": _of_cost("npu", "prices", ("npu",), "NPU cost"),
     "cost.memory": _of_cost("memory", "prices", ("memory",), "memory cost"),
-    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, label="mean power"),
-    "power.mean": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
+    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",), label="mean power"),
+    "power.mean": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",)),
     "power.peak": _of_power("peak", peak_watts, "peak power", bound=lambda f: f.peak),
     "power.rack": _of_power("rack", rack_watts, "rack power", bound=lambda f: f.rack),
     "power.rest": _of_power("rest", rest_watts, "power beside the NPUs"),
-    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
+    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy", "power")),
     "perf_per_cost": Metric(
         "tokens/s/$",
         "more",
@@ -191,7 +191,10 @@ _OWN = {
         short="TCO",
     ),
     "energy_per_token": Metric(
-        "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
+        "J/token",
+        read=lambda r: r.energy_per_token_j,
+        bound=lambda f: f.energy_per_token,
+        moves=("time", "energy", "power"),
     ),
     "cost_per_token": Metric(
         "$/token",
