@@ -63,6 +63,8 @@ def provenance(design: Design) -> dict[str, str]:
         told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
     if (needed := design.workload.tokens_needed) is not None and needed.why:
         told["tokens"] = needed.why
+    if design.cluster.power_cap is not None:
+        told["power cap"] = "clocks by measurements on an H100 under caps (simcore/design/power_cap.py)"
     return told
 
 

@@ -2,8 +2,8 @@
 
 Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
 on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
-`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one
-is better, whatever the metric.
+`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing, has no delay and never fails:
+no real one is better, whatever the metric.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from simcore.metrics import METRICS
 
 _IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "library": None, "nics": None, "nic_bandwidth": None}
 """A dimension that is never waited for."""
+_NEVER_FAILS = {"nic": None, "link": None, "switch": None}
 _OF_SOFTWARE = ("workload", "parallelism", "system", "software")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth")
 """Keys of a dimension that matter neither to validity nor to memory."""
@@ -118,12 +119,13 @@ def loss_bound(design: Design, tune: Objective) -> float:
 
 
 def ideal_loss(design: Design, tune: Objective) -> float:
-    """`loss_bound` on a network of the same shape that costs nothing and has no delay."""
+    """`loss_bound` on a network of the same shape that costs nothing, has no delay and never fails."""
     dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     free = TierPrices(link=SI(0.0), switch=SI(0.0), nic=SI(0.0))
     cost = design.cost.model_copy(update={"network": dict.fromkeys(design.cost.network, free)})
-    return loss_bound(design.model_copy(update={"cluster": cluster, "cost": cost}), tune)
+    lasting = design.reliability.model_copy(update={"mtbf": design.reliability.mtbf.model_copy(update=_NEVER_FAILS)})
+    return loss_bound(design.model_copy(update={"cluster": cluster, "cost": cost, "reliability": lasting}), tune)
 
 
 def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:

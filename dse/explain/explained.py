@@ -28,7 +28,7 @@ from dse.explain.subsets import BUDGET, Progress, Subsets, be_silent, by_seconds
 from dse.report.describe import headline
 from dse.report.values import to_plain
 from simcore.anatomy import collectives_of, operators_of
-from simcore.cost.price import unit_price
+from simcore.cost.linear import unit_price
 from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate

@@ -19,11 +19,14 @@ from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
 from dse.proof.parts import JOB, Networks, fillings, is_tied, parse_sound
+from dse.proof.unsold import sold_only
 from dse.space.fill import template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
+from simcore.design.node import node_of
 from simcore.metrics import moves
+from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
 
 MOST_JOBS = 30_000
@@ -42,7 +45,7 @@ class LeastTimes:
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
         self._lifted: dict[bool, list[Networks]] = {}
-        self._tied = is_tied(space.template)
+        self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
@@ -125,16 +128,18 @@ class LeastTimes:
         """The lifted networks of a shape; see `lifted_networks`."""
         if chunks not in self._lifted:
             job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
-            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks)
+            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks, self._sold)
         return [networks for networks in self._lifted[chunks] if _npu_key(networks.design) == key[1:]]
 
 
 def energy_goal(shape: Design) -> Goal:
-    """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
-    power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
-    return Goal("energy", each * power.idle, each * (power.max - power.idle))
+    """The energy of an iteration on the nodes of a shape [J], as `simcore.power.draw` has it but for the network."""
+    still = npus_watts(shape, draws_of(shape).idle) + host_watts(shape)
+    return Goal("energy", still, npus_watts(shape, 1.0))
 
 
 def _npu_key(design: Design) -> tuple[str, int]:
-    memory = design.cluster.memory
-    return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus
+    cluster = design.cluster
+    memory, node = cluster.memory, node_of(cluster)
+    what = (cluster.npu.model_dump_json(), cluster.power_cap, memory and memory.model_dump_json(), node and node.name)
+    return repr(what), cluster.npus

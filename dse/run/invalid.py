@@ -45,7 +45,7 @@ def drawn_reasons(space: Space) -> list[Reason]:
         elif known.broken_constraints:
             rule = known.broken_constraints[0]
             missed = known.early_violations[rule]
-            found.append((rule, f"missed by {100 * missed:.3g} %", False))
+            found.append((rule, known.cut_reason or f"missed by {100 * missed:.3g} %", False))
             if rule == _FITS and (nearest is None or missed < nearest[0]):
                 nearest = missed, design
     return found if nearest is None else _with_nearest(found, nearest[1])

@@ -14,6 +14,7 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import OpenStudy, open_study
+from dse.space.order import NOTICES
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
 from dse.study.store import read_proof
@@ -61,6 +62,7 @@ def record_of(
         given_reference=study.get("reference_point"),
         purchase=purchase,
         proof=proof,
+        hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
         notices=space.notices,
     )
     if not bounded:

@@ -49,3 +49,5 @@ class Dimension(Frozen):
     """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
     nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
     """Of one NIC, each direction [B/s]."""
+    switch: str | None = None
+    """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""

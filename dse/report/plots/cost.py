@@ -9,7 +9,7 @@ from dse.report.plots.bars import Bars, StackedBars, row_of
 from dse.report.plots.base import Options
 from dse.report.plots.chosen import Chosen, choose_along
 from simcore.check.load import design_from
-from simcore.cost.price import unit_price
+from simcore.cost.linear import unit_price
 from simcore.document.problem import InputError, Problem
 
 if TYPE_CHECKING:
