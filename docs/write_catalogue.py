@@ -22,6 +22,7 @@ in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference]
 - [Models](#models), [tables of layers](#tables-of-layers), [recommenders](#recommenders)
 - [NPUs](#npus), [curves](#curves): how near a generation comes to its data sheet
 - [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
+- [Nodes](#nodes): servers and trays as they are sold ([what can be ordered](orderable.md))
 - [Software](#software): training stacks
 - [Prices](#prices)
 """
@@ -29,6 +30,7 @@ MODELS = ("name", "hidden", "layers", "heads", "kv heads", "sequence", "vocabula
 NPUS = ("name", "year", "16-bit peak", "memory", "bandwidth", "power", "curve", "fitted on its own", "assumed")
 FABRICS = ("name", "dimensions, innermost first", "source")
 SOFTWARE = ("name", "launch", "gradients", "slack of memory", "iterations fitted on")
+NODES = ("name", "NPUs", "joined without NICs by", "NICs of a node", "memory beside, an NPU", "sold", "assumed")
 LIBRARIES = ("name", "algorithm", "all-reduce: launch, memory, piece", "source")
 
 
@@ -55,6 +57,7 @@ def catalogue() -> str:
             (_curve(name, entry) for name, entry in entries["curves"].items()),
         ),
         _table("Fabrics", FABRICS, (_fabric(name, entry) for name, entry in entries["fabrics"].items())),
+        _table("Nodes", NODES, (_node(name, entry) for name, entry in entries["nodes"].items())),
         _table("Libraries", LIBRARIES, (_library(name, entry) for name, entry in entries["libraries"].items())),
         _table("Software", SOFTWARE, (_software(name, entry) for name, entry in entries["software"].items())),
         "\n".join(_prices(entries["prices"])),
@@ -111,6 +114,18 @@ def _dimension(entry: Mapping[str, Any]) -> str:
     library = f", {entry['library'].get('name') or 'fitted times'}" if entry.get("library") else ""
     links = f"{entry['topology']}({entry.get('size', 'rest')}) {nics or entry['bandwidth']}"
     return f"{links}{share}, {entry['latency']}{library}"
+
+
+def _node(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    inside = entry["scale_up"]
+    domains = " or ".join(f"{size:,}" for size in inside["domains"])
+    joined = f"{' or '.join(inside['topology'])} {' or '.join(inside['bandwidth'])}, domains of {domains}"
+    nics = "; ".join(f"{' '.join(map(str, nic['count']))} x {nic['rate']}" for nic in entry["nics"])
+    memory = "; ".join(f"{more['capacity']} at {more['bandwidth']}" for more in entry.get("expanded", ()))
+    sold = f"{entry['introduced']} to {entry['withdrawn']}" if "withdrawn" in entry else f"since {entry['introduced']}"
+    assumed = ", ".join(key for key, source in entry["sources"].items() if "assumed" in source.lower())
+    npus = ", ".join(f"`{npu}`" for npu in entry["npu"])
+    return f"`{name}`", f"{entry['size']} x {npus}", joined, nics, memory, sold, assumed
 
 
 def _library(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
