@@ -161,7 +161,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     cluster = document["cluster"]
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
-    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
+    unknown = price_list.free_npus or price_list.by_parts  # nodes decide what NPUs cost
+    price = npus * (0.0 if unknown else price_list.npu.get(npu.name, npu.price or 0.0))
     still = npus * npu.power.idle * price_list.pue
     figures = Figures(workload, npu, npus, price_list, power=still, capital=price, peak=still)
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
