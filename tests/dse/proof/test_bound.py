@@ -78,6 +78,7 @@ DOCUMENTS |= {
     ),
     "sizes": tiny(
         cluster={"npu": {"choice": ["a100-80gb", "h100-80gb"]}, "dimensions": SIZES},
+        hypothetical=True,  # else designs of one NPU or two are all that is sold
         parallelism={"degrees": {"product": "npus", "of": DEGREES, "limits": {"tensor": [1, 2]}}},
         system={"chunks": 2},
         constraints=["fits", "npus <= 4", "cost.total <= 200000"],
