@@ -24,7 +24,9 @@ from dse.space.fill import template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
+from simcore.design.node import node_of
 from simcore.metrics import moves
+from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
 
 MOST_JOBS = 30_000
@@ -131,11 +133,13 @@ class LeastTimes:
 
 
 def energy_goal(shape: Design) -> Goal:
-    """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
-    power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
-    return Goal("energy", each * power.idle, each * (power.max - power.idle))
+    """The energy of an iteration on the nodes of a shape [J], as `simcore.power.draw` has it but for the network."""
+    still = npus_watts(shape, draws_of(shape).idle) + host_watts(shape)
+    return Goal("energy", still, npus_watts(shape, 1.0))
 
 
 def _npu_key(design: Design) -> tuple[str, int]:
-    memory = design.cluster.memory
-    return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus
+    cluster = design.cluster
+    memory, node = cluster.memory, node_of(cluster)
+    what = (cluster.npu.model_dump_json(), cluster.power_cap, memory and memory.model_dump_json(), node and node.name)
+    return repr(what), cluster.npus

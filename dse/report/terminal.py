@@ -14,17 +14,20 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
+from dse.report.choice import recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RESOLUTION, Family, families, is_joined
 from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, compare_members, family_table
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
+from dse.report.intervals import interval_of
 from dse.report.summary import Summary, summarize
-from dse.report.units import clean_text, format_number, format_percent
+from dse.report.units import clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
+from dse.whatif.drawn import is_drawn
 
 __all__ = ["explain_infeasible", "print_front"]
 
@@ -122,7 +125,22 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
         what = f"designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
+    text += _money(record, summary)
     return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
+
+
+def _money(record: StudyRecord, summary: Summary) -> str:
+    """How far money may be off, of the first objective that has prices in it and of the design to build."""
+    number = recommended(record, summary)
+    trial = next((t for t in record.feasible_trials if t.number == number), None)
+    sure = ((o, interval_of(o, summary, trial)) for o in record.objectives if is_drawn(o)) if trial else ()
+    for objective, ends in sure:
+        if ends is not None and trial is not None and trial.values[objective.name]:
+            low, high = (format_percent(abs(end / trial.values[objective.name] - 1)) for end in ends)
+            return (
+                f" Prices may be wrong: {clean_text(short_label(objective.name))} {low} less to {high} more, together."
+            )
+    return ""
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:

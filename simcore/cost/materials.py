@@ -9,7 +9,7 @@ from typing import Any
 from simcore.cost.bill import Bill
 from simcore.cost.linear import linear_items, memory_items
 from simcore.cost.pieces import Pieces, buy
-from simcore.cost.rest import READ_PER_NPU
+from simcore.cost.rest import storage_read
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
@@ -34,7 +34,7 @@ def pieces_of(design: Design) -> Pieces:
     cluster, prices = design.cluster, design.cost
     dimensions = tuple(_looked_at(dimension) for dimension in cluster.dimensions)
     node = None if cluster.node is None else _text(cluster.node)
-    storage = cluster.npus * READ_PER_NPU
+    storage = storage_read(cluster.npus, design.reliability.checkpoint)
     key = (_text(prices), node, cluster.npu.name, dimensions, storage)
     return _buy(_Asked(key, cluster, prices, storage))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
@@ -104,26 +103,3 @@ def _unknown_parts(design: Design) -> Iterator[Problem]:
 def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
     tier = prices.network.get(dimension.tier)
     return tier is not None and getattr(tier, element) is not None
-
-
-def peak_power(design: Design) -> float:
-    """What the cluster draws at the most, with PUE [W]."""
-    return design.cluster.npus * design.cluster.npu.power.max * design.cost.pue
-
-
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """Power of the cluster [W] and energy of one iteration [J]."""
-
-    power: float
-    energy: float
-
-
-def energy(design: Design, busy_share: float, seconds: float) -> Energy:
-    """Energy of `seconds` in which NPUs compute for `busy_share` of the time.
-
-    An NPU draws idle + (max - idle) x share; the building adds PUE.
-    """
-    draw = design.cluster.npu.power
-    power = design.cluster.npus * (draw.idle + (draw.max - draw.idle) * busy_share) * design.cost.pue
-    return Energy(power, power * seconds)
