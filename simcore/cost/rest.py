@@ -13,13 +13,12 @@ from simcore.cost.floor import SWITCHES_PER_RACK
 from simcore.cost.shelf import Basket
 from simcore.cost.tree import Site, buy_tree
 from simcore.design.node import Node
-from simcore.design.reliability import Checkpoint
 from simcore.document.problem import Refusal
 
 READ_PER_NPU = 160e9 / 1024
-"""What storage reads for each NPU [B/s] (ibid., table 6, *better*)."""
-READ_PER_WRITTEN = 2.0
-"""What storage reads for each byte that it writes in the same time (ibid.)."""
+"""What storage reads for each NPU [B/s] (ibid., table 6, *better*), where no checkpoints say what it must write."""
+READS_FOR_WRITES = 2.0
+"""What storage reads while it could write one (ibid.): an appliance is known by what it reads."""
 NPUS_PER_PORT = 4
 """NPUs of a node for each of its ports in the storage network, and in that of management: 2 of 8 (ibid., table 8)."""
 FASTEST = 50e9
@@ -44,12 +43,6 @@ class Rest:
     """Of a node's ports in the storage network [B/s]; None where it has none."""
     storage: float
     """What storage reads [B/s]."""
-
-
-def storage_read(npus: int, checkpoint: Checkpoint | None) -> float:
-    """What the storage of a cluster reads, so that it also writes checkpoints as fast as they ask for [B/s]."""
-    written = 0.0 if checkpoint is None else checkpoint.bandwidth or checkpoint.bandwidth_per_npu * npus
-    return max(READ_PER_NPU * npus, READ_PER_WRITTEN * written)
 
 
 def buy_rest(basket: Basket, rest: Rest) -> None:
