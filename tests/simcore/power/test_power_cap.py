@@ -1,4 +1,4 @@
-"""A power cap lowers the clock by a measured curve: products follow it, memory-bound work hardly, messages not at all."""
+"""A power cap lowers the clock by a measured curve: products follow it, memory hardly, messages not at all."""
 
 from __future__ import annotations
 
@@ -113,7 +113,9 @@ def test_a_capped_design_is_read_again_from_its_document() -> None:
 
 @pytest.mark.parametrize("cap", ["800 W", "122 W", "50 W"])
 def test_a_cap_that_no_npu_can_have_is_a_problem_that_names_both_ends(cap: str) -> None:
-    with pytest.raises(InputError, match="above the 122 W that h100-80gb draws at idle, and at most its maximum of 700"):
+    with pytest.raises(
+        InputError, match="above the 122 W that h100-80gb draws at idle, and at most its maximum of 700"
+    ):
         under(cap)
 
 
