@@ -21,6 +21,7 @@ in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference]
 - [Models](#models), [tables of layers](#tables-of-layers), [recommenders](#recommenders)
 - [NPUs](#npus), [curves](#curves): how near a generation comes to its data sheet
 - [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
+- [Nodes](#nodes): servers and trays as they are sold ([what can be ordered](orderable.md))
 - [Software](#software): training stacks
 - [Prices](#prices)
 """
@@ -28,6 +29,7 @@ MODELS = ("name", "hidden", "layers", "heads", "kv heads", "sequence", "vocabula
 NPUS = ("name", "year", "16-bit peak", "memory", "bandwidth", "power", "curve", "fitted on its own", "assumed")
 FABRICS = ("name", "dimensions, innermost first", "source")
 SOFTWARE = ("name", "launch", "gradients", "slack of memory", "iterations fitted on")
+NODES = ("name", "NPUs", "joined without NICs by", "NICs of a node", "memory beside, an NPU", "sold", "assumed")
 LIBRARIES = ("name", "algorithm", "all-reduce: launch, memory, piece", "source")
 
 
@@ -54,6 +56,7 @@ def catalogue() -> str:
             (_curve(name, entry) for name, entry in entries["curves"].items()),
         ),
         _table("Fabrics", FABRICS, (_fabric(name, entry) for name, entry in entries["fabrics"].items())),
+        _table("Nodes", NODES, (_node(name, entry) for name, entry in entries["nodes"].items())),
         _table("Libraries", LIBRARIES, (_library(name, entry) for name, entry in entries["libraries"].items())),
         _table("Software", SOFTWARE, (_software(name, entry) for name, entry in entries["software"].items())),
         "\n".join(_prices(entries["prices"])),
@@ -112,6 +115,18 @@ def _dimension(entry: Mapping[str, Any]) -> str:
     return f"{links}{share}, {entry['latency']}{library}"
 
 
+def _node(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    inside = entry["scale_up"]
+    domains = " or ".join(f"{size:,}" for size in inside["domains"])
+    joined = f"{' or '.join(inside['topology'])} {' or '.join(inside['bandwidth'])}, domains of {domains}"
+    nics = "; ".join(f"{' '.join(map(str, nic['count']))} x {nic['rate']}" for nic in entry["nics"])
+    memory = "; ".join(f"{more['capacity']} at {more['bandwidth']}" for more in entry.get("expanded", ()))
+    sold = f"{entry['introduced']} to {entry['withdrawn']}" if "withdrawn" in entry else f"since {entry['introduced']}"
+    assumed = ", ".join(key for key, source in entry["sources"].items() if "assumed" in source.lower())
+    npus = ", ".join(f"`{npu}`" for npu in entry["npu"])
+    return f"`{name}`", f"{entry['size']} x {npus}", joined, nics, memory, sold, assumed
+
+
 def _library(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     kernel = entry.get("all_reduce", {})
     numbers = ", ".join(str(kernel[key]) for key in ("launch", "memory", "piece") if key in kernel)
@@ -130,7 +145,7 @@ def _prices(lists: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, entry in lists.items():
         yield f"**`{name}`**" + (": the network alone, NPUs are not counted.\n" if entry.get("free_npus") else ".\n")
         yield "| what | price | source |\n|---|---|---|"
-        for tier, prices in entry["network"].items():
+        for tier, prices in entry.get("network", {}).items():
             paid = ", ".join(f"{element} {price}" for element, price in prices.items())
             yield _line((f"network, tier {tier}", paid, entry["sources"]["network"]))
         for npu, price in entry.get("npu", {}).items():

@@ -15,8 +15,10 @@ from dse.report.aspects import short_name
 from dse.report.units import format_brief, format_with_unit
 from simcore import catalog
 from simcore.catalog.preset import preset
+from simcore.cost.sold import listed
 from simcore.design.curve import Curve
 from simcore.design.library import Library
+from simcore.design.node import Node
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.design.software import Software
@@ -42,6 +44,11 @@ _OF_NPUS = (
 _OF_FABRICS = (
     "Dimensions innermost first, n: as many as the NPUs need; SW switch, FC fully connected; bandwidth per NPU. Node "
     "measured: its library's collectives were."
+)
+
+_OF_NODES = (
+    "NPUs of a node; the network that joins them without NICs, with the largest domain; NICs of a node. A cluster is "
+    "made of the node that its NPU is sold in, unless it names one (cluster.node)."
 )
 
 Told = tuple[str, str]
@@ -164,6 +171,17 @@ def _bandwidth(dimension: dict[str, Any]) -> str:
     return str(dimension.get("bandwidth") or (f"{nics} NICs" if nics else "at a bandwidth to be given"))
 
 
+def _tell_node(name: str) -> Told:
+    node = preset(Node, "nodes", name)
+    inside = node.scale_up
+    rates = " or ".join(format_with_unit(rate, "B/s") for rate in inside.bandwidth)
+    nics = [f"{listed(n.count)} x {format_with_unit(n.rate, 'B/s')}" for n in node.nics]
+    joined = f"{short_name(TOPOLOGIES, inside.topology[0])}({max(inside.domains)}) {rates}"
+    text = f"{node.size} x {', '.join(node.npu)}, {joined}; NICs {'; '.join(nics) or 'none'}"
+    assumed = [key for key, source in node.sources.items() if _ASSUMED.search(source)]
+    return text, f"assumed: {', '.join(assumed)}" if assumed else "published"
+
+
 def _tell_prices(name: str) -> Told:
     prices = preset(PriceList, "prices", name)
     assumed = [key for key, source in prices.sources.items() if _ASSUMED.search(source)]
@@ -211,6 +229,14 @@ PRESETS: tuple[Kind, ...] = (
         "cluster:\n  fabric: NAME\n  npus: 512",
         _tell_fabric,
         _OF_FABRICS,
+    ),
+    PresetKind(
+        "nodes",
+        "servers and trays as they are sold, and what NPUs can be ordered with",
+        "cluster.node",
+        "cluster:\n  npu: a100-80gb\n  node: NAME\n  fabric: dgx-a100\n  npus: 512",
+        _tell_node,
+        _OF_NODES,
     ),
     PresetKind("software", "training stacks", "software", "software: NAME", _tell_software),
     PresetKind("prices", "price lists", "cost", "cost: NAME", _tell_prices),

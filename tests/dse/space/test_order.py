@@ -70,7 +70,7 @@ def test_a_space_that_says_so_cuts_nothing() -> None:
 
 
 def test_a_space_that_wants_orders_and_has_nothing_that_is_sold_is_refused_with_an_example() -> None:
-    with pytest.raises(InputError, match="a cluster that can be ordered, got none: .*ring.*hypothetical: true"):
+    with pytest.raises(InputError, match=r"a cluster that can be ordered, got none: .*ring.*hypothetical: true"):
         space(clusters(UNSOLD, hypothetical=False))
 
 
