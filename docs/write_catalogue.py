@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore import catalog
+from simcore.document.ranges import is_ranged, range_of
 
 HEAD = """\
 # Catalogue
@@ -144,18 +145,35 @@ def _prices(lists: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield "## Prices\n"
     for name, entry in lists.items():
         yield f"**`{name}`**" + (": the network alone, NPUs are not counted.\n" if entry.get("free_npus") else ".\n")
-        yield "| what | price | source |\n|---|---|---|"
+        yield "| what | price | nine of ten lie in | source |\n|---|---|---|---|"
         for tier, prices in entry.get("network", {}).items():
             paid = ", ".join(f"{element} {price}" for element, price in prices.items())
-            yield _line((f"network, tier {tier}", paid, entry["sources"]["network"]))
+            yield _line((f"network, tier {tier}", paid, _range(entry, f"network.{tier}"), entry["sources"]["network"]))
         for npu, price in entry.get("npu", {}).items():
-            yield _line((f"NPU `{npu}`", price, "see below"))
-        for key in ("memory", "electricity", "pue", "lifetime", "npus_per_rack"):
-            yield _line((key, entry[key], entry["sources"].get(key, "")))
-        if entry.get("npu"):
-            yield f"\nPrices of NPUs are {entry['sources']['npu']}.\n"
-        else:
-            yield ""
+            yield _line((f"NPU `{npu}`", price, _range(entry, f"npu.{npu}"), "see below"))
+        for group in ("nodes", "parts"):
+            for thing, price in entry.get(group, {}).items():
+                source = f"{price['source']} ({price['date']})"
+                yield _line((f"`{thing}`", price["price"], f"{price['low']} to {price['high']}", source))
+        for key in TERMS:
+            if key in entry:
+                yield _line((key, entry[key], _range(entry, key), entry["sources"].get(key, "")))
+        yield f"\nPrices of NPUs are {entry['sources']['npu']}.\n" if entry.get("npu") else ""
+        yield f"Ranges: {entry['sources']['ranges']}.\n"
+
+
+TERMS = (
+    *("memory", "electricity", "pue", "lifetime", "residual", "discount", "utilization", "building", "building_life"),
+    *("support", "staff", "staff_per_npu", "npus_per_rack"),
+)
+
+
+def _range(entry: Mapping[str, Any], path: str) -> str:
+    """In multiples of what the list says."""
+    if not is_ranged(entry["ranges"], path):
+        return ""
+    low, high = range_of(entry["ranges"], path)
+    return f"{low:g} to {high:g} of it"
 
 
 if __name__ == "__main__":

@@ -77,6 +77,43 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Activity:
+    """Time of an NPU in an iteration by what it draws power for [s]."""
+
+    tensor: float = 0.0
+    """In operators that arithmetic bounds: matrix products, fused attention."""
+    memory: float = 0.0
+    """In operators that the memory's bandwidth bounds, the optimizer among them."""
+    wait: float = 0.0
+    """Waiting for collectives."""
+    idle: float = 0.0
+    """In a bubble."""
+
+    @property
+    def seconds(self) -> float:
+        """All of it [s]."""
+        return self.tensor + self.memory + self.wait + self.idle
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a cluster draws [W]; cooling and losses of the building (PUE) are in all but `rack`."""
+
+    mean: float
+    """While the job runs."""
+    peak: float
+    """Every part at its maximum, NPUs at their cap."""
+    rack: float
+    """A rack full of nodes at its maximum."""
+    npus: float
+    """Of the mean, the NPUs."""
+    rest: float
+    """Of the mean, all else: hosts, NICs, switches, optics, storage."""
+    activity: Activity
+    """What an NPU of the stage that finishes last does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One simulated design. `None` marks what does not apply (memory of a single collective, say).
 
@@ -113,8 +150,14 @@ class Result:
     energy_per_token_j: float | None = None
     cost_per_token: float | None = None
     """Of the total cost of ownership, electricity by this design's energy [$ per token]."""
+    goodput: float | None = None
+    """Share of the time in which work is done that lasts; None where nothing is trained."""
+    mtbf_s: float | None = None
+    """Mean time between failures that stop a job on all NPUs; None where nothing fails."""
+    checkpoint_interval_s: float | None = None
+    """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of `workload.training_tokens`; None where they are not given."""
+    """Of `workload.training_tokens`, with what failures take; None where they are not given."""
     cost_to_train: float | None = None
     """[$]."""
     iteration_time_interval_s: tuple[float, float] | None = None
@@ -125,6 +168,8 @@ class Result:
     """Mean time between two tokens of a request after its first."""
     throughput_counts: str = "tokens"
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
+    power: Draw | None = None
+    """What is behind `power_w`, which is its mean; None of an engine of another package that does not say."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
     orderable: bool | None = None

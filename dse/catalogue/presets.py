@@ -21,8 +21,10 @@ from simcore.design.library import Library
 from simcore.design.node import Node
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
 from simcore.design.software import Software
 from simcore.network import TOPOLOGIES
+from simcore.reliability.counts import Counts, failure_rate
 from simcore.workload.layer_table.document import LayerTable
 from simcore.workload.layer_table.program import rows_of
 from simcore.workload.recommender.document import Recommender
@@ -215,6 +217,15 @@ def _tell_library(name: str) -> Told:
     return text, "measured collectives"
 
 
+def _tell_reliability(name: str) -> Told:
+    found = preset(Reliability, "reliability", name)
+    if not found.fails:
+        return "nothing fails", "no failures"
+    hours = 1.0 / (3600.0 * failure_rate(found.mtbf, Counts(npu=8, node=1, nic=8, link=8)))
+    text = f"a node of 8 NPUs and 8 NICs stops its job every {hours:,.0f} h"
+    return text, "mtbf published, repair and spares assumed"
+
+
 _MODEL = "workload: {model: NAME, global_batch: 512}"
 
 PRESETS: tuple[Kind, ...] = (
@@ -240,6 +251,14 @@ PRESETS: tuple[Kind, ...] = (
     ),
     PresetKind("software", "training stacks", "software", "software: NAME", _tell_software),
     PresetKind("prices", "price lists", "cost", "cost: NAME", _tell_prices),
+    PresetKind(
+        "reliability",
+        "what fails, and what that costs a job",
+        "reliability",
+        "reliability: NAME",
+        _tell_reliability,
+        "For jobs that are trained: goodput, time_to_train, cost_to_train. none: nothing fails.",
+    ),
     PresetKind(
         "curves",
         "how near a generation of NPUs comes to its data sheet",

@@ -11,9 +11,9 @@ from dse.evaluate.record import TrialRecord
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
-from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
+from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
 
-_Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
+_Part = TypeVar("_Part", Activity, Draw, ExposedCommunication, Memory, DimensionUse, Cost, Result)
 
 
 def read_result(document: Mapping[str, Any]) -> Result:
@@ -24,9 +24,16 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "memory_bytes": None if memory is None else _read_part(Memory, memory),
         "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
         "cost": _read_part(Cost, document["cost"]),
+        "power": _read_draw(document.get("power")),
         "order_notes": tuple(document.get("order_notes", ())),
     }
     return _read_part(Result, {**document, **parts})
+
+
+def _read_draw(values: Mapping[str, Any] | None) -> Draw | None:
+    if values is None:
+        return None
+    return _read_part(Draw, {**values, "activity": _read_part(Activity, values["activity"])})
 
 
 def _read_part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:

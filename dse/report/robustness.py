@@ -95,7 +95,7 @@ def _by_mover(parts: Matrix, whole: Matrix) -> dict[Mover, Matrix]:
 
 def _whole(trial: TrialRecord) -> tuple[float, ...]:
     costs, metrics = _costs(trial), trial.metrics or {}
-    capital = sum(costs[part] for part in PARTS)
+    capital = sum(costs.get(part, 0.0) for part in (*PARTS, "storage", "other"))
     owned = metrics.get("ownership_cost")  # None in journals of versions without it
     return capital, costs["total"], metrics.get("yearly_cost") or 0.0, capital if owned is None else owned
 

@@ -23,9 +23,11 @@ from simcore.design.design import Design
 from simcore.metrics import METRICS, Mover, moves
 from simcore.uncertainty.draws import Draws
 from simcore.uncertainty.priced import draw_costs
-from simcore.uncertainty.together import draw_times
+from simcore.uncertainty.together import draw_time_alone, draw_times
 
 Floats = NDArray[np.float64]
+DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco")
+"""Movers that are power and money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,22 @@ def draw_trials(
 def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:
     assert trial.metrics is not None
     return Drawn(trial, {"time": time, **draw_costs(design, trial.metrics["power_w"], draws)})
+
+
+def draw_alone(trial: TrialRecord, design: Design, draws: Draws) -> Drawn:
+    """A simulated trial by itself: its time as its interval has it."""
+    return _draw(trial, design, draw_time_alone(design, draws), draws)
+
+
+def is_drawn(objective: Objective) -> bool:
+    """Whether an objective has prices or power in it, or is an expression: its interval is that of its draws."""
+    priced = any(moves(name, mover) for name in objective.names for mover in DRAWN)
+    return priced or objective.expression is not None
+
+
+def ends_of(values: Floats) -> tuple[float, float] | None:
+    """Between which nine of ten draws lie; None where they do not differ, or have no value."""
+    if not np.isfinite(values).all() or values.min() == values.max():
+        return None
+    low, high = np.quantile(values, [0.05, 0.95])
+    return float(low), float(high)

@@ -30,7 +30,7 @@ from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Scenarios, Sureness
-from dse.whatif.drawn import draw_trials
+from dse.whatif.drawn import draw_trials, ends_of, is_drawn
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
@@ -85,6 +85,7 @@ def _compare(
             _told(float(on_front[row])),
             _told(float(regrets[row].mean())),
             _told(_worst_but_one(regrets[row])),
+            _intervals(record.objectives, lost[:, row]),
         )
         for row, trial in enumerate(trials)
     }
@@ -119,6 +120,12 @@ def interval_of(trial: TrialRecord) -> tuple[float, float] | None:
     """The interval of a trial's iteration time [s], as its result has it."""
     ends = (trial.metrics or {}).get("iteration_time_interval_s")
     return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _intervals(objectives: Sequence[Objective], lost: Floats) -> dict[str, tuple[float, float]]:
+    """Where the objectives of one design lie in nine of ten scenarios, of `lost[objectives, count]`."""
+    found = {o.name: ends_of(o.sign * lost[place]) for place, o in enumerate(objectives) if is_drawn(o)}
+    return {name: (_told(ends[0]), _told(ends[1])) for name, ends in found.items() if ends is not None}
 
 
 def _robust(

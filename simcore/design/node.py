@@ -78,6 +78,8 @@ class NodePower(Frozen):
     """Processors, memory, inner switches, disks, fans and losses while a job runs; NPUs and NICs aside."""
     idle: Annotated[Power, Field(ge=0)]
     """The same without a job."""
+    full: dict[str, Annotated[Power, Field(gt=0)]] = {}
+    """What of the host draws at full load, by part, where the nameplate is known: with NPUs and NICs about as much."""
 
 
 class Node(Frozen):

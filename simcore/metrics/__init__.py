@@ -6,7 +6,7 @@ own by an entry point in the group `simcore.metrics` (see `simcore.family`) whos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from simcore.family import Family
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
+from simcore.power.draw import peak_watts, rack_watts, rest_watts
+from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result
 
 
@@ -41,6 +43,18 @@ def _of_cost(part: str, scope: Scope, moves: tuple[Mover, ...], label: str, **mo
         read=lambda r: getattr(r.cost, part),
         before=lambda d, m: getattr(cluster_cost(d), part),
         moves=moves,
+        label=label,
+        **more,
+    )
+
+
+def _of_power(part: str, before: Callable[[Design], float], label: str, **more: Any) -> Metric:
+    """A part of what the cluster draws that follows from what is bought alone."""
+    return Metric(
+        "W",
+        scope="network",
+        read=lambda r: None if r.power is None else getattr(r.power, part),
+        before=lambda d, m: before(d),
         label=label,
         **more,
     )
@@ -121,8 +135,12 @@ _OWN = {
     "cost.network": _of_cost("network", "network", ("network",), "network cost", bound=lambda f: f.network),
     "cost.npu": _of_cost("npu", "prices", ("npu",), "NPU cost"),
     "cost.memory": _of_cost("memory", "prices", ("memory",), "memory cost"),
-    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
-    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
+    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",), label="mean power"),
+    "power.mean": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",)),
+    "power.peak": _of_power("peak", peak_watts, "peak power", bound=lambda f: f.peak),
+    "power.rack": _of_power("rack", rack_watts, "rack power", bound=lambda f: f.rack),
+    "power.rest": _of_power("rest", rest_watts, "power beside the NPUs"),
+    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy", "power")),
     "perf_per_cost": Metric(
         "tokens/s/$",
         "more",
@@ -173,7 +191,10 @@ _OWN = {
         short="TCO",
     ),
     "energy_per_token": Metric(
-        "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
+        "J/token",
+        read=lambda r: r.energy_per_token_j,
+        bound=lambda f: f.energy_per_token,
+        moves=("time", "energy", "power"),
     ),
     "cost_per_token": Metric(
         "$/token",
@@ -181,6 +202,22 @@ _OWN = {
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "tco"),
     ),
+    "goodput": Metric(
+        "",
+        "more",
+        read=lambda r: r.goodput,
+        bound=lambda f: 1.0 if f.goodput is None else f.goodput,
+        share=True,
+    ),
+    "mtbf": Metric(
+        "s",
+        "more",
+        scope="network",
+        read=lambda r: r.mtbf_s,
+        before=lambda d, m: mtbf_of(d),
+        label="time between failures",
+    ),
+    "checkpoint_interval": Metric("s", read=lambda r: r.checkpoint_interval_s, bound=lambda f: 0.0),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
     ),

@@ -121,6 +121,7 @@ _NETWORK = {
 _LATENCY = Parameter("latency of a network", 0.35, "assumed", "half to twice as long in nineteen of twenty cases")
 UNSAID: Ends = (0.7, 1.3)
 """Multiples of a price between which it lies in nine of ten cases, where its list says no range (*assumed*)."""
+_DRAW = Parameter("mean draw of nodes", log(1.1) / NINE_OF_TEN, "assumed", "10 % in nine of ten cases (docs/power.md)")
 _LEAST_MULTIPLE = 0.01
 """Of a price that may be nothing at all."""
 REST = Parameter(
@@ -142,6 +143,11 @@ def price_error(what: str, of: str, ends: Ends) -> Unknown:
     spread, above = -log(low) / NINE_OF_TEN, log(high) / NINE_OF_TEN
     source = "no range in the price list" if ends == UNSAID else "range of the price list"
     return Unknown(Parameter(f"price of {what}", spread, "assumed", source, above), of)
+
+
+def draw_error(design: Design) -> Unknown:
+    """How wrong the mean draw of a cluster of its NPUs may be."""
+    return Unknown(_DRAW, design.cluster.npu.name)
 
 
 def rate_parameter(found: Evidence) -> Parameter:

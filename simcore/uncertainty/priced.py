@@ -1,4 +1,4 @@
-"""What a design costs in all scenarios at once: each price is wrong by itself, for all designs that pay it.
+"""What a design costs and draws in all scenarios at once: each price is wrong by itself, for all designs that pay it.
 
 What a cluster is built of is its bill (`simcore.cost.materials`): each of its parts has a price in the range that the
 price list gives, as do electricity, the building and the rest of what it costs to own it (`simcore.cost.ownership`).
@@ -13,12 +13,13 @@ import numpy as np
 from simcore.cost.bill import Item
 from simcore.cost.materials import bill_of
 from simcore.cost.ownership import Ownership, Terms
-from simcore.cost.price import cluster_cost, peak_power
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.document.ranges import EXACT, Ends, range_of
 from simcore.metrics import Mover
+from simcore.power.draw import peak_watts
 from simcore.uncertainty.draws import Draws, Floats
-from simcore.uncertainty.parameters import UNSAID, price_error
+from simcore.uncertainty.parameters import UNSAID, draw_error, price_error
 
 _GROUPS = {"npu": "NPUs", "network": "the network", "memory": "memory", "storage": "storage", "other": "racks"}
 """Group of a bill -> what its prices are called."""
@@ -33,7 +34,7 @@ _OWNED = {
 
 
 def draw_costs(design: Design, power: float, draws: Draws) -> dict[Mover, Floats]:
-    """What a checked design costs over what it costs at list prices, `[count]` by mover; it draws `power` [W].
+    """What a checked design costs and draws over what it does at list prices, `[count]` by mover; it draws `power` [W].
 
     A price of one thing is the same for all designs that buy it.
     """
@@ -41,11 +42,13 @@ def draw_costs(design: Design, power: float, draws: Draws) -> dict[Mover, Floats
     parts = {group: _group_factor(design, group, draws) for group in _GROUPS}
     capital = sum((getattr(cost, group) * factor for group, factor in parts.items()), start=np.zeros(draws.count))
     terms, pue = _draw_terms(design, listed, draws), _factor(draws, "PUE", "all designs", _range(design, "pue"))
-    before = Ownership(listed, cost.capital, peak_power(design), power)
-    after = Ownership(replace(terms, pue=listed.pue * pue), capital, before.peak * pue, power * pue)
+    drawn = pue * np.exp(draws.error(draw_error(design))[1:])
+    before = Ownership(listed, cost.capital, peak_watts(design), power)
+    after = Ownership(replace(terms, pue=listed.pue * pue), capital, before.peak * pue, power * drawn)
     lifetime = listed.lifetime * power * design.cost.electricity_in_total
-    total = capital + lifetime * pue * terms.electricity
+    total = capital + lifetime * drawn * terms.electricity
     return {
+        "power": drawn,
         "network": parts["network"],
         "npu": parts["npu"],
         "memory": parts["memory"],
@@ -74,7 +77,7 @@ def _draw_terms(design: Design, listed: Terms, draws: Draws) -> Terms:
     drawn = {}
     for key, what in _OWNED.items():
         if value := getattr(listed, key):
-            ends = _range(design, key)
+            ends = _range(design, "staff_per_npu" if key == "staff" and not design.cost.staff else key)
             kept = UNSAID if ends is EXACT and key != "residual" else ends
             drawn[key] = value * _factor(draws, what, "all designs", kept)
     if "residual" in drawn:

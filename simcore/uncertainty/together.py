@@ -96,6 +96,15 @@ def draw_times(
     return times
 
 
+def draw_time_alone(design: Design, draws: Draws) -> Floats:
+    """Time of one checked design over its predicted time `[count]`: its interval, and nothing of its parts."""
+    level = Level.of(design)
+    if level is None:
+        return np.ones(draws.count)
+    time: Floats = np.exp(level.middle + level.spread * _level_draws(level, draws))
+    return time
+
+
 def _parameter_errors(design: Design, draws: Draws) -> Floats:
     times = estimate_times(design, draws)
     errors: Floats = np.log(times[1:] / times[0])

@@ -123,6 +123,7 @@ ORDER = {
             "compute",
             "memory",
             "cost",
+            "power",
             "metrics",
             "provenance",
             "prediction_interval",

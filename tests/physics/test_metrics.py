@@ -10,9 +10,10 @@ from hypothesis import given, settings
 
 from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
-from simcore.cost.price import cluster_cost, energy
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
+from simcore.power.draw import draws_of, npus_watts, peak_watts, rest_watts
 from simcore.simulate import simulate
 
 UNITS = {"$/year", "", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
@@ -51,8 +52,8 @@ def figures(design: Design, time: float = 1.0, price: float = 1.0, joules: float
     return Figures.of(
         design,
         seconds=time,
-        power=energy(design, 0.0, 1.0).power * joules,
-        peak=energy(design, 1.0, 1.0).power,
+        power=(npus_watts(design, draws_of(design).idle) + rest_watts(design)) * joules,
+        peak=peak_watts(design),
         energy=joules,
         capital=cluster_cost(design).total * price,
         network=cluster_cost(design).network * price,

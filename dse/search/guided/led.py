@@ -67,7 +67,7 @@ class LedCandidates:
 
     def _job(self, design: Design, number: int) -> Mapping[str, float] | None:
         cluster = design.cluster
-        key = f"{design.workload!r} {cluster.npu!r} {cluster.memory!r} {cluster.npus}"
+        key = f"{design.workload!r} {cluster.npu!r} {cluster.power_cap} {cluster.memory!r} {cluster.npus}"
         if key not in self._shapes:
             self._shapes[key] = _ShapeJobs(self._queue(design))
         degrees = f"parallelism.degrees#{cluster.npus}" if self._follows else None

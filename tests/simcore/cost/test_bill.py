@@ -30,7 +30,7 @@ def a100s(nodes: int) -> Design:
 def test_hosts_and_the_network_between_nodes_draw_power_under_a_linear_list() -> None:
     bill = bill_of(a100s(16))
     watts = {item.part: item.count * item.watts for item in bill.items}
-    assert watts["host of dgx-a100"] == 16 * 2200
+    assert watts["host of dgx-a100"] == 16 * 1600
     assert watts["NICs, pod"] == pytest.approx(128 * 25 * 0.48)
     assert watts["a100-80gb"] == 0  # they draw by what they do
     assert bill.watts == pytest.approx(sum(watts.values()))

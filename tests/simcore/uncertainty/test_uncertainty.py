@@ -203,7 +203,7 @@ def test_a_scenario_says_of_money_what_a_list_with_its_prices_says(scenario: int
     there = {
         **own,
         "npu": {"h100-80gb": f"{30000 * at['price of NPUs']!r} $"},
-        "electricity": f"{0.1 * at['price of electricity']!r} $/kWh",
+        "electricity": f"{0.1 * at['price of electricity'] * at['mean draw of nodes']!r} $/kWh",
         "building": f"{12 * at['price of the building']!r} $/W",
         "support": 0.05 * at["price of support"],
         "staff": f"{1e6 * at['price of staff']!r} $",
