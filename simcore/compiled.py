@@ -16,10 +16,13 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from simcore import compiling
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from numba import njit
+    from numba.core import event
 except ImportError:
     HAVE_NUMBA = False
 
@@ -31,6 +34,17 @@ except ImportError:
 
 else:
     HAVE_NUMBA = True
+
+    class _Compilations(event.Listener):
+        """Tells `simcore.compiling` of compilations; what is read from the disk is over at once."""
+
+        def on_start(self, event: Any) -> None:
+            compiling.begin()
+
+        def on_end(self, event: Any) -> None:
+            compiling.end()
+
+    event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]  # numba is untyped
     UNCOUNTED: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
     """Without numba's runtime, which makes arrays and counts references to them."""
 

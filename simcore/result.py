@@ -157,7 +157,7 @@ class Result:
     checkpoint_interval_s: float | None = None
     """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of the tokens that the workload needs at its batch, with what failures take; None without `training_tokens`."""
+    """Of the tokens that the workload needs at its batch, with what failures take; None where none are given."""
     cost_to_train: float | None = None
     """[$]."""
     tokens_to_train: float | None = None
@@ -176,19 +176,20 @@ class Result:
     """What is behind `power_w`, which is its mean; None of an engine of another package that does not say."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
+    not_modelled: tuple[str, ...] = ()
+    """What the design does that is known to cost tokens or loss, and is not counted (`simcore.workload.penalties`)."""
     orderable: bool | None = None
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
-    not_modelled: tuple[str, ...] = ()
-    """What the design does that is known to cost tokens or loss, and is not counted (`simcore.workload.penalties`)."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
-        document["network"], document["not_modelled"] = list(document["network"]), list(document["not_modelled"])
+        for key in ("network", "not_modelled"):
+            document[key] = list(document[key])
         for key in ("metrics", "order_notes"):
             if not document[key]:
                 del document[key]

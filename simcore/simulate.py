@@ -173,9 +173,9 @@ def _result(
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
+        not_modelled=unmodelled_penalties(design),
         orderable=order.orderable,
         order_notes=order.notes,
-        not_modelled=unmodelled_penalties(design),
     )
     return with_measured(design, result)
 

@@ -55,15 +55,14 @@ def _read(folders: list[str]) -> list[RunSide]:
     """The runs, called by their folders' names, or their paths where two have one name."""
     from dse.report.counted import convert_units
     from dse.report.runs import RunSide
-    from dse.run.document import open_space
-    from dse.run.record import load_record
-    from dse.study.store import STUDY
+    from dse.run.document import open_study
+    from dse.run.record import record_in
 
     names = [Path(folder).resolve().name for folder in folders]
     called = names if len(set(names)) == len(names) else folders
     sides = []
     for name, folder in zip(called, folders, strict=True):
-        record = convert_units(load_record(Path(folder), bounded=False))
-        study = open_space(str(Path(folder) / STUDY))[1]
-        sides.append(RunSide(name, folder, record, study or {}))
+        study = open_study(Path(folder))
+        record = convert_units(record_in(study, bounded=False))
+        sides.append(RunSide(name, folder, record, study.document))
     return sides

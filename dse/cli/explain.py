@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from dse.cli.arguments import positive_integer
@@ -27,7 +24,6 @@ EXAMPLES = """examples:
 --json prints {design, parts, operators, collectives, network_cost, simulations} with {steps}, or, against another one,
 with {against, changes, difference, singles, pairs, pairs_left_out}; docs/commands.md says what is in them.
 """
-_QUIET_SECONDS = 2.0
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -44,24 +40,27 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse explain`."""
     from rich.console import Console
 
-    from dse.explain.explained import explain, explain_against
+    from dse.door.progress import Phases
+    from dse.explain.explained import Explained, explain, explain_against
     from dse.explain.screen import print_compared, print_explained
 
     design = _read(options.design)
     other = None if options.against is None else _read(options.against)
-    progress, console = _progress(), Console(highlight=False)
-    if other is None:
-        explained = explain(design, options.simulations, progress)
-        if options.json:
-            print(json.dumps(explained.as_json(), ensure_ascii=False, allow_nan=False))
-        else:
-            print_explained(options.design, explained, console)
-        return 0
-    compared = explain_against(design, other, options.simulations, progress)
+    with Phases(options.interrupt) as phases:
+        phases.phase("simulating changes")
+
+        def tell(done: int, total: int) -> None:
+            phases.note(f"{done} of {total}", done / total if total else None)
+
+        most = options.simulations
+        found = explain(design, most, tell) if other is None else explain_against(design, other, most, tell)
+    console = Console(highlight=False)
     if options.json:
-        print(json.dumps(compared.as_json(), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
+    elif isinstance(found, Explained):
+        print_explained(options.design, found, console)
     else:
-        print_compared((options.design, options.against), compared, console)
+        print_compared((options.design, options.against), found, console)
     return 0
 
 
@@ -71,16 +70,3 @@ def _read(path: str) -> Design:
 
     document = read_document(path)
     return design_from(document.data, document)
-
-
-def _progress() -> Callable[[int, int], None]:
-    """Says how many changes were simulated, once that takes longer than `_QUIET_SECONDS`."""
-    said = monotonic()
-
-    def tell(done: int, total: int) -> None:
-        nonlocal said
-        if monotonic() - said >= _QUIET_SECONDS:
-            said = monotonic()
-            print(f"{done} of {total} changes simulated", file=sys.stderr)
-
-    return tell

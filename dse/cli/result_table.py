@@ -115,8 +115,10 @@ def _cost_section(result: Result) -> Section:
     table = _table("", "")
     table.add_row("network", format_with_unit(cost.network, "$"))
     table.add_row("NPUs", format_with_unit(cost.npu, "$"))
-    if cost.memory:
-        table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
+    more = {"expanded memory": cost.memory, "storage": cost.storage, "racks and management": cost.other}
+    for part, price in more.items():
+        if price:
+            table.add_row(part, format_with_unit(price, "$"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     for name, value in _owned(result):
@@ -148,16 +150,20 @@ def _training_section(result: Result) -> Section | None:
         return None
     table = _table("", "")
     if result.tokens_to_train is not None:
-        ends = result.tokens_to_train_interval
-        unit = scale("tokens", ends or [result.tokens_to_train])
-        between = " ({} to {})".format(*map(unit.number, ends)) if ends else ""
-        table.add_row("tokens at this batch", unit.text(result.tokens_to_train) + between)
+        table.add_row("tokens at this batch", _tokens(result))
     for name in ("mtbf", "checkpoint_interval", "time_to_train", "cost_to_train"):
         read = METRICS[name].read
         value = None if read is None else read(result)
         if value is not None:
             table.add_row(label(name), format_with_unit(value, METRICS[name].unit, name))
     return f"Goodput {100 * result.goodput:.1f} %: the share of the time in which work lasts", table
+
+
+def _tokens(result: Result) -> str:
+    """Tokens that the training needs at this batch, and between which they lie."""
+    ends = result.tokens_to_train_interval
+    unit = scale("tokens", ends or [result.tokens_to_train])
+    return unit.text(result.tokens_to_train) + (" ({} to {})".format(*map(unit.number, ends)) if ends else "")
 
 
 def _penalties_section(result: Result) -> Section | None:

@@ -44,21 +44,25 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse show`."""
     from rich.console import Console
 
+    from dse.door.progress import Phases
     from dse.report.counted import convert_units
     from dse.report.pick import pick
     from dse.report.show import gather_facts, print_shown, shown_document
     from dse.report.summary import summarize
-    from dse.run.record import load_record
-    from dse.whatif.ask import answer_what_if
+    from dse.run.document import open_study
+    from dse.run.record import record_in
+    from dse.whatif.ask import answers_about
     from simcore.document.problem import InputError, Problem
 
     if problems := file_problems("--design", options.design):
         raise InputError(problems, "command line")
-    record = convert_units(load_record(options.run_folder, bounded=False))
+    study = open_study(options.run_folder)
+    record = convert_units(record_in(study, bounded=False))
     if not record.trials:
         raise InputError([Problem((), "a journal with trials", "one without any")], str(options.run_folder))
-    with Console(stderr=True).status("asking how sure the front is"):
-        answers = answer_what_if(record, options.run_folder, simulations=0)
+    with Phases(options.interrupt) as phases:
+        phases.phase("asking what-ifs")
+        answers = answers_about(record, study.space, study.engine, simulations=0, note=phases.note)
     trial = pick(record, answers, options.pick)
     shown = gather_facts(record, summarize(record, answers), trial)
     if options.json:
@@ -66,15 +70,12 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_shown(record, shown, Console(highlight=False))
     if options.design is not None:
-        _write(options, trial)
+        _write(options, trial, study.engine)
     return 0
 
 
-def _write(options: argparse.Namespace, trial: TrialRecord) -> None:
+def _write(options: argparse.Namespace, trial: TrialRecord, engine: str) -> None:
     from dse.run.design_file import write_designs
-    from dse.run.document import open_space
-    from dse.study.store import STUDY
 
-    study = open_space(str(options.run_folder / STUDY))[1] or {}
-    for file in write_designs(trial, options.design, str(study.get("engine", "fast"))):
+    for file in write_designs(trial, options.design, engine):
         print(f"wrote {file.path}" + (f"; note: {file.note}" if file.note else ""), file=sys.stderr)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simcore.compiling import is_compiling
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -22,6 +24,7 @@ LINES = 0.02
 SURE_SECONDS = 1.0
 """Time after which a rate is known well enough to say what is left."""
 BAR = 20
+COMPILING = "compiling kernels, once on this machine"
 
 
 def is_redrawn() -> bool:
@@ -75,7 +78,8 @@ class Display:
         now = time.monotonic()
         left = None if self._done is None else self._pace.left(self._done, now)
         spent = f"{_duration(now - self._began)} so far" if left is None else f"{_duration(left)} left"
-        return f"{self._name}: {' · '.join(filter(None, (spent, self._text())))}"
+        name = f"{self._name} ({COMPILING})" if is_compiling() else self._name
+        return f"{name}: {' · '.join(filter(None, (spent, self._text())))}"
 
     def say(self, text: str) -> None:
         """A line that stays."""

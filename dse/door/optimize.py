@@ -12,14 +12,14 @@ from dse.door.reports import report_run
 from dse.door.run import Run
 from dse.door.watch import Caller
 from dse.evaluate.record import TrialRecord
-from dse.run.document import open_space
+from dse.run.document import open_space, open_study
 from dse.run.drive import run_study
 from dse.run.place import InMemory, RunFolder
-from dse.run.record import load_record, record_of
+from dse.run.record import record_in, record_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER, Watcher
-from dse.whatif.subject import Study, study_in
+from dse.whatif.subject import Study
 
 
 def optimize(
@@ -92,7 +92,9 @@ def _progress(space: Space, trials: int) -> Any:
 def _reported(folder: Path, ended: str, shown: Watcher) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
     if ended in ("interrupted", "stopped"):
-        record = load_record(folder, watcher=shown)
+        study = open_study(folder)
+        record = record_in(study, watcher=shown)
     else:
-        record = report_run(folder, watcher=shown, may_be_empty=True).record
-    return Run(record, ended, study_in(folder))
+        reported = report_run(folder, watcher=shown, may_be_empty=True)
+        study, record = reported.study, reported.record
+    return Run(record, ended, Study.of(study))

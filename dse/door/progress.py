@@ -21,16 +21,20 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask
 from dse.execute import Executor, Status
 from dse.space.objective import losses
+from dse.space.order import ADVICE, NOTICES
 from dse.space.settings import MOST_TRIALS as ENDLESS
 from dse.space.space import Space
 from dse.study.watch import Watcher
 
 SEARCHING = "searching"
+FIRST = "the first designs wait where workers have to compile kernels"
 STATUS_SECONDS = 0.5
 """Between two looks at the workers."""
 
 
-def _limit(trials: int) -> str:
+def _limit(trials: int, combinations: float) -> str:
+    if combinations <= trials < ENDLESS:
+        return f"at most {combinations:.0f} trials, one for each combination"
     return f"{trials} trials" if trials < ENDLESS else "as many trials as it needs"
 
 
@@ -74,7 +78,8 @@ class Progress(Watcher):
     """Shows how a study goes, from its first trial to its reports; with `live` its front, too."""
 
     def __init__(self, space: Space, trials: int, interrupt: Interrupt, live: bool = False) -> None:
-        self._space, self._trials = space, trials
+        self._space, self._asked, self._combinations = space, trials, space.count()
+        self._trials = trials if trials >= ENDLESS else int(min(trials, self._combinations))
         self._front = LiveFront(space.objectives)
         self._display = Display(self._front.draw) if live else Display()
         self._phases = Phases(interrupt, self._display)
@@ -105,7 +110,11 @@ class Progress(Watcher):
         self._begun = time.monotonic()
         self.done, self._searching = known, True
         resumed = f", {known} trials from the journal" if known else ""
-        self._display.say(f"{self._space.name}: {sampler}, {_limit(self._trials)}{resumed}")
+        self._display.say(f"{self._space.name}: {sampler}, {_limit(self._asked, self._combinations)}{resumed}")
+        if self._space.hypothetical not in ("", "said"):
+            self._display.say(f"{NOTICES[self._space.hypothetical]} To settle it {ADVICE}.")
+        for notice in self._space.notices:
+            self._display.say(f"note: {notice}")
         self._phases.phase(SEARCHING)
 
     def watch(self, executor: Executor) -> None:
@@ -166,6 +175,8 @@ class Progress(Watcher):
                 f"{self._status.nodes} nodes · {self._status.workers} of {self._status.wanted} workers · "
                 f"{self._status.flying} in flight · {self._status.failed} failed"
             )
+            if not self._fresh and self._status.flying:
+                parts.append(FIRST)
         return " · ".join(parts)
 
     def _end_search(self) -> None:

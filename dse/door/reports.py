@@ -8,11 +8,12 @@ from pathlib import Path
 
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
-from dse.run.record import load_record
+from dse.run.document import OpenStudy, open_study
+from dse.run.record import record_in
 from dse.study.store import STUDY, check_folder
 from dse.study.watch import WATCHER, Watcher
 from dse.whatif.answers import WhatIf
-from dse.whatif.ask import answer_what_if
+from dse.whatif.ask import answers_about
 from simcore.document.problem import InputError, Problem
 
 _FRONT = "pareto.json"
@@ -22,6 +23,7 @@ _FRONT = "pareto.json"
 class Reported:
     """What was reported, and where."""
 
+    study: OpenStudy
     record: StudyRecord
     answers: WhatIf
     folder: Path
@@ -37,7 +39,7 @@ def report_run(
 ) -> Reported:
     """Write the reports of a run folder, into `out` where it is given; `watcher` is told how far they are.
 
-    `simulations` is the limit of `answer_what_if`; `may_be_empty`: a study that just ended may have no trial. Raises
+    `simulations` is the limit of `answers_about`; `may_be_empty`: a study that just ended may have no trial. Raises
     `InputError` where the folder holds no study, or nothing to report, or where the files would take the place of
     another run's or of better ones.
     """
@@ -45,7 +47,8 @@ def report_run(
     if (folder / STUDY).exists() and folder.resolve() != run.resolve():
         fix = "choose another folder with --out"
         raise InputError([Problem((), "a folder for reports", "the folder of another run", fix)], str(folder))
-    record = load_record(run, watcher=watcher)
+    study = open_study(run)
+    record = record_in(study, watcher=watcher)
     if not record.trials and not may_be_empty:
         fix = "evaluate some: dse optimize SPACE --out with a new folder"
         raise InputError([Problem((), "a journal with trials to report", "one without any", fix)], str(run))
@@ -55,9 +58,9 @@ def report_run(
         raise InputError([Problem((), f"a front to replace that in {_FRONT}", found, fix)], str(folder))
     check_folder(folder)
     watcher.phase("asking what-ifs")
-    answers = answer_what_if(record, run, simulations, watcher.note)
+    answers = answers_about(record, study.space, study.engine, simulations, watcher.note)
     watcher.phase("drawing")
-    return Reported(record, answers, folder, write_reports(record, folder, answers, watcher.note))
+    return Reported(study, record, answers, folder, write_reports(record, folder, answers, watcher.note))
 
 
 def _has_front(folder: Path) -> bool:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.pick import best_trial, numbered_trial
 from dse.report.summary import Summary, summarize
-from dse.run.record import load_record
-from dse.whatif.subject import Study, Subject, study_in
+from dse.run.document import open_study
+from dse.run.record import record_in
+from dse.whatif.subject import Study, Subject
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
@@ -169,5 +170,5 @@ def load_run(folder: str | Path) -> Run:
 
     Raises `InputError` where the folder holds none.
     """
-    place = Path(folder)
-    return Run(load_record(place), study=study_in(place))
+    study = open_study(Path(folder))
+    return Run(record_in(study), study=Study.of(study))

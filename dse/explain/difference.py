@@ -99,7 +99,7 @@ def _of_dimensions(one: Document, other: Document, taken: set[Path]) -> Iterator
         for group in ([shared] if shared else []) + [[key] for key in keys if key not in shared]:
             name = NICS if group is shared else group[0]
             paths: list[Path] = [(*DIMENSIONS, index, key) for key in group]
-            yield _change(f"{name} of dimension {index + 1}", paths, one, other)
+            yield _change(f"{name} of dimension {index}", paths, one, other)
 
 
 def _differing_keys(one: Document, other: Document) -> list[list[str]]:

@@ -100,7 +100,7 @@ def _of_collectives(design: Design, uses: Sequence[CollectiveUse]) -> str:
         busiest = max(range(len(use.busy)), key=lambda index: use.busy[index])
         dimension = design.cluster.dimensions[busiest]
         block = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"
-        where = f"dimension {busiest + 1}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"
+        where = f"dimension {busiest}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"
         size = format_with_unit(use.bytes / use.count, "B")
         told.append(
             f"{format_brief(use.count)} {use.kind} of {size} keep {where} busy for "

@@ -70,4 +70,4 @@ def _algorithms(document: Document) -> Iterator[Change]:
         return
     for index, own in enumerate(now):
         for name in (known for known in ALGORITHMS if known != own):
-            yield Change(f"algorithm of dimension {index + 1}", {(*path, index): (own, name)})
+            yield Change(f"algorithm of dimension {index}", {(*path, index): (own, name)})

@@ -57,11 +57,11 @@ def _describe_move(path: str, before: Any, after: Any) -> str:
 
 
 def short_path(path: str) -> str:
-    """A path as people call it: without its section, `dimensions[1].bandwidth` as `dimension 2 bandwidth`."""
+    """A path as people call it: without its section, `dimensions[1].bandwidth` as `dimension 1 bandwidth`."""
     rest = clean_text(path.partition(".")[2] or path)
     if rest.startswith("dimensions[") and "]." in rest:
         index, _, key = rest.removeprefix("dimensions[").partition("].")
-        return f"dimension {int(index) + 1} {key}" if index.isdigit() else rest
+        return f"dimension {index} {key}" if index.isdigit() else rest
     return rest.removesuffix(".split").replace("_", " ")
 
 

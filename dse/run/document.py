@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from dse.run.resolved import resolved
 from dse.run.settings import Settings
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
+from dse.study.store import STUDY
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, Problem, format_path
 from simcore.document.text import Document, dump_document, parse_document, read_document
@@ -60,6 +61,31 @@ def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
     check_study(data, document)
     inner = parse_document(dump_document(data["space"]), f"{path} (space)")
     return space_from(inner, data["name"]), data
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """The study of a run folder; its `study.yaml` is read once for all that a command asks of it."""
+
+    folder: Path
+    space: Space
+    document: Mapping[str, Any]
+
+    @property
+    def engine(self) -> str:
+        """What simulated."""
+        return str(self.document["engine"])
+
+
+def open_study(folder: Path) -> OpenStudy:
+    """The study of a run folder. Raises `InputError` where it holds none, or one that cannot be read."""
+    if not (folder / STUDY).is_file():
+        problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
+        raise InputError([problem], str(folder))
+    space, document = open_space(str(folder / STUDY))
+    if document is None:
+        raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
+    return OpenStudy(folder, space, document)
 
 
 class _StudyDocument(BaseModel):

@@ -14,15 +14,14 @@ from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
-from dse.run.document import open_space
+from dse.run.document import OpenStudy, open_study
 from dse.space.order import NOTICES
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
-from dse.study.store import STUDY, read_proof
+from dse.study.store import read_proof
 from dse.study.watch import WATCHER, Watcher
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
-from simcore.document.problem import InputError, Problem
 
 
 def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
@@ -31,16 +30,16 @@ def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) 
     Without `bounded` nothing is proven of its space, which takes seconds, and it has no bounds. Raises `InputError`
     where the folder holds no study.
     """
-    if not (folder / STUDY).is_file():
-        problem = Problem((), f"a run folder with a {STUDY}", "none", "give the folder of an earlier dse optimize")
-        raise InputError([problem], str(folder))
-    space, study = open_space(str(folder / STUDY))
-    if study is None:
-        raise InputError([Problem((), "the study.yaml of a run", "another document")], str(folder / STUDY))
-    trials = read_trials(folder, space.objectives)
+    return record_in(open_study(folder), bounded, watcher)
+
+
+def record_in(study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
+    """The record of a study that is open; see `load_record`."""
+    trials = read_trials(study.folder, study.space.objectives)
     if bounded:
         watcher.phase("bounding")
-    return record_of(space, study, trials, read_proof(folder, space.objectives), bounded, watcher.note)
+    proof = read_proof(study.folder, study.space.objectives)
+    return record_of(study.space, study.document, trials, proof, bounded, watcher.note)
 
 
 def record_of(

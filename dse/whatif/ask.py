@@ -16,10 +16,9 @@ from typing import Any
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.run.document import open_space
+from dse.run.document import open_study
 from dse.space.objective import Objective
 from dse.space.space import Space
-from dse.study.store import STUDY
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
@@ -32,14 +31,21 @@ _UNBIDDEN = "fast"
 
 
 def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent) -> WhatIf:
-    """The answers about the study of a run folder, with at most `simulations` (`SIMULATIONS` with engine `fast`).
-
-    `note` is told how far they are.
+    """The answers about the study of a run folder; see `answers_about`.
 
     Raises `InputError` where `study.yaml` cannot be read.
     """
-    space, study = open_space(str(folder / STUDY))
-    engine = "" if study is None else str(study["engine"])
+    study = open_study(folder)
+    return answers_about(record, study.space, study.engine, simulations, note)
+
+
+def answers_about(
+    record: StudyRecord, space: Space, engine: str, simulations: int | None = None, note: Note = be_silent
+) -> WhatIf:
+    """The answers about a study of `space`, with at most `simulations` (`SIMULATIONS` with engine `fast`).
+
+    `note` is told how far they are.
+    """
     allowed = (SIMULATIONS if engine == _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
         return NOTHING

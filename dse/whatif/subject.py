@@ -14,13 +14,12 @@ from typing import Any
 
 from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.record import StudyRecord
-from dse.run.document import open_space
-from dse.run.record import load_record
+from dse.run.document import OpenStudy, open_study
+from dse.run.record import record_in
 from dse.space.space import Space
-from dse.study.store import STUDY
 from dse.study.watch import WATCHER, Watcher
 from dse.whatif.answers import NOTHING, WhatIf
-from dse.whatif.ask import answer_what_if
+from dse.whatif.ask import answers_about
 from simcore.check.load import design_from
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
@@ -40,6 +39,11 @@ class Study:
     engine: str
     folder: Path | None = None
     """Where its `study.yaml` is; None of a run that was written nowhere."""
+
+    @classmethod
+    def of(cls, opened: OpenStudy) -> Study:
+        """The study of a run folder."""
+        return cls(opened.space, opened.engine, opened.folder)
 
     def evaluator(self) -> Evaluator:
         """What evaluates designs as the study did.
@@ -74,7 +78,7 @@ class Subject:
         if self.record is None or self.study is None or self.study.folder is None or not self.record.front:
             return NOTHING
         self.watcher.phase("asking what-ifs")
-        return answer_what_if(self.record, self.study.folder, note=self.watcher.note)
+        return answers_about(self.record, self.study.space, self.study.engine, note=self.watcher.note)
 
     @property
     def engine(self) -> str:
@@ -98,18 +102,13 @@ def subject_of(path: str, *, bounds: bool, watcher: Watcher = WATCHER) -> Subjec
     if not place.is_dir():
         return _design_subject(path, watcher)
     watcher.phase("reading the journal")
-    record = load_record(place, bounds, watcher)
+    opened = open_study(place)
+    record = record_in(opened, bounds, watcher)
     if not record.trials:
         fix = "evaluate some first: dse optimize SPACE --out RUN --resume"
         raise InputError([Problem((), "a journal with trials", "one without any", fix)], path)
     name = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in record.space)
-    return Subject(name, record, study_in(place), place=place.name, watcher=watcher)
-
-
-def study_in(folder: Path) -> Study:
-    """What the study of a run folder was asked with. Raises `InputError` where its `study.yaml` is none."""
-    space, study = open_space(str(folder / STUDY))
-    return Study(space, "fast" if study is None else str(study["engine"]), folder)
+    return Subject(name, record, Study.of(opened), place=place.name, watcher=watcher)
 
 
 def _design_subject(path: str, watcher: Watcher) -> Subject:

@@ -97,7 +97,7 @@ def _direction(code: int) -> str:
 
 def _network(design: Design, use: list[BlockUse]) -> Iterator[tuple[str, tuple[Span, ...]]]:
     for index, dimension in enumerate(design.cluster.dimensions):
-        name = f"{index + 1}: {dimension.topology}({dimension.size})"
+        name = f"{index}: {dimension.topology}({dimension.size})"
         yield name, tuple(_service([(block.begin, block.end, block.busy[index]) for block in use]))
 
 

@@ -202,6 +202,13 @@ _OWN = {
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "tco"),
     ),
+    "tokens_to_train": Metric(
+        "tokens",
+        scope="job",
+        read=lambda r: r.tokens_to_train,
+        before=lambda d, m: d.workload.tokens_to_train,
+        needs="training_tokens",
+    ),
     "goodput": Metric(
         "",
         "more",
@@ -218,13 +225,6 @@ _OWN = {
         label="time between failures",
     ),
     "checkpoint_interval": Metric("s", read=lambda r: r.checkpoint_interval_s, bound=lambda f: 0.0),
-    "tokens_to_train": Metric(
-        "tokens",
-        scope="job",
-        read=lambda r: r.tokens_to_train,
-        before=lambda d, m: d.workload.tokens_to_train,
-        needs="training_tokens",
-    ),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
     ),

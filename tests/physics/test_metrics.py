@@ -16,7 +16,7 @@ from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metri
 from simcore.power.draw import draws_of, npus_watts, peak_watts, rest_watts
 from simcore.simulate import simulate
 
-UNITS = {"", "tokens", "s", "B", "$", "$/year", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
+UNITS = {"$/year", "", "tokens", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
 
 
 @pytest.mark.parametrize("name", METRICS)

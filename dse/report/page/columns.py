@@ -154,7 +154,7 @@ def _values(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def short_path(path: str, paths: Sequence[str]) -> str:
-    """The end of a path, as much of it as tells it apart from the others; `dimensions[1]` is dimension 2."""
+    """The end of a path, as much of it as tells it apart from the others; `dimensions[1]` is dimension 1."""
     if path.endswith(".split"):
         return f"{path.split('.')[-2]} budget"
     keys = path.split(".")
@@ -165,5 +165,5 @@ def short_path(path: str, paths: Sequence[str]) -> str:
     short = next((s for start in range(len(keys) - 1, 0, -1) if count(s := ".".join(keys[start:])) == 1), path)
     if short.startswith("dimensions[") and "]." in short:
         index, _, key = short.removeprefix("dimensions[").partition("].")
-        return f"{key} {int(index) + 1}" if index.isdigit() else short
+        return f"{key} {index}" if index.isdigit() else short
     return short.replace("_", " ")

@@ -17,7 +17,7 @@ def network_section(summary: Summary) -> Section | None:
     width = max((len(uses) for _, uses in shown), default=0)
     if not width:
         return None
-    columns = [Column("design"), *(Column(f"dimension {index + 1}") for index in range(width))]
+    columns = [Column("design"), *(Column(f"dimension {index}") for index in range(width))]
     rows = [[row, *(_cell(uses[d]) if d < len(uses) else "" for d in range(width))] for row, uses in shown]
     note = (
         "Share of the bandwidth used over the iteration, innermost dimension first; what an NPU sends; its busy time."

@@ -48,7 +48,7 @@ class BandwidthSplit(StackedBars):
 
 def _row(chosen: Chosen) -> Row:
     dimensions = design_from(chosen.document).cluster.dimensions
-    names = [f"dimension {index + 1}" for index in range(len(dimensions))]
+    names = [f"dimension {index}" for index in range(len(dimensions))]
     labels = {}
     for name, dimension, use in zip(names, dimensions, chosen.result.network, strict=True):
         short = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"

@@ -149,7 +149,7 @@ def _join(paths: Sequence[str], step: ParameterStep, which: int, trial: TrialRec
 
 
 def _name(paths: Sequence[str]) -> str:
-    """`tensor + data`; of dimensions `bandwidth of dimensions 1 + 2`."""
+    """`tensor + data`; of dimensions `bandwidth of dimensions 0 + 1`."""
     names = [short_path(path) for path in paths]
     parts = [name.removeprefix("dimension ").split(" ", 1) for name in names if name.startswith("dimension ")]
     if len(parts) == len(names) > 1 and len({key for _, key in parts}) == 1:

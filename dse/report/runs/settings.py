@@ -28,9 +28,9 @@ class Setting:
 
     @property
     def title(self) -> str:
-        """The key as people call it: without `space`, dimensions counted from 1."""
+        """The key as people call it: without `space`."""
         short = self.key.removeprefix("space.")
-        return re.sub(r"^cluster\.dimensions\[(\d+)\]\.", lambda found: f"dimension {int(found[1]) + 1} ", short)
+        return re.sub(r"^cluster\.dimensions\[(\d+)\]\.", lambda found: f"dimension {found[1]} ", short)
 
     @property
     def of_job(self) -> bool:

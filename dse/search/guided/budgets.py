@@ -92,9 +92,7 @@ class BudgetCandidates:
         self._seen.add(key)
         return new
 
-    def _make(
-        self, job: SpacePart, beside: Candidate, count: int, alike: bool = True
-    ) -> Iterator[Candidate | None]:
+    def _make(self, job: SpacePart, beside: Candidate, count: int, alike: bool = True) -> Iterator[Candidate | None]:
         with limit_threads():
             found = self._best_networks(job, beside, count)
         for network in found:

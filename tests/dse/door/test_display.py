@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from dse.door import display
 from dse.door.display import Display
+from simcore import compiling
 
 
 class Clock:
@@ -89,3 +91,36 @@ def test_a_phase_that_says_nothing_is_not_silent(
     assert all(line.startswith("drawing: ") and line.endswith(" s so far") for line in lines)
     time.sleep(0.5)
     assert capsys.readouterr().err == ""
+
+
+def test_a_phase_in_which_kernels_are_compiled_says_so(clock: Clock, shown: Display) -> None:
+    shown.phase("searching")
+    clock.now += 5.0
+    compiling.begin()
+    try:
+        assert shown.describe() == "searching (compiling kernels, once on this machine): 5 s so far"
+    finally:
+        compiling.end()
+    assert shown.describe() == "searching: 5 s so far"
+
+
+def test_a_kernel_that_is_compiled_is_noticed_while_it_is() -> None:
+    from numba import njit
+    from numba.core import event
+
+    from simcore import compiled  # what tells of compilations
+
+    class Looker(event.Listener):
+        def on_start(self, event: Any) -> None:
+            seen.append(compiling.is_compiling())
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    seen: list[bool] = []
+    with event.install_listener("numba:compile", Looker()):
+        assert njit(lambda x: x + 1)(1) == 2
+    assert compiled.HAVE_NUMBA
+    assert seen
+    assert all(seen)
+    assert not compiling.is_compiling()

@@ -56,7 +56,7 @@ def test_all_changes_together_lead_to_the_other_design(index: int) -> None:
 def test_degrees_change_together_and_so_does_a_network_of_other_blocks() -> None:
     names = [[change.name for change in changes_between(a.document(), b.document())] for a, b in pairs()]
     assert names[0] == ["recompute", "degrees"]
-    assert names[1] == ["bandwidth of dimension 2", "npu"] or names[1] == ["npu", "bandwidth of dimension 2"]
+    assert names[1] == ["bandwidth of dimension 1", "npu"] or names[1] == ["npu", "bandwidth of dimension 1"]
     assert names[2] == ["network"]
 
 
@@ -73,7 +73,7 @@ def with_nics(nics: int, npu: str, **more: str) -> Design:
 def test_nics_and_the_bandwidth_that_follows_from_them_are_one_change_that_is_a_design_alone() -> None:
     one, other = with_nics(2, "a100-80gb"), with_nics(4, "a100-80gb")
     compared = explain_against(one, other)
-    assert [change.text for change in compared.changes] == ["NICs of dimension 2: 2 → 4, 12.5 GB/s → 25 GB/s"]
+    assert [change.text for change in compared.changes] == ["NICs of dimension 1: 2 → 4, 12.5 GB/s → 25 GB/s"]
     assert compared.subsets.singles[0].result == simulate(other)
 
 
@@ -82,7 +82,7 @@ def test_what_a_machine_brings_along_is_one_change_with_its_npu_and_the_number_o
     other = with_nics(4, "h100-80gb", latency="5 us")
     compared = explain_against(one, other)
     texts = [change.text for change in compared.changes]
-    assert texts == ["NICs of dimension 2: 2 → 4, 12.5 GB/s → 25 GB/s", "machine a100-80gb → h100-80gb"]
+    assert texts == ["NICs of dimension 1: 2 → 4, 12.5 GB/s → 25 GB/s", "machine a100-80gb → h100-80gb"]
     assert all(tried.result is not None for tried in compared.subsets.singles)
     faster = with_nics(4, "h100-80gb", latency="5 us", nic_bandwidth="100 GB/s")
     (change,) = changes_between(one.document(), faster.document())
@@ -135,7 +135,7 @@ def test_parts_add_up_to_the_iteration_and_say_what_is_behind_them() -> None:
     why = {part.name: part.why for part in explained.parts}
     assert "matrix products" in why["compute"]
     assert "of the peak" in why["compute"]
-    assert "all_reduce of 48 MiB keep dimension 1, SW(8) at 300 GB/s, busy for" in why["tensor communication"]
+    assert "all_reduce of 48 MiB keep dimension 0, SW(8) at 300 GB/s, busy for" in why["tensor communication"]
     assert "8 stages wait for each other: 32 microbatches, 1f1b" in why["bubble"]
 
 

@@ -153,6 +153,31 @@ DOCUMENTS |= {
         system={"chunks": {"choice": [2, 8]}},
     ),
 }
+LINKED = {"topology": "fully_connected", "size": 4, "latency": "1 us", "tier": "node"}
+DOCUMENTS["parts"] = tiny(
+    cost="street-2025",
+    cluster={
+        "choice": [
+            {
+                "npu": "h100-80gb",
+                "dimensions": [
+                    {**LINKED, "bandwidth": "450 GB/s"},
+                    {**SWITCH, "size": 2, "nics": {"choice": [2, 4]}, "nic_bandwidth": "50 GB/s", "tier": "pod"},
+                ],
+            },
+            {
+                "npu": "a100-80gb",
+                "dimensions": [
+                    {**LINKED, "bandwidth": "300 GB/s"},
+                    # no NICs give 20 GB/s; 6.25 GB/s is one NIC of 200 Gb/s
+                    {**NODES[1], "bandwidth": {"choice": ["6.25 GB/s", "20 GB/s", "25 GB/s"]}},
+                ],
+            },
+        ]
+    },
+    system={"chunks": 4},
+    hypothetical=True,
+)
 GAPS = {"solved": 0.02, "sizes": 0.02, "collective": 0.1, "recommender": 0.02, "layers": 0.02, "serving": 0.05}
 GAPS |= {"overlap": 0.03, "tiers": 0.03, "libraries": 0.03}
 """The most that the least times may miss what is reached, where nearly all that takes time is bounded."""

@@ -1,4 +1,4 @@
-"""A power cap lowers the clock by a measured curve: products follow it, memory-bound work hardly, messages not."""
+"""A power cap lowers the clock by a measured curve: products follow it, memory hardly, messages not at all."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ const partLines = (results, read, factor = 1) => {
 
 const networkLines = (results) => {
   const most = Math.max(0, ...results.map((result) => result?.network?.length ?? 0));
-  return d3.range(most).map((index) => [`dimension ${index + 1}`, results.map((result) => {
+  return d3.range(most).map((index) => [`dimension ${index}`, results.map((result) => {
     const use = result?.network?.[index];
     return use ? `${formatShare(use.utilization)} of ${use.dimension}` : MISSING;
   })]);
