@@ -119,4 +119,6 @@ def purchase_of(space: Space) -> Purchase | None:
         return None
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
     sections = tuple(dict.fromkeys(key for key in (*space.template, "cost") if key in SECTIONS))
-    return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections, space.futures)
+    return Purchase(
+        names, weights, tuning_objective(space), space.settings.aggregate, sections, space.futures, space.plans
+    )

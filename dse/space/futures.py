@@ -256,7 +256,7 @@ def _read_years(
     """The years in which a future holds, and those of the cluster's life; None: all of them."""
     if "years" not in entry:
         return None, math.inf
-    life, years, at = _life(data), entry["years"], (*place, "years")
+    life, years, at = life_of(data), entry["years"], (*place, "years")
     if life is None:
         fix = "give 'cost' a price list without holes"
         problems.append(Problem(at, "years of a lifetime that is known", repr(years), fix))
@@ -280,7 +280,7 @@ def _is_span(years: Any, life: float) -> bool:
     return bool(0 <= years[0] < years[1] <= life)
 
 
-def _life(data: Mapping[str, Any]) -> float | None:
+def life_of(data: Mapping[str, Any]) -> float | None:
     """The years over which the price list writes a cluster off; None where it is not known."""
     try:
         return _PRICES.validate_python(data.get("cost", "libra")).lifetime / YEAR
