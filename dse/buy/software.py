@@ -2,8 +2,8 @@
 
 Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
 on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
-`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing, has no delay and never fails:
-no real one is better, whatever the metric.
+`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs and draws nothing, has no
+delay and never fails: no real one is better, whatever the metric.
 """
 
 from __future__ import annotations
@@ -20,26 +20,15 @@ from dse.space.interval import design_bound
 from dse.space.objective import Objective
 from dse.space.screen import exact_metrics
 from dse.space.space import Space
-from simcore.bounds.design import bound
+from simcore.bounds.design import bound, bound_on_any_network
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.cost.price import without_network
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.prices import PriceList
 from simcore.metrics import JOB, METRICS, Scope
 
-_IDEAL = {
-    "bandwidth": 1e21,
-    "latency": 0.0,
-    "efficiency": 1.0,
-    "library": None,
-    "nics": None,
-    "nic_bandwidth": None,
-    "switch": None,
-}
-"""A dimension that is never waited for."""
 _NEVER_FAILS = {"nic": None, "link": None, "switch": None}
 _OF_SOFTWARE = ("workload", "parallelism", "system", "software")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
@@ -120,21 +109,22 @@ def params_key(params: Mapping[str, Any]) -> str:
 
 def loss_bound(design: Design, tune: Objective) -> float:
     """Proven bound of the loss that is tuned; minus infinity where none is known."""
-    if tune.expression is not None:
-        found = design_bound(tune, bound(design), design.document())
-        return float("-inf") if found is None else tune.sign * found
-    value = bound(design).get(tune.name)
-    proven = METRICS[tune.name].direction == tune.direction
-    return float("-inf") if value is None or not proven else tune.sign * value
+    return _loss(bound(design), design, tune)
 
 
 def ideal_loss(design: Design, tune: Objective) -> float:
-    """`loss_bound` on a network of the same shape that costs nothing, has no delay and never fails."""
-    dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
-    cluster = design.cluster.model_copy(update={"dimensions": dimensions})
+    """`loss_bound` on a network of the same shape that costs and draws nothing, has no delay and never fails."""
     lasting = design.reliability.model_copy(update={"mtbf": design.reliability.mtbf.model_copy(update=_NEVER_FAILS)})
-    update = {"cluster": cluster, "cost": without_network(design), "reliability": lasting}
-    return loss_bound(design.model_copy(update=update), tune)
+    return _loss(bound_on_any_network(design.model_copy(update={"reliability": lasting})), design, tune)
+
+
+def _loss(proven: Mapping[str, float | None], design: Design, tune: Objective) -> float:
+    if tune.expression is not None:
+        found = design_bound(tune, proven, design.document())
+        return float("-inf") if found is None else tune.sign * found
+    value = proven.get(tune.name)
+    known = METRICS[tune.name].direction == tune.direction
+    return float("-inf") if value is None or not known else tune.sign * value
 
 
 def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:

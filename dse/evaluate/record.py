@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point
 from dse.space.futures import Future
 from dse.space.objective import Objective, losses
+from dse.space.phases import Plan
 
 State = Literal["feasible", "infeasible", "cut", "failed"]
 VALID = "valid"
@@ -100,6 +101,8 @@ class Purchase:
     aggregate: str
     sections: tuple[str, ...]
     futures: tuple[Future, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    """In which phases it may be bought, to compare."""
 
 
 @dataclass(frozen=True)

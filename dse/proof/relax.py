@@ -82,7 +82,7 @@ class LeastTimes:
 
     def nodes(self, shape: Design, job: SpacePart) -> list[JobNode]:
         """A job on the lifted networks of a shape; none where those are too many, or jobs are not known alone."""
-        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        key = shape.workload.model_dump_json(), *self._npu_key(shape)
         computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
         if not computing or not self._jobs_of(shape, key):
             return []

@@ -29,7 +29,8 @@ Where a cluster is bought for several workloads a member's `design` and `metrics
 `workloads` has all of them, with their regrets; `decided`, `tuned_for`, `aggregate` and `own_best` (each workload's own
 best cluster) stand beside the front. With futures a member has `futures`, with value and regret in each, and
 `worst_regret`; `futures` beside the front says how likely each is, the share of each workload in it, and its own best
-cluster.
+cluster. With plans of buying in phases `phases` has each on every kind of cluster: today's worth of all that is paid,
+the iterations and tokens expected over the life, and those of each phase, with its trial and what it buys.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.futures import futures_document, member_futures
+from dse.report.phases import plans_document
 from dse.report.robustness import Robustness, robustness
 from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
@@ -93,6 +95,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "decision": _decision(describe_decision(record, summary)),
         **purchase_document(record, summary),
         **futures_document(record, summary),
+        **plans_document(record),
     }
 
 

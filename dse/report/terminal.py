@@ -22,6 +22,7 @@ from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, c
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.intervals import interval_of
+from dse.report.phases import describe_plans
 from dse.report.summary import Summary, summarize
 from dse.report.units import clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value
@@ -93,6 +94,7 @@ def _rows(table: FamilyTable, width: int, most: int) -> Iterator[_Line]:
 def _below(record: StudyRecord, summary: Summary, decision: Decision, reasons: bool) -> Iterator[str]:
     """The paragraphs under the table and its legend, with the reasons of gaps or without."""
     yield from describe_own_best(record, summary)
+    yield from describe_plans(record)
     yield from _bounds(record, summary, reasons)
     yield from decision.assumptions
     yield f"More: report.html, pareto.csv (all members), trials.csv; dse show RUN {decision.trial}."

@@ -15,6 +15,7 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import OpenStudy, open_study
+from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
@@ -117,5 +118,7 @@ def purchase_of(space: Space) -> Purchase | None:
     if not space.jobs:
         return None
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
-    sections = tuple(dict.fromkeys((*space.template, "cost")))
-    return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections, space.futures)
+    sections = tuple(dict.fromkeys(key for key in (*space.template, "cost") if key in SECTIONS))
+    return Purchase(
+        names, weights, tuning_objective(space), space.settings.aggregate, sections, space.futures, space.plans
+    )

@@ -21,14 +21,16 @@ from dse.space.hole import KINDS_OF_HOLE
 from dse.space.jobs import JOB_KEYS, Job, Jobs, WrittenJob, read_name, read_weight, unknown_key_problems
 from simcore.design.change import assign, parse_path
 from simcore.design.prices import NamedPrices, PriceList
+from simcore.design.reliability import usual_reliability
 from simcore.design.software import usual_software
 from simcore.document.problem import Path, Problem, format_path, suggest_nearest
 
 YEAR = 365 * 86400.0
 """Seconds of a year, as quantities have it."""
+_BOUGHT = ("cost", "reliability")
+"""Sections that go with the cluster, and may be other ones in a future all the same."""
 _KEYS = ("name", "weight", "change", "workloads", "years")
-_ENTRY_KEYS = ("name", "weight", "change", *JOB_KEYS)
-_CHANGED = (*JOB_KEYS, "cost")
+_CHANGED = (*JOB_KEYS, *_BOUGHT)
 """Sections in which a future may change something."""
 _PRICES: TypeAdapter[PriceList] = TypeAdapter(NamedPrices)
 
@@ -200,12 +202,12 @@ def _path_problems(text: str, place: Path, jobs: Jobs) -> Iterator[Problem]:
     path = parse_path(text)
     if path is None:
         yield Problem(place, "a path such as workload.sequence_length", f"'{text}'")
-    elif path[0] in jobs.decided and path[0] != "cost":
+    elif path[0] in jobs.decided and path[0] not in _BOUGHT:
         fix = f"take '{path[0]}' out of study.decide" if path[0] != "cluster" else "a future changes what runs on it"
         yield Problem(place, "a path that is not decided for all workloads", f"'{text}'", fix)
     elif path[0] not in _CHANGED:
         fix = suggest_nearest(str(path[0]), _CHANGED) or f"one of {', '.join(_CHANGED)}"
-        yield Problem(place, "a path of a workload or of prices", f"'{text}'", fix)
+        yield Problem(place, "a path of a workload, of prices or of reliability", f"'{text}'", fix)
 
 
 def _changed(
@@ -231,7 +233,11 @@ def _changed(
     return replace(job, sections=sections, places=places)
 
 
-_DEFAULTS: Mapping[str, Callable[[], Any]] = {"cost": lambda: "libra", "software": lambda: usual_software().name}
+_DEFAULTS: Mapping[str, Callable[[], Any]] = {
+    "cost": lambda: "libra",
+    "software": lambda: usual_software().name,
+    "reliability": lambda: usual_reliability().name,
+}
 
 
 def _hole_on(sections: Mapping[str, Any], path: Path) -> Path | None:
@@ -250,7 +256,7 @@ def _read_years(
     """The years in which a future holds, and those of the cluster's life; None: all of them."""
     if "years" not in entry:
         return None, math.inf
-    life, years, at = _life(data), entry["years"], (*place, "years")
+    life, years, at = life_of(data), entry["years"], (*place, "years")
     if life is None:
         fix = "give 'cost' a price list without holes"
         problems.append(Problem(at, "years of a lifetime that is known", repr(years), fix))
@@ -274,7 +280,7 @@ def _is_span(years: Any, life: float) -> bool:
     return bool(0 <= years[0] < years[1] <= life)
 
 
-def _life(data: Mapping[str, Any]) -> float | None:
+def life_of(data: Mapping[str, Any]) -> float | None:
     """The years over which the price list writes a cluster off; None where it is not known."""
     try:
         return _PRICES.validate_python(data.get("cost", "libra")).lifetime / YEAR

@@ -57,6 +57,7 @@ def space_schema() -> dict[str, Any]:
         "constraints": {"type": "array", "items": {"type": "string"}},
         "workloads": _listed("what a cluster is bought for, instead of 'workload'", entry, ["workload"]),
         "futures": _listed("what may come: each with a probability and what it changes", _future_schema(entry)),
+        "phases": _phases_schema(),
         "study": study,
     }
     root["required"] = [key for key in root["required"] if key != "workload"]
@@ -87,6 +88,12 @@ def _future_schema(entry: dict[str, Any]) -> dict[str, Any]:
             "maxItems": 2,
         },
     }
+
+
+def _phases_schema() -> dict[str, Any]:
+    phase = {"year": {"type": "number"}, "npus": {"type": "integer"}, "price": {"type": "number"}}
+    plan = _listed("what is bought when: year from today, NPUs in all, price over today's", phase, ["year", "npus"])
+    return {"description": "a plan, or several, of buying in phases", "anyOf": [plan, {"type": "array", "items": plan}]}
 
 
 def _describe(schema: dict[str, Any], root: type[BaseModel]) -> None:

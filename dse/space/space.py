@@ -22,13 +22,14 @@ from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
-from dse.space.futures import Future, parse_futures
+from dse.space.futures import Future, life_of, parse_futures
 from dse.space.hole import Choice, Split
 from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, strip_software, write_jobs
 from dse.space.misspelt import add_misspelt_holes
 from dse.space.naming import unknown_name_problems
 from dse.space.objective import Objective
 from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_of
+from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
 from dse.space.template import parse_template
@@ -60,6 +61,8 @@ class Space:
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
     futures: tuple[Future, ...] = ()
     """The futures that the jobs come from, where several are listed."""
+    plans: tuple[Plan, ...] = ()
+    """In which phases its clusters may be bought; see `dse.space.phases`."""
     hypothetical: Hypothetical = ""
     """Why its clusters may be ones that nobody sells; empty where those are cut."""
     notices: tuple[str, ...] = ()
@@ -103,7 +106,7 @@ class Space:
     def space_of_job(self, job: Job) -> Space:
         """The plain space of one job's designs."""
         template = {**self.template, **job.template}
-        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=(), futures=())
+        return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=(), futures=(), plans=())
 
     def enumerate(self) -> Iterator[FilledDocument]:
         """Every combination of a finite space, in order.
@@ -141,9 +144,10 @@ def space_from(document: Document, name: str) -> Space:
     of_futures: list[Problem] = []
     jobs, futures = _parse_jobs(data, decided, problems, of_futures)
     problems += said_problems(data)
-    elsewhere = (*SPACE_KEYS, KEY, *(("workloads", "futures", *SECTIONS) if decided else ()))
+    elsewhere = (*SPACE_KEYS, KEY, "phases", *(("workloads", "futures", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
+    plans = _parse_plans(data, template, bool(decided), problems)
     _set_goals(template, objectives, bool(jobs), problems)
     problems += split_problems(template)
     if not _has_holes(problems):
@@ -166,8 +170,8 @@ def space_from(document: Document, name: str) -> Space:
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
     jobs, notices = _settle_batches(template, jobs, objectives)
-    keyed, why = {**template, **stance.keys}, stance.hypothetical
-    return Space(name, keyed, objectives, constraints, settings, data, jobs, futures, why, notices)
+    whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
+    return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
 
 
 def _parse_jobs(
@@ -199,6 +203,16 @@ def _settle_batches(
 
 def _sound_variations(template: Mapping[str, Any]) -> Iterator[FilledDocument]:
     return _variations(template, {})
+
+
+def _parse_plans(
+    data: Mapping[str, Any], template: Mapping[str, Any], decided: bool, problems: list[Problem]
+) -> tuple[Plan, ...]:
+    if "phases" in data and not decided:
+        fix = "add study: {decide: [cluster]}"
+        problems.append(Problem(("phases",), "a space that decides on a cluster", "one that does not", fix))
+        return ()
+    return parse_plans(data, template.get("cluster"), life_of(data), problems)
 
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:

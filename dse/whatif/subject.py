@@ -27,7 +27,7 @@ from simcore.engine.registry import BUILT_IN
 from simcore.result import Result
 from simcore.simulate import simulate
 
-_OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "futures", "versions"})
+_OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "futures", "phases", "versions"})
 """Keys that a design document has not."""
 
 

@@ -17,7 +17,7 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,8 +42,17 @@ from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
-from simcore.metrics import Figures, bounds, metrics_before
-from simcore.power.draw import draws_of, energy, joules_of, peak_watts, rack_watts
+from simcore.metrics import JOB, Figures, Scope, bounds, metrics_before
+from simcore.power.draw import (
+    draws_of,
+    energy,
+    host_watts,
+    joules_of,
+    nodes_peak_watts,
+    npus_watts,
+    peak_watts,
+    rack_watts,
+)
 from simcore.program import Program
 from simcore.reliability.counts import Counts
 from simcore.reliability.goodput import Interruptions, interruptions
@@ -52,6 +61,20 @@ from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
 
 Bounds = dict[str, float | None]
+BoundsAt = Callable[[Design, Mapping[str, float], float, Program | None], Bounds]
+"""From bounds of times, and of what an NPU takes above idle, to those of all metrics."""
+_IDEAL = {
+    "bandwidth": 1e21,
+    "latency": 0.0,
+    "efficiency": 1.0,
+    "library": None,
+    "nics": None,
+    "nic_bandwidth": None,
+    "switch": None,
+}
+"""A dimension that is never waited for."""
+_OF_NODES: tuple[Scope, ...] = ("npus", "prices", "job")
+"""What metrics follow from that hold whatever the network."""
 _SAFE = 1 - 1e-12
 
 
@@ -62,7 +85,7 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     Raises `ValueError` where a partial document lacks its workload or its NPUs.
     """
     if isinstance(design, Design):
-        return _bound_design(design)
+        return _bound_design(design, bounds_at)
     return _bound_partial(design)
 
 
@@ -76,7 +99,18 @@ def bound_any_design(design: Design) -> Bounds:
     return _bound_partial({**kept, "cluster": cluster})
 
 
-def _bound_design(design: Design) -> Bounds:
+def bound_on_any_network(design: Design) -> Bounds:
+    """The bounds of a design on whatever network of its sizes: one that is never waited for, costs and draws nothing.
+
+    The nodes are bought, and draw; what fails of the network must be left out of the design's `reliability`.
+    """
+    dimensions = tuple(dimension.model_copy(update=_IDEAL) for dimension in design.cluster.dimensions)
+    cluster = design.cluster.model_copy(update={"dimensions": dimensions})
+    ideal = design.model_copy(update={"cluster": cluster})
+    return _bound_design(ideal, lambda _, *found: _bounds_of_nodes(design, *found))
+
+
+def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
     program = program_of(design)
     if (alone := program.single) is not None:
         groups = place(design)[0]
@@ -159,6 +193,28 @@ def bounds_at(design: Design, times: Mapping[str, float], joules: float, program
         software=design.software,
     )
     return bounds(figures, metrics_before(design, memory))
+
+
+def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
+    """As `bounds_at`, where the network is not known: the nodes alone cost and draw."""
+    seconds, cost = times["iteration_time"], cluster_cost(design)
+    memory = memory_of(design, program) if program else None
+    still = npus_watts(design, draws_of(design).idle) + host_watts(design)
+    figures = Figures.of(
+        design,
+        seconds=seconds,
+        power=still * _SAFE,
+        energy=(still * seconds + npus_watts(design, joules)) * _SAFE,
+        peak=nodes_peak_watts(design) * _SAFE,
+        capital=(cost.npu + cost.memory) * _SAFE,
+        network=0.0,
+        samples=program.tokens if program else None,
+        first_token=times.get("time_to_first_token"),
+        output_token=times.get("time_per_output_token"),
+        software=design.software,
+    )
+    # At a list of parts the network decides how many racks there are, and what they cost.
+    return bounds(figures, metrics_before(design, memory, JOB if design.cost.by_parts else _OF_NODES))
 
 
 def _bound_partial(document: Mapping[str, Any]) -> Bounds:

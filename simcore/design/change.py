@@ -24,7 +24,7 @@ _INSTEAD: dict[Path, str] = {
     ("workload", "layers"): "model",
 }
 """Key -> the key beside it that says the same in another way."""
-_NAMED: tuple[Path, ...] = (("workload", "model"), ("cluster", "npu"), ("cost",), ("software",))
+_NAMED: tuple[Path, ...] = (("workload", "model"), ("cluster", "npu"), ("cost",), ("software",), ("reliability",))
 """Where the name of a catalogue entry may stand, of which a document may write variations."""
 
 

@@ -27,7 +27,7 @@ from dse.report.page.sources import prices, provenance_section
 from dse.report.page.spent import cost_section, memory_section, time_section
 from dse.report.page.steps import steps_section
 from dse.report.page.sure import sure_section
-from dse.report.page.workloads import futures_section, workloads_section
+from dse.report.page.workloads import futures_section, phases_section, workloads_section
 from dse.report.summary import Summary
 
 __all__ = ["report_html"]
@@ -106,6 +106,7 @@ def _sections(record: StudyRecord, summary: Summary) -> list[Section]:
     gap = gap_notes(record, summary)
     found = [
         futures_section(record, summary),
+        phases_section(record),
         workloads_section(record, summary),
         sure_section(record, summary),
         time_section(summary),

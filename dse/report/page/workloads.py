@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dse.evaluate.record import StudyRecord
 from dse.report.futures import describe_future, future_table
 from dse.report.page.base import Column, Section, escape_html, marks, paragraphs, table, trial_name
+from dse.report.phases import HEADINGS, NOTE, describe_plans, plan_rows
 from dse.report.summary import Summary
 from dse.report.workloads import EXPLAINED, WorkloadTable, describe_own_best, workload_tables
 
@@ -39,6 +40,17 @@ def futures_section(record: StudyRecord, summary: Summary) -> Section | None:
     )
     body = own + table("Futures", columns, _rows(summary, told.rows))
     return Section("futures", "Futures and their regret", body, "Futures")
+
+
+def phases_section(record: StudyRecord) -> Section | None:
+    """The plans of buying in phases that are worth their money; None where there are none."""
+    rows = plan_rows(record)
+    if not rows:
+        return None
+    columns = [Column(heading, number=index > 2) for index, heading in enumerate(HEADINGS)]
+    told = paragraphs(describe_plans(record), "said") + paragraphs([NOTE])
+    body = told + table("Plans", columns, [[escape_html(cell) for cell in row] for row in rows])
+    return Section("phases", "Buying at once, or in phases", body, "Phases")
 
 
 def _rows(summary: Summary, rows: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -1,0 +1,193 @@
+"""What it costs to let a cluster grow, and what it then does, against buying it at once.
+
+Nothing is simulated for it: a plan's phases are clusters of the study that are alike but for their size (the nodes, the
+topology, bandwidths; the outermost dimension grows). All money is today's worth, by the price list's cost of money r:
+
+- a phase in year y buys what its cluster costs more than the one before, at its `price`: worth (1 + r)^-y of it today;
+- at the end of the life L it is worth R + (1 - R) y / L of what was paid for it, which straight-line loss leaves of
+  what was used for L - y years of L, R being the list's `residual`;
+- from one phase to the next the cluster takes its `cost.yearly`, at the end of each year.
+
+So buying at once costs the `cost.tco` of its cluster. The work of a phase is its years over the mean iteration time of
+the mix, that of a future with `years` over the years that fall to each mix; expected over the futures. The clusters
+that are joined are taken to go on as one: what their leaf switches cost is counted once, cables are not laid again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate.aggregate import mean
+from dse.evaluate.pareto import front_mask
+from dse.evaluate.read import trial_metrics
+from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
+from dse.space.phases import Phase, Plan
+from simcore.check.load import design_from
+from simcore.cost.ownership import YEAR, Terms
+from simcore.design.design import Design
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRun:
+    """One phase of a plan on one kind of cluster."""
+
+    phase: Phase
+    until: float
+    """The year in which the next one begins, or the life ends."""
+    trial: int
+    bought: float
+    """What is paid for it, in the money of its year [$]."""
+    iterations: float
+    """Of the mix, expected."""
+    tokens: float | None
+    """None where a workload counts none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A plan on one kind of cluster."""
+
+    phases: tuple[PhaseRun, ...]
+    money: float
+    """Today's worth of all that is paid [$]."""
+    on_front: bool = False
+    """Whether no other plan does as much for less."""
+
+    @property
+    def iterations(self) -> float:
+        """Of the mix, over the life."""
+        return sum(run.iterations for run in self.phases)
+
+    @property
+    def tokens(self) -> float | None:
+        """Over the life; None where a workload counts none."""
+        each = [run.tokens for run in self.phases]
+        known = [tokens for tokens in each if tokens is not None]
+        return sum(known) if len(known) == len(each) else None
+
+
+def growths(record: StudyRecord) -> tuple[Growth, ...]:
+    """Every plan on every kind of cluster of which all sizes are feasible, the cheapest first; empty without plans."""
+    purchase = record.purchase
+    if purchase is None or not purchase.plans:
+        return ()
+    kinds: dict[str, dict[int, _Sized]] = {}
+    for trial in record.feasible_trials:
+        sized = _Sized.of(trial)
+        kinds.setdefault(_kind(sized.design), {})[sized.design.cluster.npus] = sized
+    found = [
+        _grow(plan, kind, purchase)
+        for kind, plan in product(kinds.values(), purchase.plans)
+        if all(phase.npus in kind for phase in plan)
+    ]
+    found.sort(key=lambda growth: (growth.money, -growth.iterations))
+    if not found:
+        return ()
+    matrix = np.array([(growth.money, -growth.iterations) for growth in found])
+    return tuple(
+        Growth(growth.phases, growth.money, bool(kept)) for growth, kept in zip(found, front_mask(matrix), strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """One feasible cluster, with what its workloads take there."""
+
+    trial: TrialRecord
+    design: Design
+    metrics: tuple[Mapping[str, float | None], ...]
+
+    @classmethod
+    def of(cls, trial: TrialRecord) -> _Sized:
+        """What the record of a trial says of it."""
+        return cls(trial, design_from(trial.design or {}), tuple(trial_metrics(part) for _, part in trial.parts))
+
+    def known(self, name: str) -> list[float]:
+        """A metric that every workload has."""
+        return [value or 0.0 for value in (metrics[name] for metrics in self.metrics)]
+
+    def money(self, name: str, weights: Sequence[float]) -> float:
+        """The mean of a metric of money over the workloads."""
+        return mean(weights, self.known(name))
+
+    def rate(self, shares: Sequence[float]) -> float:
+        """Iterations of a mix a second."""
+        return 1.0 / mean(shares, self.known("iteration_time"))
+
+    def tokens(self, shares: Sequence[float]) -> float | None:
+        """Tokens of one iteration of a mix, on average."""
+        made = [metrics["throughput"] for metrics in self.metrics]
+        if any(rate is None for rate, share in zip(made, shares, strict=True) if share):
+            return None
+        times = self.known("iteration_time")
+        return mean(shares, [(rate or 0.0) * time for rate, time in zip(made, times, strict=True)])
+
+
+def _kind(design: Design) -> str:
+    """What the clusters of one plan have in common: all hardware but the size of the outermost dimension."""
+    document: dict[str, Any] = design.document()
+    cluster = {key: value for key, value in document["cluster"].items() if key not in ("placement", "npus")}
+    *inner, outer = cluster["dimensions"]
+    cluster["dimensions"] = [*inner, {key: value for key, value in outer.items() if key != "size"}]
+    return json.dumps([cluster, document["cost"]], sort_keys=True)
+
+
+def _grow(plan: Plan, kind: Mapping[int, _Sized], purchase: Purchase) -> Growth:
+    first = kind[plan[0].npus]
+    terms = Terms.of(first.design.cost, first.design.cluster.npus)
+    life = terms.lifetime / YEAR
+    ends = [*(phase.year for phase in plan[1:]), life]
+    runs, money, before = [], 0.0, 0.0
+    for phase, until in zip(plan, ends, strict=True):
+        sized = kind[phase.npus]
+        price = sized.money("cost.capital", purchase.weights)
+        paid = (price - before) * phase.price
+        left = terms.residual + (1 - terms.residual) * phase.year / life
+        money += paid * (_today(terms, phase.year) - left * _today(terms, life))
+        years = (terms.annuity(until * YEAR) - terms.annuity(phase.year * YEAR)) / YEAR
+        money += sized.money("cost.yearly", purchase.weights) * years
+        iterations, tokens = _work(sized, phase.year, until, purchase)
+        runs.append(PhaseRun(phase, until, sized.trial.number, paid, *_used(terms, iterations, tokens)))
+        before = price
+    return Growth(tuple(runs), money)
+
+
+def _used(terms: Terms, iterations: float, tokens: float | None) -> tuple[float, float | None]:
+    """The work of the share of the time in which jobs run."""
+    return iterations * terms.utilization, None if tokens is None else tokens * terms.utilization
+
+
+def _today(terms: Terms, year: float) -> float:
+    return float((1 + terms.discount) ** -year)
+
+
+def _work(sized: _Sized, start: float, end: float, purchase: Purchase) -> tuple[float, float | None]:
+    """Expected iterations and tokens of a cluster from one year to another."""
+    iterations, tokens = 0.0, 0.0
+    known = True
+    for weight, shares, years in _mixes(purchase, start, end):
+        done, each = weight * years * YEAR * sized.rate(shares), sized.tokens(shares)
+        iterations += done
+        tokens += done * (each or 0.0)
+        known = known and each is not None
+    return iterations, tokens if known else None
+
+
+def _mixes(purchase: Purchase, start: float, end: float) -> Iterator[tuple[float, Sequence[float], float]]:
+    """Each future from one year to another: how likely it is, the shares of the workloads, for how many years."""
+    if not purchase.futures:
+        yield 1.0, purchase.weights, end - start
+    for future in purchase.futures:
+        if future.years is None:
+            yield future.weight, future.shares, end - start
+            continue
+        held = max(0.0, min(end, future.years[1]) - max(start, future.years[0]))
+        for shares, years in ((future.changed, held), (future.before, end - start - held)):
+            if years > 0:
+                yield future.weight, shares, years
