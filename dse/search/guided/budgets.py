@@ -9,7 +9,7 @@ quickest to the cheapest. What bounds do not look at is as in the design beside 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from dse.proof.branch import JobNode
 from dse.proof.lifted import MOST_SPLITS
 from dse.proof.parts import JOB, Networks, SpacePart, parse_sound
 from dse.search.guided.candidates import Candidate, Candidates
-from dse.search.guided.genome import GeneDraw, Genes, job_of, values_of_genes
-from dse.search.guided.led import LedCandidates
+from dse.search.guided.genome import GeneDraw, Genes, job_of
+from dse.search.guided.led import LedCandidates, kind_of_jobs
 from dse.search.guided.shares import all_splits, family_of, prices_of, spread_splits
 from dse.search.guided.surrogate import limit_threads
 from dse.space.hole import compositions, is_share, split_size
@@ -51,19 +51,20 @@ class BudgetCandidates:
 
     candidates: Candidates
     led: LedCandidates
-    _seen: set[Key] = field(default_factory=set)
+    _seen: set[Hashable] = field(default_factory=set)
     _distinct: dict[Networks, set[int]] = field(default_factory=dict)
     _shared: dict[Key, _Shared | None] = field(default_factory=dict)
-    _next: int = 0
+    _next: dict[str, int] = field(default_factory=dict)
+    """The number of the next job, by kind."""
     _suits: bool | None = None
 
     def make_of(self, designs: Sequence[Candidate], jobs: int, count: int) -> Iterator[Candidate | None]:
         """Up to `count` candidates each of the first `jobs` jobs of `designs` that are new."""
         for design in designs:
-            job = _parts_of(design)[1]
-            if jobs and self._is_new(job):
+            whole, job = _parts_of(design)
+            if jobs and self._is_new(whole, job):
                 jobs -= 1
-                yield from self._make(job, design, count)
+                yield from self._make(job, design, count, design.filled.params)
 
     def make_next(self, beside: Candidate, jobs: int, count: int, alike: bool) -> Iterator[Candidate | None]:
         """Up to `count` candidates each of the next `jobs` jobs by least compute, on as many NPUs as `beside`.
@@ -71,13 +72,14 @@ class BudgetCandidates:
         What bounds do not look at is as in `beside` where they are to be `alike`, else drawn at random.
         """
         design = parse_sound(beside.filled.document)
+        kind = kind_of_jobs(design)
         for _ in range(jobs):
-            job = self.led.job(design, self._next)
+            job = self.led.job(design, self._next.setdefault(kind, 0))
             if job is None:
                 return
-            self._next += 1
-            if self._is_new(job):
-                yield from self._make(job, beside, count, alike)
+            self._next[kind] += 1
+            if self._is_new(design, job):
+                yield from self._make(job, beside, count, beside.filled.params if alike else {})
 
     def suits(self, designs: Sequence[Candidate]) -> bool:
         """Whether shares of a budget are drawn, and bounds are known of the jobs alone."""
@@ -86,17 +88,19 @@ class BudgetCandidates:
             self._suits = split and self.led.times.nodes(*_parts_of(designs[0])) != []
         return bool(self._suits)
 
-    def _is_new(self, job: SpacePart) -> bool:
-        key = tuple(sorted(job.drawn.items()))
+    def _is_new(self, design: Design, job: SpacePart) -> bool:
+        key = kind_of_jobs(design), *sorted(job.drawn.items())
         new = key not in self._seen
         self._seen.add(key)
         return new
 
-    def _make(self, job: SpacePart, beside: Candidate, count: int, alike: bool = True) -> Iterator[Candidate | None]:
+    def _make(
+        self, job: SpacePart, beside: Candidate, count: int, like: Mapping[str, Any]
+    ) -> Iterator[Candidate | None]:
         with limit_threads():
             found = self._best_networks(job, beside, count)
         for network in found:
-            yield self.candidates.make({**network, **job.drawn}, like=beside.filled.params if alike else {})
+            yield self.candidates.make({**network, **job.drawn}, like=like)
 
     def _best_networks(self, job: SpacePart, beside: Candidate, count: int) -> list[Draws]:
         """What the networks draw that no other beats in the job's bound and price; `count` at most."""
@@ -135,9 +139,9 @@ class BudgetCandidates:
     def _budgets(self, network: SpacePart, beside: Candidate) -> list[Draws]:
         """What a network draws with each budget."""
         genes = self._draw(network.drawn, beside)[0]
-        name = next((f"{name.partition('#')[0]}.split" for name in genes if is_share(name)), None)
-        choices = range(int(genes[name].high) + 1) if name in genes else ()
-        return [{**network.drawn, name: choice} for choice in choices] or [network.drawn]
+        varied = [f"{name.partition('#')[0]}.split" for name in genes if is_share(name)]
+        choices = [(name, choice) for name in varied if name in genes for choice in range(int(genes[name].high) + 1)]
+        return [{**network.drawn, name: choice} for name, choice in choices] or [network.drawn]
 
     def _splits(self, values: Draws, budget: Draws, beside: Candidate) -> _Shared | None:
         """A network with splits of one budget."""
@@ -161,7 +165,9 @@ def _parts_of(candidate: Candidate) -> tuple[Design, SpacePart]:
     """A candidate's design, and its job."""
     document = candidate.filled.document
     job = {key: document[key] for key in JOB if key in document}
-    return parse_sound(document), SpacePart(job, values_of_genes(job_of(candidate.genes)))
+    return parse_sound(document), SpacePart(
+        job, {name: int(gene.value) for name, gene in job_of(candidate.genes).items()}
+    )
 
 
 def _join(networks: list[_Shared]) -> _Shared | None:
@@ -176,8 +182,10 @@ def _join(networks: list[_Shared]) -> _Shared | None:
 
 def _first_of_each(node: JobNode, spans: Sequence[tuple[NetworkFamily, int]]) -> set[int]:
     """Where networks start whose bounds differ, by a job and even bandwidths."""
+    if node.iteration is None:
+        return set()
     first: dict[float, int] = {}
-    for family, start in spans if node.iteration is not None else ():
+    for family, start in spans:
         even = NetworkFamily(family.design, family.rates / family.rates.shape[1], family.latencies)
         first.setdefault(float(node.iteration.seconds(even, {}, overlap=False).min()), start)
     return {*first.values()}

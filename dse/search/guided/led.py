@@ -67,8 +67,7 @@ class LedCandidates:
 
     def job(self, design: Design, number: int) -> SpacePart | None:
         """The job of that number by least compute, on as many such NPUs as a design has; None where there is none."""
-        cluster = design.cluster
-        key = f"{design.workload!r} {cluster.npu!r} {cluster.power_cap} {cluster.memory!r} {cluster.npus}"
+        cluster, key = design.cluster, kind_of_jobs(design)
         if key not in self._shapes:
             self._shapes[key] = _ShapeJobs(self._queue(design))
         degrees = f"parallelism.degrees#{cluster.npus}" if self._follows else None
@@ -79,6 +78,12 @@ class LedCandidates:
             return self.times.queue(design)
         except InfiniteError:
             return None  # jobs with a continuous hole cannot be enumerated
+
+
+def kind_of_jobs(design: Design) -> str:
+    """What a design's workload and NPUs are, and how many: those with the same have the same jobs in the same order."""
+    cluster = design.cluster
+    return f"{design.workload!r} {cluster.npu!r} {cluster.memory!r} {cluster.npus}"
 
 
 def _draws_of(job: SpacePart, degrees: str | None) -> Mapping[str, int]:

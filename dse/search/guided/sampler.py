@@ -268,7 +268,8 @@ class Guided(Sampler):
     def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
         """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""
         if self._budgets.suits(designs):
-            self._keep_all(self._budgets.make_next(designs[0], jobs, BUDGETS, alike=bool(self._asked > OPENING)))
+            known = self._asked > OPENING  # what policies are worth that no bound looks at
+            self._keep_all(self._budgets.make_next(designs[0], jobs, BUDGETS, alike=known))
         else:
             self._keep_all(self._led.make_on(designs, rounds))
 

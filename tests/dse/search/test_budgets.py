@@ -1,0 +1,146 @@
+"""Where budgets of bandwidth are split: the networks that the bounds of a job choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from dse.run.document import open_space
+from dse.search.guided.budgets import BudgetCandidates
+from dse.search.guided.candidates import Candidate, Candidates
+from dse.search.guided.genome import job_of, values_of_genes
+from dse.search.guided.led import LedCandidates
+from dse.search.guided.promise import Judge
+from dse.space.space import Space
+from simcore.bounds.design import bound
+from simcore.check.load import parse_design
+
+SPACE = """\
+workload: {model: llama3-8b, global_batch: 64, sequence_length: 4096, precision: bf16}
+parallelism:
+  degrees: {product: 16, of: [tensor, pipeline, data], limits: {tensor: [1, 8]}}
+  zero: {choice: [0, 1, 3]}
+  recompute: {choice: [none, full]}
+cluster:
+  npu: h100-80gb
+  bandwidth: {split: {choice: [200 GB/s, 400 GB/s]}, step: 25 GB/s}
+  dimensions:
+    choice:
+      - - {topology: switch, size: 8, latency: 700 ns, tier: node}
+        - {topology: switch, size: 2, latency: 1.7 us, tier: pod}
+      - - {topology: ring, size: 4, latency: 700 ns, tier: node}
+        - {topology: switch, size: 4, latency: 1.7 us, tier: pod, collective: {choice: [halving_doubling, ring]}}
+system: {chunks: 64, intra_dimension: {choice: [priority, fifo]}, inter_dimension: {choice: [baseline, themis]}}
+objectives: {minimize: [iteration_time, cost.total]}
+constraints: [fits]
+"""
+
+
+def space(folder: Path, **cluster: Any) -> Space:
+    document = yaml.safe_load(SPACE)
+    document["cluster"] |= cluster
+    path = folder / "space.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return open_space(str(path))[0]
+
+
+def fresh(given: Space) -> tuple[Candidates, BudgetCandidates]:
+    candidates = Candidates(given, np.random.default_rng(0))
+    return candidates, BudgetCandidates(candidates, LedCandidates(given, candidates))
+
+
+def drawn(candidates: Candidates) -> Candidate:
+    return next(c for _ in range(500) if (c := candidates.make_random()) is not None and c.violation <= 0)
+
+
+def least(candidate: Candidate) -> float:
+    design = parse_design(candidate.filled.document)[0]
+    assert design is not None
+    return bound(design)["iteration_time"] or 0.0
+
+
+def test_no_shape_policy_budget_or_split_bounds_a_job_lower_than_its_first_candidate(tmp_path: Path) -> None:
+    given = space(tmp_path)
+    candidates, budgets = fresh(given)
+    found = [c for c in budgets.make_next(drawn(candidates), 1, 6, alike=True) if c is not None]
+    jobs = {tuple(values_of_genes(job_of(candidate.genes)).items()) for candidate in found}
+    assert len(jobs) == 1
+    everywhere = Candidates(given, np.random.default_rng(1))
+    job = dict(next(iter(jobs)))
+    others = [c for _ in range(600) if (c := everywhere.make(job)) is not None]
+    shapes = {candidate.shape for candidate in others}
+    assert len(shapes) == 2
+    assert len(others) > 80
+    assert least(found[0]) <= min(map(least, others)) * (1 + 1e-9)
+    costs = [candidate.known["cost.total"] or 0.0 for candidate in found]
+    assert costs == sorted(costs, reverse=True)
+    assert len(set(costs)) == len(costs)
+
+
+def test_each_job_is_looked_at_once(tmp_path: Path) -> None:
+    candidates, budgets = fresh(space(tmp_path))
+    parent = drawn(candidates)
+    assert list(budgets.make_of([parent], 1, 4))
+    assert list(budgets.make_of([parent], 1, 4)) == []
+    first = list(budgets.make_next(parent, 3, 4, alike=True))
+    keys = [candidate.key for candidate in first if candidate is not None]
+    again = [c.key for c in budgets.make_next(parent, 1000, 4, alike=True) if c is not None]
+    assert keys
+    assert again
+    assert not {*keys} & {*again}
+    assert list(budgets.make_next(parent, 1000, 4, alike=True)) == []
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_bounds_do_not_look_at_is_as_in_a_known_design_or_drawn(tmp_path: Path, alike: bool) -> None:
+    candidates, budgets = fresh(space(tmp_path))
+    parent = drawn(candidates)
+    found = [c for c in budgets.make_next(parent, 8, 6, alike) if c is not None]
+    policies = {candidate.filled.params["system.intra_dimension"] for candidate in found}
+    assert policies == ({parent.filled.params["system.intra_dimension"]} if alike else {"priority", "fifo"})
+
+
+def test_budgets_are_looked_at_where_shares_are_drawn_only(tmp_path: Path) -> None:
+    candidates, budgets = fresh(space(tmp_path))
+    assert budgets.suits([drawn(candidates)])
+    solved = {"split": "400 GB/s", "step": "25 GB/s", "solve": True}
+    candidates, budgets = fresh(space(tmp_path, bandwidth=solved))
+    assert not budgets.suits([drawn(candidates)])
+
+
+def test_a_policy_that_was_not_tried_is_hoped_for_though_others_were_worse(tmp_path: Path) -> None:
+    """Four designs of a job took longer than estimated with one policy: that says nothing of another one."""
+    given = space(tmp_path)
+    candidates, _ = fresh(given)
+    network = drawn(candidates)
+    made = {
+        policy: [
+            c
+            for index in range(8)
+            if (c := candidates.make({**values_of_genes(network.genes), **policy_of(policy), **share(network, index)}))
+        ]
+        for policy in (0, 1)
+    }
+    tried, left = made[0][:4], made[0][4:] + made[1]
+    judge = Judge(given, candidates.encoder, 0)
+    for candidate in tried:
+        judge.tell(candidate, (3.0 * estimated(candidate), candidate.known["cost.total"] or 0.0), {})
+    chosen = judge.choose_hopeful(left, 4)
+    assert chosen
+    assert {c.filled.params["system.intra_dimension"] for c in chosen} == {"fifo"}
+
+
+def policy_of(number: int) -> dict[str, float]:
+    return {"system.intra_dimension": number}
+
+
+def share(network: Candidate, index: int) -> dict[str, float]:
+    return {name: index for name in network.genes if "#" in name}
+
+
+def estimated(candidate: Candidate) -> float:
+    return candidate.known["iteration_time"] or 0.0
