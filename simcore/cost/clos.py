@@ -74,7 +74,7 @@ def _trees(nodes: int, rails: int, radix: int, oversubscription: float, leaf: in
     most = _most_down(radix, oversubscription)
     blocks = -(-nodes // (leaf or most))
     block = leaf or -(-nodes // blocks)
-    together = max(1, most // block) if blocks == 1 else 1
+    together = max(1, most // block)
     sets = -(-rails // together)
     down = block * -(-rails // sets)
     links = nodes * rails
