@@ -171,7 +171,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     cap = cluster.get("power_cap")
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
-    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
+    unknown = price_list.free_npus or price_list.by_parts  # nodes decide what NPUs cost
+    price = npus * (0.0 if unknown else price_list.npu.get(npu.name, npu.price or 0.0))
     if cap is not None:
         npu = capped(npu, parse_quantity(cap, "power") if isinstance(cap, str) else cap)
     each = npus * price_list.pue

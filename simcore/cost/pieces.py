@@ -25,6 +25,8 @@ class Pieces:
 
     items: tuple[Item, ...]
     problems: tuple[Problem, ...]
+    dimensions: tuple[float, ...] = ()
+    """Price of the network of each dimension; the scale-up network counts to the first [$]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,13 @@ def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
     basket.items.append(_node_item(nodes))
     basket.items += [_spare_item(nodes, cluster, beside.spares)] if beside.spares else []
     _buy_scale_up(basket, nodes)
-    switches = sum(buy_fabric(basket, place, nodes.price.with_nics) for place in _places(cluster, nodes))
+    each, switches = [basket.network, *[0.0] * len(cluster.dimensions[1:])], 0
+    for index, place in enumerate(_places(cluster, nodes), len(inner_dimensions(cluster.dimensions))):
+        before = basket.network
+        switches += buy_fabric(basket, place, nodes.price.with_nics)
+        each[index] += basket.network - before
     buy_rest(basket, Rest(nodes.node, nodes.count, switches, _storage_rate(cluster, nodes), beside.storage))
-    return Pieces(tuple(basket.items), tuple(basket.problems))
+    return Pieces(tuple(basket.items), tuple(basket.problems), tuple(each))
 
 
 def _storage_rate(cluster: Cluster, nodes: _Nodes) -> float | None:
