@@ -133,8 +133,8 @@ def ideal_loss(design: Design, tune: Objective) -> float:
     dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     lasting = design.reliability.model_copy(update={"mtbf": design.reliability.mtbf.model_copy(update=_NEVER_FAILS)})
-    free = {"cluster": cluster, "cost": without_network(design), "reliability": lasting}
-    return loss_bound(design.model_copy(update=free), tune)
+    update = {"cluster": cluster, "cost": without_network(design), "reliability": lasting}
+    return loss_bound(design.model_copy(update=update), tune)
 
 
 def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:

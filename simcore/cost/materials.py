@@ -37,7 +37,8 @@ def pieces_of(design: Design) -> Pieces:
     dimensions = tuple(_looked_at(dimension) for dimension in cluster.dimensions)
     node = None if cluster.node is None else _text(cluster.node)
     beside = Beside(_read_rate(design), spare_nodes(design))
-    key = (_text(prices), node, cluster.npu.name, dimensions, beside)
+    npu = (cluster.npu.name, cluster.npu.power.idle)
+    key = (_text(prices), node, npu, dimensions, beside)
     return _buy(_Asked(key, cluster, prices, beside))
 
 
