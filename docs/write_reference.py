@@ -41,8 +41,8 @@ COMMON = {
 }
 """Keys that mean the same wherever they stand."""
 
-TOP = ("parallelism", "cluster", "system", "software", "cost")
-NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node"}
+TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability")
+NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability"}
 """Keys whose section may be named instead: an entry of the catalogue."""
 BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch"}
 

@@ -150,8 +150,14 @@ class Result:
     energy_per_token_j: float | None = None
     cost_per_token: float | None = None
     """Of the total cost of ownership, electricity by this design's energy [$ per token]."""
+    goodput: float | None = None
+    """Share of the time in which work is done that lasts; None where nothing is trained."""
+    mtbf_s: float | None = None
+    """Mean time between failures that stop a job on all NPUs; None where nothing fails."""
+    checkpoint_interval_s: float | None = None
+    """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of `workload.training_tokens`; None where they are not given."""
+    """Of `workload.training_tokens`, with what failures take; None where they are not given."""
     cost_to_train: float | None = None
     """[$]."""
     iteration_time_interval_s: tuple[float, float] | None = None

@@ -19,6 +19,8 @@ from simcore.power.draw import draw_of
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
 from simcore.provenance import provenance
+from simcore.reliability.counts import mtbf_of
+from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Activity, DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import find_crossing, place
@@ -159,6 +161,9 @@ def _result(
         ownership_cost=figures.owned.tco,
         energy_per_token_j=figures.energy_per_token,
         cost_per_token=figures.cost_per_token,
+        goodput=figures.goodput,
+        mtbf_s=mtbf_of(design),
+        checkpoint_interval_s=checkpoint_interval(design, seconds),
         time_to_train_s=figures.time_to_train,
         cost_to_train=figures.cost_to_train,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,

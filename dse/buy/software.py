@@ -2,8 +2,8 @@
 
 Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
 on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
-`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one
-is better, whatever the metric.
+`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing, has no delay and never fails:
+no real one is better, whatever the metric.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _IDEAL = {
     "switch": None,
 }
 """A dimension that is never waited for."""
+_NEVER_FAILS = {"nic": None, "link": None, "switch": None}
 _OF_SOFTWARE = ("workload", "parallelism", "system", "software")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
 """Keys of a dimension that matter neither to validity nor to memory."""
@@ -128,10 +129,12 @@ def loss_bound(design: Design, tune: Objective) -> float:
 
 
 def ideal_loss(design: Design, tune: Objective) -> float:
-    """`loss_bound` on a network of the same shape that costs nothing and has no delay."""
+    """`loss_bound` on a network of the same shape that costs nothing, has no delay and never fails."""
     dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
-    return loss_bound(design.model_copy(update={"cluster": cluster, "cost": without_network(design)}), tune)
+    lasting = design.reliability.model_copy(update={"mtbf": design.reliability.mtbf.model_copy(update=_NEVER_FAILS)})
+    update = {"cluster": cluster, "cost": without_network(design), "reliability": lasting}
+    return loss_bound(design.model_copy(update=update), tune)
 
 
 def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:

@@ -171,7 +171,7 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
-    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth.
+    """One design for each workload, NPU, shape, price list and reliability, each dimension with its least bandwidth.
 
     At a list of parts less bandwidth may cost more: there each bandwidth is a shape. Shapes that cannot be bought are
     left out: no design of theirs is valid.
@@ -179,7 +179,8 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
         cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
-    reduced = {key: template[key] for key in ("workload", "cost") if key in template} | {"cluster": cluster}
+    shared = {key: template[key] for key in ("workload", "cost", "reliability") if key in template}
+    reduced = shared | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
     while True:

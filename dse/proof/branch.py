@@ -194,7 +194,9 @@ def _kind(family: NetworkFamily) -> str:
 
 def join_designs(job: Design, network: Design) -> Design:
     """The job of one design on the network of another."""
-    return job.model_copy(update={name: getattr(network, name) for name in ("cluster", "system", "cost")})
+    return job.model_copy(
+        update={name: getattr(network, name) for name in ("cluster", "system", "cost", "reliability")}
+    )
 
 
 def _program(design: Design) -> tuple[Program | None, Memory | None]:

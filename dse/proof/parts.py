@@ -28,6 +28,7 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
+from simcore.reliability.counts import counts_of
 from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism", "software")
@@ -238,11 +239,12 @@ def _family_key(design: Design) -> str:
     dimensions = tuple(dimension.model_copy(update=same) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     system = design.system.model_copy(update={"collective": None})
-    return repr((design.algorithms, cluster, system, design.cost))
+    return repr((design.algorithms, cluster, system, design.cost, design.reliability))
 
 
 def _shape_key(design: Design) -> str:
-    """What a job's Program, its memory and the linear forms of its bound depend on, and the price list."""
+    """What a job's Program, its memory and the linear forms of its bound depend on, prices, and what fails."""
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
-    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, design.cost))
+    priced = (design.cost, design.reliability, counts_of(design).node)
+    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, *priced))

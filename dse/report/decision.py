@@ -94,10 +94,10 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
-    """Objectives that are told with their interval: the first one of time, and the first one of money."""
+    """Objectives that are told with their interval: the first one of time, and the first one of money alone."""
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
-    kinds = ([o.name for o in sure if is_drawn(o)], [o.name for o in sure if not is_drawn(o)])
-    return {names[0] for names in kinds if names}
+    timed = [o.name for o in sure if any(moves(name, "time") for name in o.names)]
+    return {*timed[:1], *[o.name for o in sure if o.name not in timed][:1]}
 
 
 def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:

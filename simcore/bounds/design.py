@@ -32,6 +32,7 @@ from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.power_cap import capped
 from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
 from simcore.design.software import Software
 from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
@@ -44,6 +45,8 @@ from simcore.memory.plan import program_of
 from simcore.metrics import Figures, bounds, metrics_before
 from simcore.power.draw import draws_of, energy, joules_of, peak_watts, rack_watts
 from simcore.program import Program
+from simcore.reliability.counts import Counts
+from simcore.reliability.goodput import Interruptions, interruptions
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
@@ -68,8 +71,9 @@ def bound_any_design(design: Design) -> Bounds:
     if totals_of(design.workload) is None:
         return {}
     document = design.document()
+    kept = {key: document[key] for key in ("workload", "cost", "reliability")}
     cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus, "power_cap": design.cluster.power_cap}
-    return _bound_partial({"workload": document["workload"], "cluster": cluster, "cost": document["cost"]})
+    return _bound_partial({**kept, "cluster": cluster})
 
 
 def _bound_design(design: Design) -> Bounds:
@@ -173,7 +177,14 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         npu = capped(npu, parse_quantity(cap, "power") if isinstance(cap, str) else cap)
     each = npus * price_list.pue
     figures = Figures(
-        workload, npu, npus, price_list, power=each * npu.power.idle, peak=each * npu.power.max, capital=price
+        workload,
+        npu,
+        npus,
+        price_list,
+        power=each * npu.power.idle,
+        peak=each * npu.power.max,
+        capital=price,
+        interruptions=_least_interruptions(document, workload, npus),
     )
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
     totals, trained = totals_of(workload), kind_of(workload).trained
@@ -186,6 +197,13 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
     known |= {"memory.peak": held, "memory.reserved": held + _context(document)}
     return bounds(figures, known)
+
+
+def _least_interruptions(document: Mapping[str, Any], workload: Workload, npus: int) -> Interruptions | None:
+    """What stops a job on any network of so many NPUs: their own failures; None where nothing is said of them."""
+    if "reliability" not in document:
+        return None
+    return interruptions(_resolve_entry(Reliability, "reliability", document["reliability"]), workload, Counts(npus))
 
 
 def _context(document: Mapping[str, Any]) -> float:
@@ -201,5 +219,5 @@ def totals_of(workload: Workload) -> Totals | None:
     return kind_of(workload).totals(workload)
 
 
-def _resolve_entry(spec: type[Npu] | type[PriceList] | type[Software], section: str, value: Any) -> Any:
+def _resolve_entry(spec: type[Npu | PriceList | Software | Reliability], section: str, value: Any) -> Any:
     return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

@@ -28,6 +28,7 @@ from simcore.memory.plan import program_of
 from simcore.metrics import Figures
 from simcore.power.draw import draws_of, npus_watts
 from simcore.program import Program
+from simcore.reliability.goodput import at_mtbf, interruptions_of
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
 from simcore.system.placement import Placement, place
 
@@ -267,10 +268,12 @@ def figures_of(
 ) -> Figures:
     """The figures of a design `[networks]`, or one for all, each at its best.
 
-    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy and draw, by metric; all
-    have the price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, draw, and how often they
+    fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take
+    at the networks' bandwidths.
     """
     still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * _SAFE
+    stops = interruptions_of(design)
     return Figures.of(
         design,
         seconds=seconds,
@@ -283,6 +286,7 @@ def figures_of(
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,
         utilization=_utilization(sending, seconds),
+        interruptions=None if stops is None else at_mtbf(stops, cost["mtbf"]),
         software=design.software,
     )
 

@@ -24,6 +24,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.library import Library
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
+from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.software import NamedSoftware, usual_software
 from simcore.design.system import System
 from simcore.design.workload import AnyWorkload
@@ -58,6 +59,8 @@ class Design(Frozen):
     """The stack that trains."""
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
+    reliability: NamedReliability = Field(default_factory=usual_reliability)
+    """What fails, and what that costs."""
     hypothetical: Flag = False
     """Whether the cluster may be one that nobody sells."""
 

@@ -20,6 +20,7 @@ from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
 from simcore.power.draw import peak_watts, rack_watts, rest_watts
+from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result
 
 
@@ -201,6 +202,22 @@ _OWN = {
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "tco"),
     ),
+    "goodput": Metric(
+        "",
+        "more",
+        read=lambda r: r.goodput,
+        bound=lambda f: 1.0 if f.goodput is None else f.goodput,
+        share=True,
+    ),
+    "mtbf": Metric(
+        "s",
+        "more",
+        scope="network",
+        read=lambda r: r.mtbf_s,
+        before=lambda d, m: mtbf_of(d),
+        label="time between failures",
+    ),
+    "checkpoint_interval": Metric("s", read=lambda r: r.checkpoint_interval_s, bound=lambda f: 0.0),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
     ),

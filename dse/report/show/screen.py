@@ -147,6 +147,9 @@ def _cost(result: Result) -> Table:
     for name, dollars in cost_parts(cost).items():
         if dollars:
             table.add_row(name, format_with_unit(dollars, "$"), format_percent(dollars / cost.total))
+    if result.ownership_cost is not None and result.yearly_cost is not None:
+        table.add_row("every year", format_with_unit(result.yearly_cost, "$"), "")
+        table.add_row("to own (TCO)", format_with_unit(result.ownership_cost, "$"), "")
     return table
 
 

@@ -22,7 +22,7 @@ ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.s
 def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -> None:
     entry = catalog.entry(section, name)
     assert entry["name"] == name
-    if section in ("npus", "prices", "curves"):
+    if section in ("npus", "prices", "curves", "reliability"):
         numbers = set(entry) - {"name", "sources", "free_npus", "calibrated_on"}
         assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
         assert all(entry["sources"].values())
