@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.space.by_parts import is_by_parts
 from dse.space.constraint import Constraint
 from dse.space.hole import ExpressionHole
 from dse.space.interval import design_bound
@@ -26,11 +27,11 @@ from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.prices import PriceList
-from simcore.metrics import METRICS
+from simcore.metrics import JOB, METRICS, Scope
 
 _NEVER_FAILS = {"nic": None, "link": None, "switch": None}
 _OF_SOFTWARE = ("workload", "parallelism", "system", "software")
-_SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth")
+_SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
 """Keys of a dimension that matter neither to validity nor to memory."""
 
 
@@ -80,7 +81,8 @@ def shape_key(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
 
 def enumerate_software(space: Space, tune: Objective) -> Software:
     """The software of the plain space of one workload on one cluster."""
-    constraints = [constraint for constraint in space.constraints if _is_of_software(constraint)]
+    scopes: tuple[Scope, ...] = JOB if is_by_parts(space.template.get("cost")) else ("npus", "prices", "job")
+    constraints = [constraint for constraint in space.constraints if _is_of_software(constraint, scopes)]
     found: list[SoftwareCandidate] = []
     closest: tuple[float, SoftwareCandidate] | None = None
     count = 0
@@ -145,9 +147,9 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
     return max(0.0, *(constraint.violation(before, document) for constraint in constraints))
 
 
-def _is_of_software(constraint: Constraint) -> bool:
-    """Whether a constraint speaks of memory and of software alone."""
-    return constraint.within(("npus", "prices", "job"), ()) or constraint.within((), _OF_SOFTWARE)
+def _is_of_software(constraint: Constraint, scopes: Sequence[Scope]) -> bool:
+    """Whether a constraint speaks of memory and of software alone; at a list of parts the network decides prices."""
+    return constraint.within(scopes, ()) or constraint.within((), _OF_SOFTWARE)
 
 
 def _has_expressions(template: Any) -> bool:

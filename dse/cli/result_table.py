@@ -114,8 +114,10 @@ def _cost_section(result: Result) -> Section:
     table = _table("", "")
     table.add_row("network", format_with_unit(cost.network, "$"))
     table.add_row("NPUs", format_with_unit(cost.npu, "$"))
-    if cost.memory:
-        table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
+    more = {"expanded memory": cost.memory, "storage": cost.storage, "racks and management": cost.other}
+    for part, price in more.items():
+        if price:
+            table.add_row(part, format_with_unit(price, "$"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
     for name, value in _owned(result):

@@ -106,7 +106,8 @@ def _print_holdings(side: Side, console: Console) -> None:
     cost, total = result.cost, result.cost.total
     shares = [f"{format_with_unit(dollars, '$')} for dimension {i + 1}" for i, dollars in enumerate(side.network_cost)]
     said = [f"NPUs {format_with_unit(cost.npu, '$')}", f"network {format_with_unit(cost.network, '$')}"]
-    said += [f"memory {format_with_unit(cost.memory, '$')}"] if cost.memory else []
+    more = {"memory": cost.memory, "storage": cost.storage, "racks and management": cost.other}
+    said += [f"{part} {format_with_unit(price, '$')}" for part, price in more.items() if price]
     text = f"Cost {format_with_unit(total, '$')}: {', '.join(said)}"
     _say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
 

@@ -24,6 +24,7 @@ from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
 from dse.proof.unsold import sold_only
+from dse.space.by_parts import is_by_parts
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
@@ -174,14 +175,14 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
     """One design for each workload, NPU, shape, price list and reliability, each dimension with its least bandwidth.
 
-    Shapes that cannot be bought are left out: no design of theirs is valid.
+    At a list of parts less bandwidth may cost more: there each bandwidth is a shape. Shapes that cannot be bought are
+    left out: no design of theirs is valid.
     """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
-        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"])
-    reduced = {key: template[key] for key in ("workload", "cost", "reliability") if key in template} | {
-        "cluster": cluster
-    }
+        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
+    shared = {key: template[key] for key in ("workload", "cost", "reliability") if key in template}
+    reduced = shared | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
     while True:
@@ -198,19 +199,19 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
             return
 
 
-def _strip_dimensions(dimensions: Any) -> Any:
-    """The shapes of the network: no algorithms, the least of each bandwidth."""
+def _strip_dimensions(dimensions: Any, by_parts: bool) -> Any:
+    """The shapes of the network: no algorithms, and but for a list of parts the least of each bandwidth."""
     if isinstance(dimensions, Choice):
-        return Choice(tuple(_strip_dimensions(alternative) for alternative in dimensions.alternatives))
+        return Choice(tuple(_strip_dimensions(alternative, by_parts) for alternative in dimensions.alternatives))
     if isinstance(dimensions, list):
-        return [_strip_dimensions(dimension) for dimension in dimensions]
+        return [_strip_dimensions(dimension, by_parts) for dimension in dimensions]
     if isinstance(dimensions, dict):
         kept = {
             key: value
             for key, value in dimensions.items()
             if key not in ("collective", "latency", "efficiency", "library")
         }
-        if "bandwidth" in kept:
+        if "bandwidth" in kept and not by_parts:
             kept["bandwidth"] = _least_bandwidth(kept["bandwidth"])
         return kept | {"latency": "0 s"}
     return dimensions

@@ -90,6 +90,7 @@ def neutral_network(design: Design) -> Networks:
         "tier": "node",
         "nics": None,
         "nic_bandwidth": None,
+        "switch": None,
         "library": None,
     }
     dimension = first.model_copy(update=switch | plain)

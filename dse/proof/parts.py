@@ -28,6 +28,7 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
+from simcore.reliability.counts import counts_of
 from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism", "software")
@@ -245,5 +246,5 @@ def _shape_key(design: Design) -> str:
     """What a job's Program, its memory and the linear forms of its bound depend on, prices, and what fails."""
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
-    priced = (design.cost, design.reliability)
+    priced = (design.cost, design.reliability, counts_of(design).node)
     return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, *priced))

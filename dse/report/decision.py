@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.aspects import BY_NAME, DEGREES
 from dse.report.assumptions import describe_assumptions
@@ -95,10 +96,10 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
-    """Objectives that are told with their interval: the first one of time, and the first one of money."""
+    """Objectives that are told with their interval: the first one of time, and the first one of money alone."""
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
-    kinds = ([o.name for o in sure if is_drawn(o)], [o.name for o in sure if not is_drawn(o)])
-    return {names[0] for names in kinds if names}
+    timed = [o.name for o in sure if any(moves(name, "time") for name in o.names)]
+    return {*timed[:1], *[o.name for o in sure if o.name not in timed][:1]}
 
 
 def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
@@ -195,6 +196,8 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
     """How a rival differs in one objective, and whether that can be told."""
     before, after = trial.values[objective.name], rival.values[objective.name]
+    if objective.name.endswith(REGRET):
+        return f"regret {format_percent(before)} to {format_percent(after)}"
     share = objective.sign * (after - before) / abs(before) if before else None
     text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
     scenarios = summary.what_if.scenarios

@@ -29,6 +29,7 @@ from dse.report.words import describe_best, describe_counts, describe_proof, des
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.drawn import is_drawn
+from simcore.metrics import moves
 
 __all__ = ["explain_infeasible", "print_front"]
 
@@ -140,17 +141,15 @@ def _lost(record: StudyRecord, summary: Summary) -> str:
 
 
 def _money(record: StudyRecord, summary: Summary) -> str:
-    """How far money may be off, of the first objective that has prices in it and of the design to build."""
-    number = recommended(record, summary)
-    trial = next((t for t in record.feasible_trials if t.number == number), None)
-    sure = ((o, interval_of(o, summary, trial)) for o in record.objectives if is_drawn(o)) if trial else ()
-    for objective, ends in sure:
-        if ends is not None and trial is not None and trial.values[objective.name]:
-            low, high = (format_percent(abs(end / trial.values[objective.name] - 1)) for end in ends)
-            return (
-                f" Prices may be wrong: {clean_text(short_label(objective.name))} {low} less to {high} more, together."
-            )
-    return ""
+    """How far money may be off in the design to build, by the first objective that has prices and no time in it."""
+    trial = next((t for t in record.feasible_trials if t.number == recommended(record, summary)), None)
+    priced = [o for o in record.objectives if is_drawn(o) and not any(moves(name, "time") for name in o.names)]
+    ends = interval_of(priced[0], summary, trial) if priced and trial else None
+    if ends is None or trial is None or not trial.values[priced[0].name]:
+        return ""
+    low, high = (format_percent(abs(end / trial.values[priced[0].name] - 1)) for end in ends)
+    name = clean_text(short_label(priced[0].name))
+    return f" Prices: {name} {low} less to {high} more, nine times in ten; alike for designs of the same parts."
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
@@ -145,6 +146,7 @@ def space_from(document: Document, name: str) -> Space:
     template = parse_template(written, (), problems)
     plans = _parse_plans(data, template, bool(decided), problems)
     _set_goals(template, objectives, bool(jobs), problems)
+    problems += split_problems(template)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
         for job in jobs:

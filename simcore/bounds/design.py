@@ -63,7 +63,15 @@ from simcore.workload.base import Totals, kind_of
 Bounds = dict[str, float | None]
 BoundsAt = Callable[[Design, Mapping[str, float], float, Program | None], Bounds]
 """From bounds of times, and of what an NPU takes above idle, to those of all metrics."""
-_IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "library": None, "nics": None, "nic_bandwidth": None}
+_IDEAL = {
+    "bandwidth": 1e21,
+    "latency": 0.0,
+    "efficiency": 1.0,
+    "library": None,
+    "nics": None,
+    "nic_bandwidth": None,
+    "switch": None,
+}
 """A dimension that is never waited for."""
 _OF_NODES: tuple[Scope, ...] = ("npus", "prices", "job")
 """What metrics follow from that hold whatever the network."""
@@ -218,7 +226,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     cap = cluster.get("power_cap")
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
-    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
+    unknown = price_list.free_npus or price_list.by_parts  # nodes decide what NPUs cost
+    price = npus * (0.0 if unknown else price_list.npu.get(npu.name, npu.price or 0.0))
     if cap is not None:
         npu = capped(npu, parse_quantity(cap, "power") if isinstance(cap, str) else cap)
     each = npus * price_list.pue

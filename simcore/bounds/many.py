@@ -268,9 +268,9 @@ def figures_of(
 ) -> Figures:
     """The figures of a design `[networks]`, or one for all, each at its best.
 
-    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy and draw and how often they
-    fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take at
-    the networks' bandwidths.
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, draw, and how often they
+    fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take
+    at the networks' bandwidths.
     """
     still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * _SAFE
     stops = interruptions_of(design)

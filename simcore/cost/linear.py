@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from simcore.cost.bill import Item
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
-from simcore.design.node import node_of
+from simcore.design.node import node_of, nodes_sold_with
 from simcore.design.prices import PriceList
 from simcore.document.ranges import range_of
 from simcore.network import TOPOLOGIES
@@ -21,8 +21,8 @@ from simcore.system.chunks import block_of
 
 GB = 1e9
 HOST = (325.0, 575.0)
-"""What the host of an NPU without a node draws in a job, and at the most [W]: assumed, as that of a DGX H100 (range 150
-to 450 in a job)."""
+"""What the host of an NPU that no node is sold with draws in a job, and at the most [W]: assumed, as that of a DGX H100
+(range 150 to 450 in a job)."""
 WATTS: dict[tuple[str, str], tuple[float, float]] = {
     ("pod", "link"): (0.32, 0.34),
     ("pod", "switch"): (0.23, 0.27),
@@ -98,8 +98,9 @@ def _npus(design: Design) -> Item:
 
 
 def _hosts(design: Design) -> Item:
-    """The hosts, for what they draw: one for a node, or one for each NPU of which no node is known."""
-    node, npus = node_of(design.cluster), design.cluster.npus
+    """The hosts, for what they draw: of its nodes, else of the usual node of its NPUs, else one for each NPU."""
+    cluster, npus = design.cluster, design.cluster.npus
+    node = node_of(cluster) or next(iter(nodes_sold_with(cluster.npu.name)), None)
     if node is None:
         return Item("host of one NPU", "nodes", "npu", npus, "", 0.0, (0.0, 0.0), *HOST, "assumed")
     most = max(node.power.nameplate - node.size * design.cluster.npu.power.max, node.power.host)
@@ -116,7 +117,9 @@ def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterat
     for element, count in counts.items():
         price, source = getattr(tier, element) * GB, design.cost.sources.get("network", "")
         ends = _between(design.cost, f"network.{dimension.tier}.{element}", price)
-        watts, part = WATTS.get((dimension.tier, element), (0.0, 0.0)), f"{_NAMES[element]}, {dimension.tier}"
+        # What costs nothing is not there: the network of `simcore.cost.price.without_network`.
+        watts = WATTS.get((dimension.tier, element), (0.0, 0.0)) if price else (0.0, 0.0)
+        part = f"{_NAMES[element]}, {dimension.tier}"
         yield Item(part, where, "network", count, "GB/s", price, ends, *watts, source)
 
 

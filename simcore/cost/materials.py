@@ -8,14 +8,16 @@ from typing import Any
 
 from simcore.cost.bill import Bill
 from simcore.cost.linear import linear_items, memory_items
-from simcore.cost.pieces import Pieces, buy
-from simcore.cost.rest import READ_PER_NPU
+from simcore.cost.pieces import Beside, Pieces, buy
+from simcore.cost.rest import READ_PER_NPU, READS_FOR_WRITES
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.node import Node
 from simcore.design.once import once
 from simcore.design.prices import PriceList
+from simcore.reliability.storage import storage_needed
+from simcore.reliability.waiting import spare_nodes
 
 _KEPT = 4096
 """Clusters whose bills are kept."""
@@ -34,9 +36,16 @@ def pieces_of(design: Design) -> Pieces:
     cluster, prices = design.cluster, design.cost
     dimensions = tuple(_looked_at(dimension) for dimension in cluster.dimensions)
     node = None if cluster.node is None else _text(cluster.node)
-    storage = cluster.npus * READ_PER_NPU
-    key = (_text(prices), node, cluster.npu.name, dimensions, storage)
-    return _buy(_Asked(key, cluster, prices, storage))
+    beside = Beside(_read_rate(design), spare_nodes(design))
+    npu = (cluster.npu.name, cluster.npu.power.idle)
+    key = (_text(prices), node, npu, dimensions, beside)
+    return _buy(_Asked(key, cluster, prices, beside))
+
+
+def _read_rate(design: Design) -> float:
+    """What the storage reads, by what checkpoints are to be written at [B/s]."""
+    needed = storage_needed(design)
+    return design.cluster.npus * READ_PER_NPU if needed is None else READS_FOR_WRITES * needed[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +55,12 @@ class _Asked:
     key: tuple[Any, ...]
     cluster: Cluster = field(compare=False)
     prices: PriceList = field(compare=False)
-    storage: float = field(compare=False)
+    beside: Beside = field(compare=False)
 
 
 @lru_cache(maxsize=_KEPT)
 def _buy(asked: _Asked) -> Pieces:
-    return buy(asked.cluster, asked.prices, asked.storage)
+    return buy(asked.cluster, asked.prices, asked.beside)
 
 
 def _looked_at(dimension: Dimension) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from simcore.cost.bill import Item
@@ -25,6 +25,18 @@ class Pieces:
 
     items: tuple[Item, ...]
     problems: tuple[Problem, ...]
+    dimensions: tuple[float, ...] = ()
+    """Price of the network of each dimension; the scale-up network counts to the first [$]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is bought beside the nodes of a job and the network between them."""
+
+    storage: float
+    """What it reads [B/s]."""
+    spares: int
+    """Nodes that stand by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +64,22 @@ class _Nodes:
         return min(self.node.size, self.inside)
 
 
-def buy(cluster: Cluster, prices: PriceList, storage: float) -> Pieces:
-    """Everything that a cluster is built of; `storage`: what its storage reads [B/s]."""
+def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
+    """Everything that a cluster is built of."""
     basket = Basket(prices)
     nodes = _nodes(basket, cluster)
     if nodes is None:
         return Pieces((), tuple(basket.problems))
     basket.items.append(_node_item(nodes))
+    basket.items += [_spare_item(nodes, cluster, beside.spares)] if beside.spares else []
     _buy_scale_up(basket, nodes)
-    switches = sum(buy_fabric(basket, place, nodes.price.with_nics) for place in _places(cluster, nodes))
-    buy_rest(basket, Rest(nodes.node, nodes.count, switches, _storage_rate(cluster, nodes), storage))
-    return Pieces(tuple(basket.items), tuple(basket.problems))
+    each, switches = [basket.network, *[0.0] * len(cluster.dimensions[1:])], 0
+    for index, place in enumerate(_places(cluster, nodes), len(inner_dimensions(cluster.dimensions))):
+        before = basket.network
+        switches += buy_fabric(basket, place, nodes.price.with_nics)
+        each[index] += basket.network - before
+    buy_rest(basket, Rest(nodes.node, nodes.count, switches, _storage_rate(cluster, nodes), beside.storage))
+    return Pieces(tuple(basket.items), tuple(basket.problems), tuple(each))
 
 
 def _storage_rate(cluster: Cluster, nodes: _Nodes) -> float | None:
@@ -105,6 +122,12 @@ def _node_item(nodes: _Nodes) -> Item:
     return Item(
         nodes.node.name, "nodes", "npu", nodes.count, "", price.price, ends, power.host, power.nameplate, source
     )
+
+
+def _spare_item(nodes: _Nodes, cluster: Cluster, count: int) -> Item:
+    """Nodes that stand by, without a job; the network has ports for them, or takes them in another one's place."""
+    watts = nodes.node.power.idle + nodes.node.size * cluster.npu.power.idle
+    return replace(_node_item(nodes), where="spare nodes", count=count, watts=watts, watts_max=watts)
 
 
 def _buy_scale_up(basket: Basket, nodes: _Nodes) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
 from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
 from simcore.cost.materials import bill_of, pieces_of
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
+from simcore.design.dimension import TIERS, Dimension
 from simcore.design.once import once
-from simcore.design.prices import PriceList
-from simcore.document.problem import Problem
+from simcore.design.prices import PriceList, TierPrices
+from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.result import Cost
 
 
@@ -33,6 +36,23 @@ def _sums(bill: Bill) -> Cost:
     return Cost(total=sum(sums.values()), **sums)
 
 
+def network_cost(design: Design) -> tuple[float, ...]:
+    """Price of the network of each dimension [$]."""
+    cluster, prices = design.cluster, design.cost
+    if prices.by_parts:
+        return pieces_of(design).dimensions
+    return tuple(cluster.npus * unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
+
+
+def without_network(design: Design) -> PriceList:
+    """The price list with which clusters of the design's nodes cost no more than they, whatever network they have."""
+    prices, free = design.cost, dict.fromkeys(TIERS, TierPrices(link=0.0, switch=0.0, nic=0.0))
+    if not prices.by_parts:
+        return prices.model_copy(update={"network": free})
+    npu = {design.cluster.npu.name: cluster_cost(design).npu / design.cluster.npus}
+    return prices.model_copy(update={"network": free, "nodes": {}, "parts": {}, "npu": npu})
+
+
 def racks(design: Design) -> int:
     """Racks that the NPUs fill; at a list of parts all racks."""
     if design.cost.by_parts:
@@ -45,6 +65,8 @@ def racks(design: Design) -> int:
 def price_problems(design: Design) -> list[Problem]:
     """What of the design cannot be bought at its price list."""
     prices = design.cost
+    if unknown := [*_unknown_parts(design)]:
+        return unknown
     if prices.by_parts:
         return [*pieces_of(design).problems]
     problems = [
@@ -64,6 +86,18 @@ def price_problems(design: Design) -> list[Problem]:
         fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
         problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
     return problems
+
+
+def _unknown_parts(design: Design) -> Iterator[Problem]:
+    """Parts that the price list, or a dimension, names and the catalogue lacks."""
+    named: list[tuple[Path, str]] = [(("cost", "parts", name), name) for name in design.cost.parts]
+    for index, dimension in enumerate(design.cluster.dimensions):
+        named += [(("cluster", "dimensions", index, "switch"), dimension.switch)] if dimension.switch else []
+    known = catalog.section("parts") if named else {}
+    for path, name in named:
+        if name not in known:
+            fix = suggest_nearest(name, known, "parts")
+            yield Problem(path, "a part of the catalogue", f"'{name}'", fix)
 
 
 def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:

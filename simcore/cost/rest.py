@@ -16,7 +16,9 @@ from simcore.design.node import Node
 from simcore.document.problem import Refusal
 
 READ_PER_NPU = 160e9 / 1024
-"""What storage reads for each NPU [B/s] (ibid., table 6, *better*)."""
+"""What storage reads for each NPU [B/s] (ibid., table 6, *better*), where no checkpoints say what it must write."""
+READS_FOR_WRITES = 2.0
+"""What storage reads while it could write one (ibid.): an appliance is known by what it reads."""
 NPUS_PER_PORT = 4
 """NPUs of a node for each of its ports in the storage network, and in that of management: 2 of 8 (ibid., table 8)."""
 FASTEST = 50e9

@@ -97,6 +97,11 @@ class Basket:
         """What the price list sells."""
         return shelf_of(self.prices)
 
+    @property
+    def network(self) -> float:
+        """Price of the network between NPUs so far [$]."""
+        return sum(item.count * item.price for item in self.items if item.group == "network")
+
     def add(self, sold: Sold | None, where: str, group: Group, count: float, in_nodes: bool = False) -> None:
         """Puts so many of a part in; nothing of none."""
         if sold is not None and count:

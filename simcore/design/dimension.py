@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from simcore.network import TOPOLOGIES
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
 Tier = Literal["chiplet", "package", "node", "pod"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 class Dimension(Frozen):

@@ -21,10 +21,13 @@ class TorusParts(Frozen):
     """Parts of a torus, by name: copper inside a rack, and fibres to circuit switches, which close its rings."""
 
     copper: str
+    """Cable between NPUs of a rack."""
     circuit_switch: str | None = None
     """None where racks are joined by copper, too."""
     transceiver: str | None = None
+    """At an end of a fibre."""
     fibre: str | None = None
+    """Between a rack and a circuit switch."""
 
 
 class ScaleUp(Frozen):
@@ -88,6 +91,7 @@ class Node(Frozen):
     size: Count
     """NPUs of one node."""
     scale_up: ScaleUp
+    """The network that joins NPUs without NICs."""
     nics: tuple[NicsSold, ...] = ()
     """Choices of NICs; none where nothing but the scale-up network leaves the node."""
     memory: tuple[Annotated[Size, Field(gt=0)], ...] = ()
@@ -95,6 +99,7 @@ class Node(Frozen):
     expanded: tuple[ExpandedSold, ...] = ()
     """Memory beyond the NPUs' own that it is sold with."""
     power: NodePower
+    """What it draws."""
     per_rack: Count
     """Nodes that a rack of the list's power holds."""
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)]

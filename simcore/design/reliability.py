@@ -74,10 +74,11 @@ class Reliability(Frozen):
     """How the state of a job is saved; needed where something fails."""
     restart: Restart | None = None
     """What lies between a failure and the first new iteration; needed where something fails."""
-    spares: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
-    """Nodes that stand by, bought beside the job's, as a share of these, rounded up."""
+    spares: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """Nodes that stand by, bought beside the job's, as a share of these, rounded up; unless given as many as are worth
+    their price."""
     repair: Annotated[Duration, Field(gt=0)] = 86400.0
-    """Mean time until a failed node is back; where no node is spare the job waits for one."""
+    """Mean time until a failed node is back; where none stands by the job waits for one."""
     sources: dict[str, str] = {}
 
     @property

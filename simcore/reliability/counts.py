@@ -63,11 +63,6 @@ def node_size(cluster: Cluster) -> int:
     return min(inside, NPUS_OF_NODE) if inside > 1 else NPUS_OF_NODE
 
 
-def spare_nodes(design: Design) -> int:
-    """Nodes that stand by, to be bought beside those of the job."""
-    return math.ceil(design.reliability.spares * counts_of(design).node - 1e-9)
-
-
 def failure_rate(mtbf: FailureTimes, counts: Counts) -> float:
     """Failures of all pieces that stop the job [1/s]."""
     hardware = sum(_rate(getattr(mtbf, piece.name), getattr(counts, piece.name)) for piece in fields(counts))

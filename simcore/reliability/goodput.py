@@ -16,10 +16,8 @@ which for w = 0 is Daly's exact model (Daly 2006, Future Generation Computer Sys
 sqrt(2 d / f), Daly a series beyond. A checkpoint begins when the last one is safe, and after whole iterations, so t is
 at least w, and at least an iteration.
 
-Failures of hardware, rate h, take a node until it is repaired, R on average. With s spare nodes the job waits while
-s + 1 are missing, and nothing fails meanwhile: Erlang's loss system, whose share of blocked time B(s + 1, h R) depends
-on nothing else of how long repairs take (Sevastyanov 1957). What is left of the time goes as above, since failures have
-no memory: goodput x (1 - B).
+While too many nodes are in repair the job waits, and nothing fails (`simcore.reliability.waiting`). What is left of the
+time goes as above, since failures have no memory: the share of waiting multiplies goodput by what is left.
 """
 
 from __future__ import annotations
@@ -35,8 +33,9 @@ from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.design.reliability import Reliability
 from simcore.design.workload import Workload
-from simcore.reliability.counts import Counts, counts_of, failure_rate, software_rate, spare_nodes
+from simcore.reliability.counts import Counts, counts_of, failure_rate, software_rate
 from simcore.reliability.storage import checkpoint_bytes, storage_bandwidth
+from simcore.reliability.waiting import spare_nodes, waiting_share
 from simcore.workload.base import kind_of
 
 Number: TypeAlias = Any
@@ -151,7 +150,7 @@ def goodput(what: Interruptions, iteration: Number = 0.0) -> Number:
 
     It falls with each rate and each time of `what` and with `iteration`, so each at its least gives an upper bound.
     """
-    share = np.maximum(share_at(what, interval(what, iteration)) * (1.0 - waiting_share(what)), _LEAST)
+    share = np.maximum(share_at(what, interval(what, iteration)) * (1.0 - waiting(what)), _LEAST)
     return share if np.ndim(share) else float(share)
 
 
@@ -162,15 +161,6 @@ def share_at(what: Interruptions, work: Number) -> Number:
         return rate * work * np.exp(-rate * (what.restart + what.write)) / np.expm1(rate * (work + what.stall))
 
 
-def waiting_share(what: Interruptions) -> Number:
-    """The share of the time in which the job waits for a node: Erlang's loss formula, by its stable recursion."""
-    load = what.repairs * what.repair
-    if what.spares is None:
-        return 0.0 * load
-    most = float(np.max(load))
-    # Far more servers than load block less than a float can tell from 0.
-    servers = min(what.spares + 1, math.ceil(most + 10.0 * math.sqrt(most)) + 60)
-    blocked = np.ones_like(load, dtype=float)
-    for number in range(1, servers + 1):
-        blocked = load * blocked / (number + load * blocked)
-    return blocked
+def waiting(what: Interruptions) -> Number:
+    """The share of the time in which the job waits for a node."""
+    return 0.0 if what.spares is None else waiting_share(what.repairs * what.repair, what.spares)

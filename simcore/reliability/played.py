@@ -178,7 +178,7 @@ def _make_job(what: Interruptions, iteration: float, seed: int, repairs: Repairs
     job = _Job(env, what, float(interval(what, iteration)), np.random.default_rng(seed), repairs)
     job.begin()
     if settle:
-        env.run(until=10.0 * max(what.repair, 1.0 / what.failures))
+        env.run(until=5.0 * max(what.repair, 1.0 / what.failures))
         job.close()
         job.spent = Spent()
     return job
@@ -211,7 +211,7 @@ def play_until(
     Batches are joined by twos, and so are twice as long, until then: they must be long beside what they have in common.
     """
     job = _make_job(what, iteration, seed, repairs, settle=True)
-    each = 10.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
+    each = 4.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
     gains: list[float] = []
     while True:
         while len(gains) < MOST:

@@ -32,10 +32,13 @@ def storage_bandwidth(checkpoint: Checkpoint, npus: int) -> float:
     return checkpoint.bandwidth or checkpoint.bandwidth_per_npu * npus
 
 
-def storage_needed(design: Design) -> tuple[float, float]:
-    """Bandwidth of writing [B/s] and capacity [B] of the storage that a design needs; 0 where it saves nothing."""
+def storage_needed(design: Design) -> tuple[float, float] | None:
+    """Bandwidth of writing [B/s] and capacity [B] of the storage that checkpoints need; None where none are said.
+
+    The bandwidth does not depend on the workload: a cluster has the same storage whatever it runs.
+    """
     checkpoint = design.reliability.checkpoint
-    size = None if checkpoint is None else checkpoint_bytes(design.workload, checkpoint)
-    if checkpoint is None or size is None:
-        return 0.0, 0.0
+    if checkpoint is None:
+        return None
+    size = checkpoint_bytes(design.workload, checkpoint) or 0.0
     return storage_bandwidth(checkpoint, design.cluster.npus), checkpoint.kept * size

@@ -122,6 +122,7 @@ ORDER = {
             "system",
             "compute",
             "memory",
+            "reliability",
             "cost",
             "power",
             "metrics",

@@ -16,7 +16,7 @@ def draw_job(generator: np.random.Generator) -> tuple[Interruptions, float]:
     """A job, and the time of its iteration [s]."""
     between = 3600.0 * _log_uniform(generator, 2.0, 1000.0)
     restart = _log_uniform(generator, 30.0, 0.07 * between)
-    stall = _log_uniform(generator, 0.5, 0.015 * between)
+    stall = _log_uniform(generator, 2e-4 * between, 0.015 * between)
     write = _log_uniform(generator, 1.0, 0.015 * between) if generator.random() < 0.7 else 0.0
     assert between >= RARE * (stall + write + restart)
     hardware, repair = generator.uniform(0.0, 1.0), 3600.0 * _log_uniform(generator, 1.0, 168.0)

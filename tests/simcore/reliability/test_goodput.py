@@ -20,7 +20,7 @@ from simcore.reliability.goodput import (
     goodput,
     interval,
     share_at,
-    waiting_share,
+    waiting,
     young_interval,
 )
 from simcore.reliability.played import play, play_until
@@ -105,9 +105,9 @@ def test_waiting_for_nodes_is_erlangs_loss_formula() -> None:
     load = 2.5
     what = replace(JOB, repairs=load / HOUR, repair=HOUR, spares=3)
     terms = [load**k / math.factorial(k) for k in range(5)]
-    assert waiting_share(what) == pytest.approx(terms[4] / sum(terms))
-    assert waiting_share(replace(what, spares=100_000_000)) < 1e-12
-    assert waiting_share(replace(what, spares=None)) == 0.0
+    assert waiting(what) == pytest.approx(terms[4] / sum(terms))
+    assert waiting(replace(what, spares=100_000_000)) < 1e-12
+    assert waiting(replace(what, spares=None)) == 0.0
 
 
 def test_many_clusters_at_once_come_to_what_each_comes_to() -> None:
@@ -130,7 +130,7 @@ def test_drawn_jobs_played_event_by_event_agree_with_the_closed_form(number: int
 def test_how_repairs_are_spread_does_not_matter_but_their_mean() -> None:
     what = replace(JOB, spares=4, interval=HOUR / 2)
     fixed = play_until(what, 5.0, 0.01, repairs=lambda generator, mean: mean)
-    assert waiting_share(what) > 0.2
+    assert waiting(what) > 0.2
     assert fixed.goodput == pytest.approx(goodput(what, 5.0), abs=5 * fixed.error)
 
 
