@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.aspects import BY_NAME, DEGREES
 from dse.report.assumptions import describe_assumptions
@@ -195,6 +196,8 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
     """How a rival differs in one objective, and whether that can be told."""
     before, after = trial.values[objective.name], rival.values[objective.name]
+    if objective.name.endswith(REGRET):
+        return f"regret {format_percent(before)} to {format_percent(after)}"
     share = objective.sign * (after - before) / abs(before) if before else None
     text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
     scenarios = summary.what_if.scenarios

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
@@ -49,7 +50,8 @@ def describe_best(objective: Objective, summary: Summary) -> str:
     """Best value found of an objective, its proven bound, and how far apart the two are."""
     best, proven, gap = (by[objective.name] for by in (summary.best, summary.bounds, summary.gaps))
     name = label(objective.name)
-    start = name if objective.expression is not None else f"{name[0].upper()}{name[1:]}" if name else "Objective"
+    verbatim = objective.expression is not None and not objective.name.endswith(REGRET)
+    start = name if verbatim else f"{name[0].upper()}{name[1:]}" if name else "Objective"
     found = "nothing feasible" if best is None else f"best {format_with_unit(best, objective.unit, objective.name)}"
     if proven is None:
         return f"{start}: {found}, no proven bound."
