@@ -87,6 +87,8 @@ def _values(design: Design, factor: int) -> dict[str, Any]:
         design,
         seconds=each,
         power=1.0,
+        peak=1.0,
+        interruptions=None,
         energy=each,
         capital=1.0,
         network=1.0,

@@ -106,6 +106,7 @@ ORDER = {
     "simcore": (
         *(
             "family",
+            "compiling",
             "compiled",
             "document",
             "catalog",
