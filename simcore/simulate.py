@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from simcore.check.check import check
 from simcore.cost.orderable import order_of
@@ -116,7 +117,7 @@ def _result(
 ) -> Result:
     """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
     further = 0 if program is None or first_token is None else program.chunks - 1
-    seconds, needed = timing.total / PICOSECONDS, design.workload.tokens_needed
+    seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     memory = memory_needed(design)
     order = order_of(design.cluster)
@@ -157,18 +158,6 @@ def _result(
         engine=engine,
         npus=design.cluster.npus,
         racks=racks(design),
-        electricity_cost=figures.electricity,
-        yearly_cost=figures.owned.yearly,
-        ownership_cost=figures.owned.tco,
-        energy_per_token_j=figures.energy_per_token,
-        cost_per_token=figures.cost_per_token,
-        goodput=figures.goodput,
-        mtbf_s=mtbf_of(design),
-        checkpoint_interval_s=checkpoint_interval(design, seconds),
-        time_to_train_s=figures.time_to_train,
-        cost_to_train=figures.cost_to_train,
-        tokens_to_train=None if needed is None else needed.tokens,
-        tokens_to_train_interval=None if needed is None else needed.interval,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
@@ -176,8 +165,35 @@ def _result(
         not_modelled=unmodelled_penalties(design),
         orderable=order.orderable,
         order_notes=order.notes,
+        **_owned(figures),
+        **_trained(design, figures, seconds),
     )
     return with_measured(design, result)
+
+
+def _owned(figures: Figures) -> dict[str, Any]:
+    """What it costs to own the cluster, and a token with it."""
+    return {
+        "electricity_cost": figures.electricity,
+        "yearly_cost": figures.owned.yearly,
+        "ownership_cost": figures.owned.tco,
+        "energy_per_token_j": figures.energy_per_token,
+        "cost_per_token": figures.cost_per_token,
+    }
+
+
+def _trained(design: Design, figures: Figures, seconds: float) -> dict[str, Any]:
+    """What the whole training takes, with its failures."""
+    needed = design.workload.tokens_needed
+    return {
+        "goodput": figures.goodput,
+        "mtbf_s": mtbf_of(design),
+        "checkpoint_interval_s": checkpoint_interval(design, seconds),
+        "time_to_train_s": figures.time_to_train,
+        "cost_to_train": figures.cost_to_train,
+        "tokens_to_train": None if needed is None else needed.tokens,
+        "tokens_to_train_interval": None if needed is None else needed.interval,
+    }
 
 
 def _activity(design: Design, timing: Timing, program: Program | None, spent: Mapping[Category, float]) -> Activity:

@@ -27,9 +27,9 @@ from dse.explain.steps import steps_of
 from dse.explain.subsets import BUDGET, Progress, Subsets, be_silent, by_seconds, try_subsets
 from dse.report.describe import headline
 from dse.report.values import to_plain
-from simcore.anatomy import collectives_of, operators_of
 from simcore.cost.price import network_cost
 from simcore.design.design import Design
+from simcore.engine.anatomy import collectives_of, operators_of
 from simcore.result import Result
 from simcore.simulate import simulate
 

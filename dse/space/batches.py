@@ -14,6 +14,7 @@ from typing import Any
 
 from dse.space.fill import FilledDocument
 from dse.space.hole import Choice
+from dse.space.jobs import Job
 from dse.space.objective import Objective
 from simcore.check.load import parse_design
 from simcore.design.design import Design
@@ -43,7 +44,25 @@ class _OpenBatches:
         return len(self.sizes) > 1
 
 
-def settle_batches(
+def settle_jobs(
+    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective], variations: Variations
+) -> tuple[tuple[Job, ...], tuple[str, ...]]:
+    """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it.
+
+    A template without jobs is changed in place.
+    """
+    if not jobs:
+        return jobs, tuple(_settle_batches(template, objectives, variations))
+    notices: list[str] = []
+    settled = []
+    for job in jobs:
+        whole = {**template, **job.template}
+        notices += _settle_batches(whole, objectives, variations, f"'{job.name}': workload")
+        settled.append(replace(job, template={section: whole[section] for section in job.template}))
+    return tuple(settled), tuple(notices)
+
+
+def _settle_batches(
     template: dict[str, Any], objectives: Sequence[Objective], variations: Variations, where: str = "workload"
 ) -> list[str]:
     """Tie tokens to the least batch where several are open, in place; what a reader of the space has to know.

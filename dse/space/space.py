@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.space.batches import settle_batches
+from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
@@ -169,7 +169,7 @@ def space_from(document: Document, name: str) -> Space:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
-    jobs, notices = _settle_batches(template, jobs, objectives)
+    jobs, notices = settle_jobs(template, jobs, objectives, lambda whole: _variations(whole, {}))
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
 
@@ -184,25 +184,6 @@ def _parse_jobs(
     if "futures" in data:
         return parse_futures(data, jobs, of_futures, problems)
     return tuple(jobs.read(job, problems) for job in jobs.written), ()
-
-
-def _settle_batches(
-    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective]
-) -> tuple[tuple[Job, ...], tuple[str, ...]]:
-    """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it."""
-    if not jobs:
-        return jobs, tuple(settle_batches(template, objectives, _sound_variations))
-    notices: list[str] = []
-    settled = []
-    for job in jobs:
-        whole = {**template, **job.template}
-        notices += settle_batches(whole, objectives, _sound_variations, f"'{job.name}': workload")
-        settled.append(replace(job, template={section: whole[section] for section in job.template}))
-    return tuple(settled), tuple(notices)
-
-
-def _sound_variations(template: Mapping[str, Any]) -> Iterator[FilledDocument]:
-    return _variations(template, {})
 
 
 def _parse_plans(

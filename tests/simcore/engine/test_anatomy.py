@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from simcore.anatomy import collectives_of, operators_of
 from simcore.check.load import load_design
 from simcore.design.design import Design
+from simcore.engine.anatomy import collectives_of, operators_of
 from simcore.simulate import simulate
 
 CLUSTER = {
