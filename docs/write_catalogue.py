@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore import catalog
+from simcore.document.ranges import is_ranged, range_of
 
 HEAD = """\
 # Catalogue
@@ -21,13 +22,17 @@ in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference]
 - [Models](#models), [tables of layers](#tables-of-layers), [recommenders](#recommenders)
 - [NPUs](#npus), [curves](#curves): how near a generation comes to its data sheet
 - [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
+- [Nodes](#nodes): servers and trays as they are sold ([what can be ordered](orderable.md))
 - [Software](#software): training stacks
+- [Parts](#parts): NICs, switches, transceivers, cables and more ([bill of materials](bill.md))
 - [Prices](#prices)
 """
 MODELS = ("name", "hidden", "layers", "heads", "kv heads", "sequence", "vocabulary", "experts", "source")
 NPUS = ("name", "year", "16-bit peak", "memory", "bandwidth", "power", "curve", "fitted on its own", "assumed")
 FABRICS = ("name", "dimensions, innermost first", "source")
+PARTS = ("name", "kind", "of one port", "ports", "reach", "watts: in a job, at the most", "source")
 SOFTWARE = ("name", "launch", "gradients", "slack of memory", "iterations fitted on")
+NODES = ("name", "NPUs", "joined without NICs by", "NICs of a node", "memory beside, an NPU", "sold", "assumed")
 LIBRARIES = ("name", "algorithm", "all-reduce: launch, memory, piece", "source")
 
 
@@ -54,6 +59,8 @@ def catalogue() -> str:
             (_curve(name, entry) for name, entry in entries["curves"].items()),
         ),
         _table("Fabrics", FABRICS, (_fabric(name, entry) for name, entry in entries["fabrics"].items())),
+        _table("Nodes", NODES, (_node(name, entry) for name, entry in entries["nodes"].items())),
+        _table("Parts", PARTS, (_part(name, entry) for name, entry in entries["parts"].items())),
         _table("Libraries", LIBRARIES, (_library(name, entry) for name, entry in entries["libraries"].items())),
         _table("Software", SOFTWARE, (_software(name, entry) for name, entry in entries["software"].items())),
         "\n".join(_prices(entries["prices"])),
@@ -104,12 +111,30 @@ def _fabric(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     return f"`{name}`", inside + "; ".join(map(_dimension, entry["dimensions"])), entry.get("source", "")
 
 
+def _part(name: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    watts = f"{entry['power']['typical']}, {entry['power']['max']}"
+    kind = " ".join(filter(None, (entry.get("medium", "").replace("_", "-"), entry["kind"].replace("_", " "))))
+    return f"`{name}`", kind, entry.get("rate"), entry.get("ports"), entry.get("reach"), watts, entry["source"]
+
+
 def _dimension(entry: Mapping[str, Any]) -> str:
     nics = f"{entry['nics']} NICs of {entry['nic_bandwidth']}" if "nics" in entry else ""
     share = f", {entry['efficiency']} of it reached" if isinstance(entry.get("efficiency"), float) else ""
     library = f", {entry['library'].get('name') or 'fitted times'}" if entry.get("library") else ""
     links = f"{entry['topology']}({entry.get('size', 'rest')}) {nics or entry['bandwidth']}"
     return f"{links}{share}, {entry['latency']}{library}"
+
+
+def _node(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    inside = entry["scale_up"]
+    domains = " or ".join(f"{size:,}" for size in inside["domains"])
+    joined = f"{' or '.join(inside['topology'])} {' or '.join(inside['bandwidth'])}, domains of {domains}"
+    nics = "; ".join(f"{' '.join(map(str, nic['count']))} x {nic['rate']}" for nic in entry["nics"])
+    memory = "; ".join(f"{more['capacity']} at {more['bandwidth']}" for more in entry.get("expanded", ()))
+    sold = f"{entry['introduced']} to {entry['withdrawn']}" if "withdrawn" in entry else f"since {entry['introduced']}"
+    assumed = ", ".join(key for key, source in entry["sources"].items() if "assumed" in source.lower())
+    npus = ", ".join(f"`{npu}`" for npu in entry["npu"])
+    return f"`{name}`", f"{entry['size']} x {npus}", joined, nics, memory, sold, assumed
 
 
 def _library(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -129,18 +154,35 @@ def _prices(lists: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield "## Prices\n"
     for name, entry in lists.items():
         yield f"**`{name}`**" + (": the network alone, NPUs are not counted.\n" if entry.get("free_npus") else ".\n")
-        yield "| what | price | source |\n|---|---|---|"
-        for tier, prices in entry["network"].items():
+        yield "| what | price | nine of ten lie in | source |\n|---|---|---|---|"
+        for tier, prices in entry.get("network", {}).items():
             paid = ", ".join(f"{element} {price}" for element, price in prices.items())
-            yield _line((f"network, tier {tier}", paid, entry["sources"]["network"]))
+            yield _line((f"network, tier {tier}", paid, _range(entry, f"network.{tier}"), entry["sources"]["network"]))
         for npu, price in entry.get("npu", {}).items():
-            yield _line((f"NPU `{npu}`", price, "see below"))
-        for key in ("memory", "electricity", "pue", "lifetime", "npus_per_rack"):
-            yield _line((key, entry[key], entry["sources"].get(key, "")))
-        if entry.get("npu"):
-            yield f"\nPrices of NPUs are {entry['sources']['npu']}.\n"
-        else:
-            yield ""
+            yield _line((f"NPU `{npu}`", price, _range(entry, f"npu.{npu}"), "see below"))
+        for group in ("nodes", "parts"):
+            for thing, price in entry.get(group, {}).items():
+                source = f"{price['source']} ({price['date']})"
+                yield _line((f"`{thing}`", price["price"], f"{price['low']} to {price['high']}", source))
+        for key in TERMS:
+            if key in entry:
+                yield _line((key, entry[key], _range(entry, key), entry["sources"].get(key, "")))
+        yield f"\nPrices of NPUs are {entry['sources']['npu']}.\n" if entry.get("npu") else ""
+        yield f"Ranges: {entry['sources']['ranges']}.\n"
+
+
+TERMS = (
+    *("memory", "electricity", "pue", "lifetime", "residual", "discount", "utilization", "building", "building_life"),
+    *("support", "staff", "staff_per_npu", "npus_per_rack"),
+)
+
+
+def _range(entry: Mapping[str, Any], path: str) -> str:
+    """In multiples of what the list says."""
+    if not is_ranged(entry["ranges"], path):
+        return ""
+    low, high = range_of(entry["ranges"], path)
+    return f"{low:g} to {high:g} of it"
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ COMMON = {
 }
 """Keys that mean the same wherever they stand."""
 
-TOP = ("parallelism", "cluster", "system", "software", "cost")
-NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers"}
+TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability")
+NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability"}
 """Keys whose section may be named instead: an entry of the catalogue."""
 BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch"}
 
@@ -78,6 +78,12 @@ SPACE = (
         "What a design must meet ([constraints](spaces.md#constraints)).",
     ),
     ("workloads", "list of `{name, weight, workload, …}`", "", "Several jobs for one cluster ([buying](buying.md))."),
+    (
+        "hypothetical",
+        "`true false`",
+        "see [orders](orderable.md)",
+        "Whether clusters may be ones that nobody sells; a key of designs, too.",
+    ),
     ("study", "[section](#study)", "", "How to search."),
 )
 TABLE = "| key | value | default | meaning |\n|---|---|---|---|"

@@ -9,7 +9,6 @@ collectives are `busy_s` of each dimension.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simcore.compute import times_of
@@ -17,7 +16,7 @@ from simcore.design.design import Design
 from simcore.engine.fast.iteration import block_issues, time_program
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
-from simcore.program import GROUP_CATEGORY, Category, Compute, Program, Segment
+from simcore.program import GROUP_CATEGORY, Category, Compute, Program
 from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
@@ -59,7 +58,7 @@ def operators_of(design: Design) -> tuple[OperatorUse, ...]:
     time = times_of(design).seconds
     seconds: dict[tuple[str, str], float] = {}
     flops: dict[tuple[str, str], float] = {}
-    for segment, times in _segments(program, _last_stage(design, program)):
+    for segment, times in program.segments_of(_last_stage(design, program)):
         for operator in segment.operators:
             if isinstance(operator, Compute) and operator.category == Category.COMPUTE:
                 key = _DIRECTION.sub("", operator.name), operator.kind
@@ -107,15 +106,3 @@ def _category(group: str) -> Category:
 
 def _last_stage(design: Design, program: Program) -> int:
     return time_program(design, program, place(design)[0])[0].stage
-
-
-def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
-    """The segments that a stage plays, each with how often."""
-    m = program.microbatches
-    for chunk in range(program.chunks):
-        part = program.parts[program.part_of[chunk * program.stages + stage]]
-        ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - 1), (part.weights, m - 1)]
-        ways += [(part.last_backward, 1), (part.last_weights, 1)]
-        for segments, times in ways:
-            yield from ((segment, times) for segment in segments)
-    yield from ((segment, 1) for segment in program.final[stage])

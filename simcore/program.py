@@ -7,6 +7,7 @@ written as a start followed at once by a wait.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
@@ -203,6 +204,17 @@ class Program:
         if len(operators) != 2 or repeat * self.microbatches * self.chunks * self.stages > 1 or any(self.final):
             return None
         return operators[0] if isinstance(operators[0], Start) else None
+
+    def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
+        """The segments that a stage plays in an iteration, each with how often."""
+        m = self.microbatches
+        for chunk in range(self.chunks):
+            part = self.parts[self.part_of[chunk * self.stages + stage]]
+            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - 1), (part.weights, m - 1)]
+            ways += [(part.last_backward, 1), (part.last_weights, 1)]
+            for segments, times in ways:
+                yield from ((segment, times) for segment in segments)
+        yield from ((segment, 1) for segment in self.final[stage])
 
     def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

@@ -61,6 +61,8 @@ def provenance(design: Design) -> dict[str, str]:
         told[f"network {index}"] = said
     if npu.curve is not None:
         told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
+    if design.cluster.power_cap is not None:
+        told["power cap"] = "clocks by measurements on an H100 under caps (simcore/design/power_cap.py)"
     return told
 
 

@@ -66,6 +66,51 @@ class Cost:
     npu: float
     memory: float
     total: float
+    storage: float = 0.0
+    other: float = 0.0
+    """Racks, power distribution and management."""
+
+    @property
+    def capital(self) -> float:
+        """What is bought: the total without electricity."""
+        return self.network + self.npu + self.memory + self.storage + self.other
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Time of an NPU in an iteration by what it draws power for [s]."""
+
+    tensor: float = 0.0
+    """In operators that arithmetic bounds: matrix products, fused attention."""
+    memory: float = 0.0
+    """In operators that the memory's bandwidth bounds, the optimizer among them."""
+    wait: float = 0.0
+    """Waiting for collectives."""
+    idle: float = 0.0
+    """In a bubble."""
+
+    @property
+    def seconds(self) -> float:
+        """All of it [s]."""
+        return self.tensor + self.memory + self.wait + self.idle
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a cluster draws [W]; cooling and losses of the building (PUE) are in all but `rack`."""
+
+    mean: float
+    """While the job runs."""
+    peak: float
+    """Every part at its maximum, NPUs at their cap."""
+    rack: float
+    """A rack full of nodes at its maximum."""
+    npus: float
+    """Of the mean, the NPUs."""
+    rest: float
+    """Of the mean, all else: hosts, NICs, switches, optics, storage."""
+    activity: Activity
+    """What an NPU of the stage that finishes last does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +143,21 @@ class Result:
     racks: int = 1
     electricity_cost: float = 0.0
     """Over the lifetime [$]; in `cost.total` where the price list has `electricity_in_total`."""
+    yearly_cost: float | None = None
+    """Electricity, building, support and staff [$ a year] (`simcore.cost.ownership`)."""
+    ownership_cost: float | None = None
+    """Total cost of ownership over the lifetime [$] (`simcore.cost.ownership`)."""
     energy_per_token_j: float | None = None
     cost_per_token: float | None = None
-    """Amortised price of the cluster and electricity [$ per token] (`simcore.cost.running`)."""
+    """Of the total cost of ownership, electricity by this design's energy [$ per token]."""
+    goodput: float | None = None
+    """Share of the time in which work is done that lasts; None where nothing is trained."""
+    mtbf_s: float | None = None
+    """Mean time between failures that stop a job on all NPUs; None where nothing fails."""
+    checkpoint_interval_s: float | None = None
+    """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of `workload.training_tokens`; None where they are not given."""
+    """Of `workload.training_tokens`, with what failures take; None where they are not given."""
     cost_to_train: float | None = None
     """[$]."""
     iteration_time_interval_s: tuple[float, float] | None = None
@@ -113,8 +168,14 @@ class Result:
     """Mean time between two tokens of a request after its first."""
     throughput_counts: str = "tokens"
     """What `throughput_tokens_per_s` counts: tokens, or samples where a model has no tokens."""
+    power: Draw | None = None
+    """What is behind `power_w`, which is its mean; None of an engine of another package that does not say."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
+    orderable: bool | None = None
+    """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
+    order_notes: tuple[str, ...] = ()
+    """What of it nobody sells, or why that was not checked."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -122,8 +183,9 @@ class Result:
         """The JSON form of the contract; what only some workloads and memories have is left out where they lack it."""
         document = asdict(self)
         document["network"] = list(document["network"])
-        if not self.metrics:
-            del document["metrics"]
+        for key in ("metrics", "order_notes"):
+            if not document[key]:
+                del document[key]
         for holder in (document, document["memory_bytes"] or {}):
             for key in _OF_SOME.intersection(holder):
                 if holder[key] is None:

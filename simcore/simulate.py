@@ -6,17 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from simcore.check.check import check
-from simcore.cost.price import cluster_cost, energy, racks
+from simcore.cost.orderable import order_of
+from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
+from simcore.power.activity import activity_of
+from simcore.power.draw import draw_of
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
 from simcore.provenance import provenance
-from simcore.result import DimensionUse, ExposedCommunication, Result
+from simcore.reliability.counts import mtbf_of
+from simcore.reliability.goodput import checkpoint_interval
+from simcore.result import Activity, DimensionUse, ExposedCommunication, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import find_crossing, place
 
@@ -113,14 +118,15 @@ def _result(
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     memory = memory_needed(design)
-    working = spent.get(Category.COMPUTE, 0.0) + spent.get(Category.OPTIMIZER, 0.0)
-    drawn, cost = energy(design, working / seconds, seconds), cluster_cost(design)
+    order = order_of(design.cluster)
+    drawn, cost = draw_of(design, _activity(design, timing, program, spent)), cluster_cost(design)
     figures = Figures.of(
         design,
         seconds=seconds,
-        power=drawn.power,
-        energy=drawn.energy,
+        power=drawn.mean,
+        energy=drawn.mean * seconds,
         capital=cost.total,
+        peak=drawn.peak,
         network=cost.network,
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,
@@ -143,23 +149,40 @@ def _result(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
         ),
         cost=replace(cost, total=figures.total),
-        power_w=drawn.power,
-        energy_j=drawn.energy,
+        power_w=drawn.mean,
+        energy_j=drawn.mean * seconds,
+        power=drawn,
         perf_per_cost=figures.perf_per_cost,
         engine=engine,
         npus=design.cluster.npus,
         racks=racks(design),
         electricity_cost=figures.electricity,
+        yearly_cost=figures.owned.yearly,
+        ownership_cost=figures.owned.tco,
         energy_per_token_j=figures.energy_per_token,
         cost_per_token=figures.cost_per_token,
+        goodput=figures.goodput,
+        mtbf_s=mtbf_of(design),
+        checkpoint_interval_s=checkpoint_interval(design, seconds),
         time_to_train_s=figures.time_to_train,
         cost_to_train=figures.cost_to_train,
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
         time_per_output_token_s=(timing.total - (first_token or 0)) / PICOSECONDS / further if further else None,
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
+        orderable=order.orderable,
+        order_notes=order.notes,
     )
     return with_measured(design, result)
+
+
+def _activity(design: Design, timing: Timing, program: Program | None, spent: Mapping[Category, float]) -> Activity:
+    """What the NPU does whose time the result tells; a collective alone is waited for."""
+    waits, bubble = _exposed(spent).total, timing.bubble / PICOSECONDS
+    if program is None:
+        return Activity(wait=waits, idle=bubble)
+    working = spent.get(Category.COMPUTE, 0.0), spent.get(Category.OPTIMIZER, 0.0)
+    return replace(activity_of(design, program, timing.stage, *working), wait=waits, idle=bubble)
 
 
 def _exposed(spent: Mapping[Category, float]) -> ExposedCommunication:

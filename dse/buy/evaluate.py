@@ -23,10 +23,12 @@ from dse.space.fill import FilledDocument
 from dse.space.interval import design_bound
 from dse.space.jobs import Job, is_software
 from dse.space.objective import Objective
+from dse.space.order import ORDERABLE
 from dse.space.screen import is_known_before
 from dse.space.space import Space
 from simcore.bounds.design import bound_any_design
 from simcore.check.load import parse_design
+from simcore.cost.orderable import order_of
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.problem import format_path
@@ -128,8 +130,9 @@ class Buyer:
         broken = [name for name, violation in violations.items() if violation > 0]
         if not broken:
             return None
+        why = next(iter(order_of(design.cluster).notes), None) if broken[0] == ORDERABLE else None
         every = {VALID: 0.0} | {c.name: violations.get(c.name, 0.0) for c in self.space.constraints}
-        return TunedSoftware(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0]), {})
+        return TunedSoftware(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0], error=why), {})
 
 
 def _record(job: Job, entry: TunedSoftware) -> TunedRecord:

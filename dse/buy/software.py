@@ -2,8 +2,8 @@
 
 Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
 on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
-`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing and has no delay: no real one
-is better, whatever the metric.
+`simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs nothing, has no delay and never fails:
+no real one is better, whatever the metric.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.space.by_parts import is_by_parts
 from dse.space.constraint import Constraint
 from dse.space.hole import ExpressionHole
 from dse.space.interval import design_bound
@@ -22,17 +23,26 @@ from dse.space.space import Space
 from simcore.bounds.design import bound
 from simcore.check.check import check
 from simcore.check.load import parse_design
+from simcore.cost.price import without_network
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
-from simcore.design.prices import PriceList, TierPrices
-from simcore.document.quantity import SI
-from simcore.metrics import METRICS
+from simcore.design.prices import PriceList
+from simcore.metrics import JOB, METRICS, Scope
 
-_IDEAL = {"bandwidth": 1e21, "latency": 0.0, "efficiency": 1.0, "library": None, "nics": None, "nic_bandwidth": None}
+_IDEAL = {
+    "bandwidth": 1e21,
+    "latency": 0.0,
+    "efficiency": 1.0,
+    "library": None,
+    "nics": None,
+    "nic_bandwidth": None,
+    "switch": None,
+}
 """A dimension that is never waited for."""
+_NEVER_FAILS = {"nic": None, "link": None, "switch": None}
 _OF_SOFTWARE = ("workload", "parallelism", "system", "software")
-_SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth")
+_SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
 """Keys of a dimension that matter neither to validity nor to memory."""
 
 
@@ -82,7 +92,8 @@ def shape_key(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
 
 def enumerate_software(space: Space, tune: Objective) -> Software:
     """The software of the plain space of one workload on one cluster."""
-    constraints = [constraint for constraint in space.constraints if _is_of_software(constraint)]
+    scopes: tuple[Scope, ...] = JOB if is_by_parts(space.template.get("cost")) else ("npus", "prices", "job")
+    constraints = [constraint for constraint in space.constraints if _is_of_software(constraint, scopes)]
     found: list[SoftwareCandidate] = []
     closest: tuple[float, SoftwareCandidate] | None = None
     count = 0
@@ -118,12 +129,12 @@ def loss_bound(design: Design, tune: Objective) -> float:
 
 
 def ideal_loss(design: Design, tune: Objective) -> float:
-    """`loss_bound` on a network of the same shape that costs nothing and has no delay."""
+    """`loss_bound` on a network of the same shape that costs nothing, has no delay and never fails."""
     dimensions = tuple(d.model_copy(update=_IDEAL) for d in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
-    free = TierPrices(link=SI(0.0), switch=SI(0.0), nic=SI(0.0))
-    cost = design.cost.model_copy(update={"network": dict.fromkeys(design.cost.network, free)})
-    return loss_bound(design.model_copy(update={"cluster": cluster, "cost": cost}), tune)
+    lasting = design.reliability.model_copy(update={"mtbf": design.reliability.mtbf.model_copy(update=_NEVER_FAILS)})
+    update = {"cluster": cluster, "cost": without_network(design), "reliability": lasting}
+    return loss_bound(design.model_copy(update=update), tune)
 
 
 def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[AlgorithmName | None]) -> Cluster:
@@ -146,9 +157,9 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
     return max(0.0, *(constraint.violation(before, document) for constraint in constraints))
 
 
-def _is_of_software(constraint: Constraint) -> bool:
-    """Whether a constraint speaks of memory and of software alone."""
-    return constraint.within(("npus", "prices", "job"), ()) or constraint.within((), _OF_SOFTWARE)
+def _is_of_software(constraint: Constraint, scopes: Sequence[Scope]) -> bool:
+    """Whether a constraint speaks of memory and of software alone; at a list of parts the network decides prices."""
+    return constraint.within(scopes, ()) or constraint.within((), _OF_SOFTWARE)
 
 
 def _has_expressions(template: Any) -> bool:

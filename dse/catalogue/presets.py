@@ -15,12 +15,17 @@ from dse.report.aspects import short_name
 from dse.report.units import format_brief, format_with_unit
 from simcore import catalog
 from simcore.catalog.preset import preset
+from simcore.cost.sold import listed
 from simcore.design.curve import Curve
 from simcore.design.library import Library
+from simcore.design.node import Node
 from simcore.design.npu import Npu
+from simcore.design.part import Part
 from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
 from simcore.design.software import Software
 from simcore.network import TOPOLOGIES
+from simcore.reliability.counts import Counts, failure_rate
 from simcore.workload.layer_table.document import LayerTable
 from simcore.workload.layer_table.program import rows_of
 from simcore.workload.recommender.document import Recommender
@@ -42,6 +47,11 @@ _OF_NPUS = (
 _OF_FABRICS = (
     "Dimensions innermost first, n: as many as the NPUs need; SW switch, FC fully connected; bandwidth per NPU. Node "
     "measured: its library's collectives were."
+)
+
+_OF_NODES = (
+    "NPUs of a node; the network that joins them without NICs, with the largest domain; NICs of a node. A cluster is "
+    "made of the node that its NPU is sold in, unless it names one (cluster.node)."
 )
 
 Told = tuple[str, str]
@@ -164,9 +174,35 @@ def _bandwidth(dimension: dict[str, Any]) -> str:
     return str(dimension.get("bandwidth") or (f"{nics} NICs" if nics else "at a bandwidth to be given"))
 
 
+def _tell_node(name: str) -> Told:
+    node = preset(Node, "nodes", name)
+    inside = node.scale_up
+    rates = " or ".join(format_with_unit(rate, "B/s") for rate in inside.bandwidth)
+    nics = [f"{listed(n.count)} x {format_with_unit(n.rate, 'B/s')}" for n in node.nics]
+    joined = f"{short_name(TOPOLOGIES, inside.topology[0])}({max(inside.domains)}) {rates}"
+    text = f"{node.size} x {', '.join(node.npu)}, {joined}; NICs {'; '.join(nics) or 'none'}"
+    assumed = [key for key, source in node.sources.items() if _ASSUMED.search(source)]
+    return text, f"assumed: {', '.join(assumed)}" if assumed else "published"
+
+
+def _tell_part(name: str) -> Told:
+    part = preset(Part, "parts", name)
+    said = [part.kind.replace("_", " ").replace("nic", "NIC")]
+    said += [f"with {part.ports} ports"] if part.ports > 1 else []
+    said += [f"of {format_with_unit(part.rate, 'B/s')}"] if part.rate else []
+    said += [f"up to {part.reach:g} m"] if part.reach else []
+    watts = f"{part.power.typical:g} W, {part.power.max:g} W at the most"
+    return f"{' '.join(said)}; {watts}" if part.power.max else " ".join(said), _basis(part.source)
+
+
 def _tell_prices(name: str) -> Told:
     prices = preset(PriceList, "prices", name)
     assumed = [key for key, source in prices.sources.items() if _ASSUMED.search(source)]
+    if prices.by_parts:
+        each = [*prices.nodes.values(), *prices.parts.values()]
+        guessed = sum(bool(_ASSUMED.search(price.source)) for price in each)
+        text = f"by the piece: {len(prices.nodes)} nodes, {len(prices.parts)} parts, each with a range"
+        return text, f"{guessed} of {len(each)} prices assumed"
     npus = "NPUs are free" if prices.free_npus else f"{len(prices.npu)} NPUs"
     tiers = ", ".join(str(tier) for tier in prices.network)
     text = f"{npus}; network by tier ({tiers}); {prices.npus_per_rack} NPUs a rack"
@@ -197,6 +233,15 @@ def _tell_library(name: str) -> Told:
     return text, "measured collectives"
 
 
+def _tell_reliability(name: str) -> Told:
+    found = preset(Reliability, "reliability", name)
+    if not found.fails:
+        return "nothing fails", "no failures"
+    hours = 1.0 / (3600.0 * failure_rate(found.mtbf, Counts(npu=8, node=1, nic=8, link=8)))
+    text = f"a node of 8 NPUs and 8 NICs stops its job every {hours:,.0f} h"
+    return text, "mtbf published, repair and spares assumed"
+
+
 _MODEL = "workload: {model: NAME, global_batch: 512}"
 
 PRESETS: tuple[Kind, ...] = (
@@ -212,8 +257,33 @@ PRESETS: tuple[Kind, ...] = (
         _tell_fabric,
         _OF_FABRICS,
     ),
+    PresetKind(
+        "nodes",
+        "servers and trays as they are sold, and what NPUs can be ordered with",
+        "cluster.node",
+        "cluster:\n  npu: a100-80gb\n  node: NAME\n  fabric: dgx-a100\n  npus: 512",
+        _tell_node,
+        _OF_NODES,
+    ),
     PresetKind("software", "training stacks", "software", "software: NAME", _tell_software),
     PresetKind("prices", "price lists", "cost", "cost: NAME", _tell_prices),
+    PresetKind(
+        "parts",
+        "NICs, switches, transceivers, cables and more",
+        "cost.parts",
+        "cost:\n  base: street-2025\n  parts:\n"
+        "    NAME: {price: 900 $, low: 600 $, high: 1200 $, date: '2026', source: an offer}",
+        _tell_part,
+        "A dimension names its switches (cluster.dimensions[i].switch); dse bom says what a design is built of.",
+    ),
+    PresetKind(
+        "reliability",
+        "what fails, and what that costs a job",
+        "reliability",
+        "reliability: NAME",
+        _tell_reliability,
+        "For jobs that are trained: goodput, time_to_train, cost_to_train. none: nothing fails.",
+    ),
     PresetKind(
         "curves",
         "how near a generation of NPUs comes to its data sheet",

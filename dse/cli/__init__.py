@@ -23,6 +23,7 @@ fifth of its time."""
 COMMANDS = {
     "optimize": "search a space; write the front, plots and a page",
     "simulate": "simulate one design: time, breakdown, memory, cost",
+    "bom": "list what a cluster is built of: parts, counts, prices, watts, sources",
     "space": "show what is in a space: size, examples, schema",
     "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",
@@ -30,6 +31,7 @@ COMMANDS = {
     "show": "show one design of a run: time, memory, cost, how sure; write its document",
     "compare": "set the fronts of several runs side by side",
     "explain": "say where the time of a design goes, and which changes would help",
+    "days": "play the days of a training: failures, checkpoints, restarts; goodput",
     "verify": "simulate the front again on the reference engine",
     "validate": "compare predictions with measured iterations",
     "calibrate": "fit a device's efficiency curve to measured iterations",

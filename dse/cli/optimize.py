@@ -176,7 +176,7 @@ def _print_without_value(source: str, space: Space, record: StudyRecord) -> None
 
     for constraint in space.constraints:
         count = sum(_is_without_value(trial, format_path(constraint.place)) for trial in record.trials)
-        if count:
+        if count and constraint.place:
             place = f"{source}: line {constraint.line}: {format_path(constraint.place)}"
             print(
                 f"{place}: '{constraint.name}' has no value for {count} of the designs, which are infeasible",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 
+from dse.report.orders import describe_order
+from dse.report.power import power_rows
+from dse.report.screen import Unbroken
 from dse.report.units import format_with_unit, label
 from simcore.metrics import METRICS
 from simcore.result import Result
@@ -18,6 +23,8 @@ def print_result(result: Result) -> None:
         _memory_section(result),
         _network_section(result),
         _cost_section(result),
+        _power_section(result),
+        _training_section(result),
         _installed(result),
         _provenance_section(result),
     ):
@@ -31,6 +38,8 @@ def print_result(result: Result) -> None:
         capacity = format_with_unit(result.memory_capacity_bytes, "B")
         what = f"{format_with_unit(over, 'B')} more than the {capacity} of an NPU"
         console.print(f"does not fit: {what if over > 0 else 'one of its two memories is too small'}")
+    if told := describe_order(result):
+        console.print(Unbroken(told))
 
 
 Section = tuple[str, Table]
@@ -105,12 +114,46 @@ def _cost_section(result: Result) -> Section:
     table = _table("", "")
     table.add_row("network", format_with_unit(cost.network, "$"))
     table.add_row("NPUs", format_with_unit(cost.npu, "$"))
-    if cost.memory:
-        table.add_row("expanded memory", format_with_unit(cost.memory, "$"))
-    table.add_row("energy of an iteration", format_with_unit(result.energy_j, "J"))
+    more = {"expanded memory": cost.memory, "storage": cost.storage, "racks and management": cost.other}
+    for part, price in more.items():
+        if price:
+            table.add_row(part, format_with_unit(price, "$"))
     if result.perf_per_cost is not None:
         table.add_row("performance per cost", f"{result.perf_per_cost:.4g} {result.throughput_counts}/s/$")
-    return f"Cost {format_with_unit(cost.total, '$')}, power {format_with_unit(result.power_w, 'W')}", table
+    for name, value in _owned(result):
+        table.add_row(label(name), format_with_unit(value, METRICS[name].unit))
+    return f"Cost {format_with_unit(cost.total, '$')}", table
+
+
+def _owned(result: Result) -> Iterator[tuple[str, float]]:
+    """What it costs to own the cluster, by metric."""
+    named = {
+        "cost.yearly": result.yearly_cost,
+        "cost.tco": result.ownership_cost,
+        "cost_to_train": result.cost_to_train,
+    }
+    yield from ((name, value) for name, value in named.items() if value is not None)
+
+
+def _power_section(result: Result) -> Section:
+    table = _table("", "")
+    for name, watts in [] if result.power is None else power_rows(result.power):
+        table.add_row(name, watts)
+    table.add_row("energy of an iteration", format_with_unit(result.energy_j, "J"))
+    return f"Power {format_with_unit(result.power_w, 'W')} on average, with cooling", table
+
+
+def _training_section(result: Result) -> Section | None:
+    """What failures leave of the time, and what the whole training takes with them."""
+    if result.goodput is None or (result.mtbf_s is None and result.time_to_train_s is None):
+        return None
+    table = _table("", "")
+    for name in ("mtbf", "checkpoint_interval", "time_to_train", "cost_to_train"):
+        read = METRICS[name].read
+        value = None if read is None else read(result)
+        if value is not None:
+            table.add_row(label(name), format_with_unit(value, METRICS[name].unit, name))
+    return f"Goodput {100 * result.goodput:.1f} %: the share of the time in which work lasts", table
 
 
 def _provenance_section(result: Result) -> Section | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dse.space.draw import RandomDraw
 from dse.space.hole import magnitude
+from dse.space.order import NOTICES
 from dse.space.space import Space
 from simcore.check.check import check
 from simcore.check.load import parse_design
@@ -46,6 +47,8 @@ def print_summary(space: Space) -> None:
     print(f"{space.name}: {_describe_size(space)} {what}")
     print("objectives: " + ", ".join(f"{o.direction} {o.name}" for o in space.objectives))
     print("constraints: " + (", ".join(c.name for c in space.constraints) or "none"))
+    if space.hypothetical:
+        print(NOTICES[space.hypothetical][0].lower() + NOTICES[space.hypothetical][1:])
     decided = _print_holes(space, frozenset())
     for job in space.jobs:
         plain = space.space_of_job(job)

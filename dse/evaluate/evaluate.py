@@ -165,7 +165,7 @@ class Evaluator:
         """A valid design that breaks a constraint known before simulation."""
         values = self._bounds(bound(known.design), known.document)
         violations = {VALID: 0.0} | {c.name: known.early_violations.get(c.name, 0.0) for c in self.constraints}
-        rule, why = known.broken_constraints[0], known.no_value_reason or None
+        rule, why = known.broken_constraints[0], known.cut_reason or None
         return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid_outcome(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:

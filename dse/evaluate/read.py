@@ -8,10 +8,12 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from dse.evaluate.record import TrialRecord
+from simcore.catalog.preset import preset
+from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
-from simcore.result import Cost, DimensionUse, ExposedCommunication, Memory, Result
+from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
 
-_Part = TypeVar("_Part", ExposedCommunication, Memory, DimensionUse, Cost, Result)
+_Part = TypeVar("_Part", Activity, Draw, ExposedCommunication, Memory, DimensionUse, Cost, Result)
 
 
 def read_result(document: Mapping[str, Any]) -> Result:
@@ -22,8 +24,16 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "memory_bytes": None if memory is None else _read_part(Memory, memory),
         "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
         "cost": _read_part(Cost, document["cost"]),
+        "power": _read_draw(document.get("power")),
+        "order_notes": tuple(document.get("order_notes", ())),
     }
     return _read_part(Result, {**document, **parts})
+
+
+def _read_draw(values: Mapping[str, Any] | None) -> Draw | None:
+    if values is None:
+        return None
+    return _read_part(Draw, {**values, "activity": _read_part(Activity, values["activity"])})
 
 
 def _read_part(kind: type[_Part], values: Mapping[str, Any]) -> _Part:
@@ -52,3 +62,11 @@ def metric_of(trial: TrialRecord, name: str) -> float | None:
 def finite_or_none(value: float | None) -> float | None:
     """`value`, or None where it is missing, NaN or infinite."""
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def price_list(trial: TrialRecord) -> PriceList | None:
+    """What a trial is bought and owned at; None where it has no design."""
+    cost = (trial.design or {}).get("cost")
+    if isinstance(cost, str):
+        return preset(PriceList, "prices", cost)
+    return PriceList.model_validate(cost) if isinstance(cost, Mapping) else None

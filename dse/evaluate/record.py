@@ -119,6 +119,8 @@ class StudyRecord:
     leaders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Objective -> the design that its bound comes from, where one is known: the job that reaches it, on some network
     of its shape."""
+    hypothetical: str = ""
+    """Why clusters may be ones that nobody sells, as a sentence; empty where those are cut."""
 
     @property
     def feasible_trials(self) -> tuple[TrialRecord, ...]:

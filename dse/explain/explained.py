@@ -28,7 +28,7 @@ from dse.explain.subsets import BUDGET, Progress, Subsets, be_silent, by_seconds
 from dse.report.describe import headline
 from dse.report.values import to_plain
 from simcore.anatomy import collectives_of, operators_of
-from simcore.cost.price import unit_price
+from simcore.cost.price import network_cost
 from simcore.design.design import Design
 from simcore.result import Result
 from simcore.simulate import simulate
@@ -49,8 +49,7 @@ class Side:
     @property
     def network_cost(self) -> tuple[float, ...]:
         """Price of each dimension [$]."""
-        cluster = self.design.cluster
-        return tuple(cluster.npus * unit_price(self.design.cost, d) * d.bandwidth for d in cluster.dimensions)
+        return network_cost(self.design)
 
     def as_json(self) -> dict[str, Any]:
         """The design and its result as JSON."""

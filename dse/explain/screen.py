@@ -15,6 +15,8 @@ from dse.explain.explained import Compared, Explained, Side
 from dse.explain.parts import Part
 from dse.explain.subsets import Pair
 from dse.report.describe import headline
+from dse.report.orders import describe_order
+from dse.report.power import describe_power
 from dse.report.screen import Unbroken, format_interval, name_part
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.units import clean_text, format_percent, format_with_unit
@@ -57,9 +59,11 @@ def _print_side(name: str, side: Side, console: Console) -> None:
     if result.throughput_tokens_per_s:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
-    parts += [format_with_unit(result.cost.total, "$"), format_with_unit(result.power_w, "W")]
+    parts += [format_with_unit(result.cost.total, "$"), describe_power(result)]
     parts += [] if result.fits else ["does not fit"]
     _say(console, f"{', '.join(parts)}.")
+    if told := describe_order(result):
+        _say(console, told)
 
 
 def _interval(result: Result) -> str:
@@ -102,7 +106,8 @@ def _print_holdings(side: Side, console: Console) -> None:
     cost, total = result.cost, result.cost.total
     shares = [f"{format_with_unit(dollars, '$')} for dimension {i + 1}" for i, dollars in enumerate(side.network_cost)]
     said = [f"NPUs {format_with_unit(cost.npu, '$')}", f"network {format_with_unit(cost.network, '$')}"]
-    said += [f"memory {format_with_unit(cost.memory, '$')}"] if cost.memory else []
+    more = {"memory": cost.memory, "storage": cost.storage, "racks and management": cost.other}
+    said += [f"{part} {format_with_unit(price, '$')}" for part, price in more.items() if price]
     text = f"Cost {format_with_unit(total, '$')}: {', '.join(said)}"
     _say(console, f"{text} ({', '.join(shares)})." if len(shares) > 1 else f"{text}.")
 

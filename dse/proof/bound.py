@@ -1,9 +1,10 @@
 """What no design of a space can beat: a proven bound per objective over the whole space.
 
 Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
-bandwidth that each dimension can have; time is the least of any job on the best network (`dse.proof.relax`), or, where
-there are too many jobs, that of the model's FLOPs at the peak. The least times of a shape are looked for only as long
-as it promises more than others; a shape whose bounds break a constraint does not count.
+bandwidth that each dimension can have, power the nodes alone; time is the least of any job on the best network
+(`dse.proof.relax`), or, where there are too many jobs, that of the model's FLOPs at the peak. The least times of a
+shape are looked for only as long as it promises more than others; a shape whose bounds break a constraint does not
+count.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from dse.proof.least import Search, Times
 from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
+from dse.proof.unsold import sold_only
+from dse.space.by_parts import is_by_parts
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
@@ -30,10 +33,13 @@ from dse.space.space import Space
 from dse.space.split.solve import least_share
 from simcore.bounds.design import bound_any_design, totals_of
 from simcore.check.load import parse_design
-from simcore.cost.price import cluster_cost, price_problems, unit_price
+from simcore.check.power import power_problems
+from simcore.cost.linear import unit_price
+from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
+from simcore.power.draw import draws_of, host_watts, nodes_peak_watts, npus_watts, rack_watts
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -75,8 +81,8 @@ def _shapes_of(space: Space) -> list[_BoundedShape]:
     designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
-    times = LeastTimes(space)
-    return [_BoundedShape(design, times.search_of(design)) for design in designs if _has_precision(design)]
+    times, sold = LeastTimes(space), sold_only(space)
+    return [_BoundedShape(d, times.search_of(d)) for d in designs if _has_precision(d) and sold(d)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
@@ -165,14 +171,16 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
 
 
 def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
-    """One design for each workload, NPU, shape and price list, each dimension with its least bandwidth.
+    """One design for each workload, NPU, shape, price list and reliability, each dimension with its least bandwidth.
 
-    Shapes that cannot be bought are left out: no design of theirs is valid.
+    At a list of parts less bandwidth may cost more: there each bandwidth is a shape. Shapes that cannot be bought are
+    left out: no design of theirs is valid.
     """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
-        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"])
-    reduced = {key: template[key] for key in ("workload", "cost") if key in template} | {"cluster": cluster}
+        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
+    shared = {key: template[key] for key in ("workload", "cost", "reliability") if key in template}
+    reduced = shared | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
     while True:
@@ -183,25 +191,25 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
             design, _ = parse_design(document)
         if design is None:
             raise ValueError("a shape that cannot be bounded")
-        if not price_problems(design):
+        if not price_problems(design) and not list(power_problems(design)):
             yield design
         if not odometer.step():
             return
 
 
-def _strip_dimensions(dimensions: Any) -> Any:
-    """The shapes of the network: no algorithms, the least of each bandwidth."""
+def _strip_dimensions(dimensions: Any, by_parts: bool) -> Any:
+    """The shapes of the network: no algorithms, and but for a list of parts the least of each bandwidth."""
     if isinstance(dimensions, Choice):
-        return Choice(tuple(_strip_dimensions(alternative) for alternative in dimensions.alternatives))
+        return Choice(tuple(_strip_dimensions(alternative, by_parts) for alternative in dimensions.alternatives))
     if isinstance(dimensions, list):
-        return [_strip_dimensions(dimension) for dimension in dimensions]
+        return [_strip_dimensions(dimension, by_parts) for dimension in dimensions]
     if isinstance(dimensions, dict):
         kept = {
             key: value
             for key, value in dimensions.items()
             if key not in ("collective", "latency", "efficiency", "library")
         }
-        if "bandwidth" in kept:
+        if "bandwidth" in kept and not by_parts:
             kept["bandwidth"] = _least_bandwidth(kept["bandwidth"])
         return kept | {"latency": "0 s"}
     return dimensions
@@ -242,16 +250,18 @@ def _proven_bounds(design: Design, free: Mapping[str, float | None], least: Time
     that are known, by metric.
     """
     cost, workload = cluster_cost(design), design.workload
-    idle = design.cluster.npus * design.cluster.npu.power.idle * design.cost.pue
+    still = npus_watts(design, draws_of(design).idle) + host_watts(design)
     time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
     totals = totals_of(workload)
     figures = Figures.of(
         design,
         seconds=time or None,
-        power=idle,
-        energy=max(idle * time, least.get("energy", 0.0)) if time else None,
+        power=still,
+        energy=max(still * time, least.get("energy", 0.0)) if time else None,
         capital=cost.total,
         network=cost.network,
+        peak=nodes_peak_watts(design),
+        rack=rack_watts(design),
         samples=None if totals is None else totals.samples,
         flops=None if totals is None else totals.counted_flops,
         first_token=least.get("time_to_first_token"),

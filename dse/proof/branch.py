@@ -26,7 +26,7 @@ from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.memory.expanded import memory_of
 from simcore.memory.plan import program_of
-from simcore.metrics import JOB, METRICS, best, metrics_before
+from simcore.metrics import JOB, METRICS, PRICED, best, is_of, metrics_before
 from simcore.program import Program
 from simcore.result import Memory
 
@@ -194,7 +194,9 @@ def _kind(family: NetworkFamily) -> str:
 
 def join_designs(job: Design, network: Design) -> Design:
     """The job of one design on the network of another."""
-    return job.model_copy(update={name: getattr(network, name) for name in ("cluster", "system", "cost")})
+    return job.model_copy(
+        update={name: getattr(network, name) for name in ("cluster", "system", "cost", "reliability")}
+    )
 
 
 def _program(design: Design) -> tuple[Program | None, Memory | None]:
@@ -203,4 +205,4 @@ def _program(design: Design) -> tuple[Program | None, Memory | None]:
 
 
 def _is_of_network(name: str) -> bool:
-    return name.startswith("cost.") or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))
+    return is_of(name, PRICED) or (name not in METRICS and name.split(".")[0] in ("cluster", "system"))

@@ -16,6 +16,7 @@ from dse.proof.parts import PROVABLE
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
+from dse.space.order import ORDERABLE
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 from simcore.metrics import CLUSTER, METRICS, is_of
@@ -59,7 +60,7 @@ def check_reachable(space: Space, engine: str) -> None:
     """
     problems: list[Problem] = []
     for one in [space.space_of_job(job) for job in space.jobs] or [space]:
-        names = {name for constraint in space.constraints for name in constraint.metrics if name != "fits"}
+        names = {name for constraint in space.constraints for name in constraint.metrics} - {"fits", ORDERABLE}
         known = sorted(names if engine in PROVABLE else {name for name in names if is_of(name, CLUSTER)})
         if known:
             # Without constraints: where they exclude every design, nothing is bounded.

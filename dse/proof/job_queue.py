@@ -4,7 +4,7 @@ A job (degrees, memory savings) is known by what one layer takes at first, which
 when its turn comes. A job whose program is made and whose memory fits goes back into the queue by what that computes;
 when it is first again, no job that is left computes for less. The certificate (`dse.proof.relax`) looks for the least
 time in this order, and the guided sampler (`dse.search.guided.led`) for candidates. For the least energy the order is
-by a weighted sum of the time and of how long NPUs are busy in it (`Goal`).
+by a weighted sum of the time and of what NPUs take for their work in it (`Goal`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from dse.proof.branch import Brancher, join_designs
 from dse.proof.parts import Networks, SpacePart
-from simcore.bounds.compute import busy_seconds, compute_seconds, layers_busy_seconds, layers_seconds
+from simcore.bounds.compute import compute_seconds, layers_joules, layers_seconds, work_joules
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.workload.base import workload_program
@@ -25,15 +25,15 @@ from simcore.workload.base import workload_program
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be least: so much per second of an iteration, and so much per second in which an NPU computes."""
+    """What is to be least: so much per second of an iteration, and so much per joule that an NPU takes above idle."""
 
     metric: str
     per_second: float = 1.0
-    per_busy: float = 0.0
+    per_joule: float = 0.0
 
-    def value_of(self, seconds: float, busy: float) -> float:
+    def value_of(self, seconds: float, joules: float) -> float:
         """Its value."""
-        return self.per_second * seconds + self.per_busy * max(busy, 0.0)
+        return self.per_second * seconds + self.per_joule * max(joules, 0.0)
 
 
 TIME = Goal("iteration_time")
@@ -63,8 +63,8 @@ class Entry:
     """And then; None: where it was looked at, each alone."""
     fits: bool = field(default=False, compare=False)
     """Whether it is known that it can be; then `least` is that of its program."""
-    busy: float = field(default=0.0, compare=False)
-    """How long every NPU computes, where that matters to the goal [s]."""
+    joules: float = field(default=0.0, compare=False)
+    """What every NPU takes above idle, where that matters to the goal [J]."""
 
 
 class JobQueue:
@@ -103,10 +103,10 @@ class JobQueue:
         if first.fits:
             return first
         for node in self._brancher.nodes(first.job, first.networks):
-            busy = busy_seconds(node.design, node.program) if self.goal.per_busy and node.program else 0.0
-            least = max(self.goal.value_of(node.compute, busy), first.least)
+            joules = work_joules(node.design, node.program) if self.goal.per_joule and node.program else 0.0
+            least = max(self.goal.value_of(node.compute, joules), first.least)
             after = (node.networks,) if first.after is None else first.after
-            heappush(self._queue, replace(first, least=least, networks=after, fits=True, busy=busy))
+            heappush(self._queue, replace(first, least=least, networks=after, fits=True, joules=joules))
         return None
 
     def next(self) -> Entry | None:
@@ -134,8 +134,8 @@ def layer_entries(
     """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
     for number, job in sound:
         design = join_designs(job.design, anywhere.design)
-        busy = layers_busy_seconds(design, known) if goal.per_busy else 0.0
-        yield Entry(goal.value_of(layers_seconds(design, known), busy), number, job.part, (anywhere,), tuple(mine))
+        joules = layers_joules(design, known) if goal.per_joule else 0.0
+        yield Entry(goal.value_of(layers_seconds(design, known), joules), number, job.part, (anywhere,), tuple(mine))
 
 
 def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
@@ -153,4 +153,4 @@ def _program_value(design: Design, goal: Goal) -> float:
     if not design.workload.computes or check(design):
         return 0.0
     program = workload_program(design)
-    return goal.value_of(compute_seconds(design, program), busy_seconds(design, program) if goal.per_busy else 0.0)
+    return goal.value_of(compute_seconds(design, program), work_joules(design, program) if goal.per_joule else 0.0)

@@ -65,12 +65,12 @@ class TrainingSearch(Search):
         self._refined += 1
         for on in self._brancher.nodes(entry.job, entry.networks):
             seconds, network = _least_time(on, self._brancher, self._budget, self._enough_time(entry))
-            self._set_leader(self._queue.goal.value_of(seconds, entry.busy), Leader(entry.job, network))
+            self._set_leader(self._queue.goal.value_of(seconds, entry.joules), Leader(entry.job, network))
 
     def _enough_time(self, entry: Entry) -> float:
         """The time at which a job is no better than the best [s]."""
         goal = self._queue.goal
-        return (self._best - goal.value_of(0.0, entry.busy)) / goal.per_second if goal.per_second else np.inf
+        return (self._best - goal.value_of(0.0, entry.joules)) / goal.per_second if goal.per_second else np.inf
 
     def _set_leader(self, least: float, leader: Leader) -> None:
         if least < self._best:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dse.proof.branch import join_designs
 from dse.proof.parts import JOB, Networks, SpacePart, fillings, group_networks, parse_sound
+from dse.proof.unsold import Keep
 from dse.space.fill import is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
 from dse.space.split.solve import least_share
@@ -89,6 +90,7 @@ def neutral_network(design: Design) -> Networks:
         "tier": "node",
         "nics": None,
         "nic_bandwidth": None,
+        "switch": None,
         "library": None,
     }
     dimension = first.model_copy(update=switch | plain)
@@ -103,10 +105,12 @@ def neutral_network(design: Design) -> Networks:
     return Networks.of([[(SpacePart({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
-def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any], chunks: bool) -> list[Networks]:
+def lifted_networks(
+    template: Mapping[str, Any], job: Mapping[str, Any], chunks: bool, keep: Keep = lambda design: True
+) -> list[Networks]:
     """The lifted networks of a space, each with some job, a document of it; none where there are too many.
 
-    `chunks`: whether they have the most chunks, or any number that there is.
+    `chunks`: whether they have the most chunks, or any number that there is; `keep` which of them count.
     """
     rest = {key: value for key, value in template.items() if key not in JOB}
     rest["cluster"] = _lift_cluster(rest["cluster"])
@@ -117,7 +121,8 @@ def lifted_networks(template: Mapping[str, Any], job: Mapping[str, Any], chunks:
             rest["system"]["chunks"] = min(int(most), MAX_CHUNKS - 1) if isinstance(most, int | float) else most
     if template_count(rest) > MOST_NETWORKS:
         return []
-    return list(group_networks([(part, parse_sound({**job, **part.document})) for part in fillings(rest)]))
+    members = [(part, parse_sound({**job, **part.document})) for part in fillings(rest)]
+    return list(group_networks([(part, design) for part, design in members if keep(design)]))
 
 
 def _lift_cluster(cluster: Any) -> Any:

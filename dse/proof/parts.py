@@ -28,6 +28,7 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
+from simcore.reliability.counts import counts_of
 from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism", "software")
@@ -93,7 +94,7 @@ class Networks:
     def memory_key(self) -> str:
         """What a job's Program and its memory depend on."""
         cluster = self.design.cluster
-        return repr((cluster.npu, cluster.memory, cluster.npus))
+        return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus))
 
     def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
@@ -105,7 +106,7 @@ class Networks:
 
 
 def _priced(design: Design) -> dict[str, float | None]:
-    """The metrics with a price in them; 0 where the cluster cannot be bought, which is a rule that cuts it."""
+    """The metrics of the network and of its prices; 0 where it has no price, which is a rule that cuts it."""
     if price_problems(design):
         return {name: 0.0 for name in METRICS if is_of(name, PRICED)}
     return metrics_before(design, None, PRICED)
@@ -238,11 +239,12 @@ def _family_key(design: Design) -> str:
     dimensions = tuple(dimension.model_copy(update=same) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     system = design.system.model_copy(update={"collective": None})
-    return repr((design.algorithms, cluster, system, design.cost))
+    return repr((design.algorithms, cluster, system, design.cost, design.reliability))
 
 
 def _shape_key(design: Design) -> str:
-    """What a job's Program, its memory and the linear forms of its bound depend on, and the price list."""
+    """What a job's Program, its memory and the linear forms of its bound depend on, prices, and what fails."""
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
-    return repr((cluster.npu, cluster.memory, sizes, cluster.placement, design.cost))
+    priced = (design.cost, design.reliability, counts_of(design).node)
+    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, *priced))

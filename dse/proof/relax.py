@@ -19,11 +19,14 @@ from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
 from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied, parse_sound
+from dse.proof.unsold import sold_only
 from dse.space.fill import template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
+from simcore.design.node import node_of
 from simcore.metrics import moves
+from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
 
 MOST_JOBS = 30_000
@@ -42,14 +45,14 @@ class LeastTimes:
         self._layers: dict[str, dict[Hashable, float]] = {}
         self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
         self._lifted: dict[bool, list[Networks]] = {}
-        self._tied = is_tied(space.template)
+        self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
 
     def search_of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""
-        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        key = shape.workload.model_dump_json(), *self._npu_key(shape)
         if key not in self._known:
             self._known[key] = self._search(shape, key)
         return self._known[key]
@@ -70,7 +73,7 @@ class LeastTimes:
 
     def queue(self, shape: Design) -> JobQueue | None:
         """The jobs of a shape by least compute; None where they are too many, or not known by layers or Programs."""
-        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        key = shape.workload.model_dump_json(), *self._npu_key(shape)
         computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
         jobs = self._jobs_of(shape, key) if computing else None
         if not jobs:
@@ -79,7 +82,7 @@ class LeastTimes:
 
     def nodes(self, shape: Design, job: SpacePart) -> list[JobNode]:
         """A job on the lifted networks of a shape; none where those are too many, or jobs are not known alone."""
-        key = shape.workload.model_dump_json(), *_npu_key(shape)
+        key = shape.workload.model_dump_json(), *self._npu_key(shape)
         computing = kind_of(shape.workload).jobs_by in ("layers", "programs")
         if not computing or not self._jobs_of(shape, key):
             return []
@@ -89,13 +92,13 @@ class LeastTimes:
     def _queue(self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> JobQueue:
         if kind_of(shape.workload).jobs_by != "layers":
             return JobQueue(program_entries(jobs, mine, goal), self._brancher, goal)
-        known = self._layers.setdefault(_npu_key(shape)[0], {})
+        known = self._layers.setdefault(self._npu_key(shape)[0], {})
         return JobQueue(self._layered_entries(shape, jobs, mine, known, goal), self._brancher, goal)
 
     def _layered_entries(
         self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], known: dict[Hashable, float], goal: Goal
     ) -> Iterator[Entry]:
-        key, anywhere = (shape.workload.model_dump_json(), *_npu_key(shape)), neutral_network(shape)
+        key, anywhere = (shape.workload.model_dump_json(), *self._npu_key(shape)), neutral_network(shape)
         if key not in self._sound:
             self._sound[key] = sound_jobs(jobs, anywhere)
         yield from layer_entries(self._sound[key], anywhere, mine, known, goal)
@@ -134,16 +137,19 @@ class LeastTimes:
         """The lifted networks of a shape; see `lifted_networks`."""
         if chunks not in self._lifted:
             job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
-            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks)
-        return [networks for networks in self._lifted[chunks] if _npu_key(networks.design) == key[1:]]
+            self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks, self._sold)
+        return [networks for networks in self._lifted[chunks] if self._npu_key(networks.design) == key[1:]]
+
+    def _npu_key(self, design: Design) -> tuple[str, int]:
+        """What the times of a job depend on beside its network; where energy is asked for, what that depends on."""
+        cluster, memory = design.cluster, design.cluster.memory
+        npu = (cluster.npu.model_dump_json(), cluster.power_cap, memory and memory.model_dump_json())
+        node = node_of(cluster) if self._energy else None
+        beside = (node and node.model_dump_json(), design.cost.name, design.cost.pue) if self._energy else ()
+        return repr((*npu, *beside)), cluster.npus
 
 
 def energy_goal(shape: Design) -> Goal:
-    """The energy of an iteration on the NPUs of a shape [J], as `simcore.cost.price.energy` has it."""
-    power, each = shape.cluster.npu.power, shape.cluster.npus * shape.cost.pue
-    return Goal("energy", each * power.idle, each * (power.max - power.idle))
-
-
-def _npu_key(design: Design) -> tuple[str, int]:
-    memory = design.cluster.memory
-    return f"{design.cluster.npu.model_dump_json()} {memory and memory.model_dump_json()}", design.cluster.npus
+    """The energy of an iteration on the nodes of a shape [J], as `simcore.power.draw` has it but for the network."""
+    still = npus_watts(shape, draws_of(shape).idle) + host_watts(shape)
+    return Goal("energy", still, npus_watts(shape, 1.0))

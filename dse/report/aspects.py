@@ -204,6 +204,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("precision", "{}", "workload.precision"),
     _simple_aspect("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
     Aspect("NPUs", "{}", _NPU, _npus),
+    _simple_aspect("power cap", "capped at {}", "cluster.power_cap"),
     Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
     Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),

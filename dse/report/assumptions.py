@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
 from dse.report.units import clean_text, format_brief, format_percent
-from simcore.catalog.preset import preset
+from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
@@ -17,7 +18,6 @@ from simcore.provenance import AS_DESIGNED
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
-_YEAR = 365 * 86400.0
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
@@ -26,15 +26,8 @@ def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, 
     return tuple(line for line in lines if line)
 
 
-def _price_list(trial: TrialRecord) -> PriceList | None:
-    cost = (trial.design or {}).get("cost")
-    if isinstance(cost, str):
-        return preset(PriceList, "prices", cost)
-    return PriceList.model_validate(cost) if isinstance(cost, Mapping) else None
-
-
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:
-    listed = _price_list(trial)
+    listed = price_list(trial)
     parts = [] if listed is None or trial.metrics is None else list(_parts(record, trial.metrics, listed))
     return f"Prices per NPU: {', '.join(parts)}." if parts else ""
 
@@ -45,14 +38,27 @@ def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -
         "npu": _dollars(cost["npu"] / npus),
         "network": f"network {_dollars(cost['network'] / npus)}",
         "memory": f"expanded memory {_dollars(cost['memory'] / npus)} at {_dollars(listed.memory * 1e9)}/GB",
+        "storage": f"storage {_dollars(cost.get('storage', 0.0) / npus)}",
+        "other": f"racks and management {_dollars(cost.get('other', 0.0) / npus)}",
     }
-    named = [part for part in sorted(said, key=lambda name: -cost[name]) if cost[part] > WORTH_SAYING * cost["total"]]
+    paid = {part: cost.get(part, 0.0) for part in said}
+    named = [part for part in sorted(said, key=lambda name: -paid[name]) if paid[part] > WORTH_SAYING * cost["total"]]
     for place, part in enumerate(named):
         share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
         yield f"{said[part]} ({share}, {_source(listed, part)})"
-    if any(moves(name, "running") for objective in record.objectives for name in objective.names):
-        electricity = f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh, PUE {format_brief(listed.pue)}"
-        yield f"{electricity}, {format_brief(listed.lifetime / _YEAR)} years ({_source(listed, 'electricity')})"
+    if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
+        yield f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})"
+
+
+def _terms(listed: PriceList) -> Iterator[str]:
+    """On which terms the cluster is owned."""
+    yield f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh"
+    yield f"PUE {format_brief(listed.pue)}"
+    yield f"{format_brief(listed.lifetime / YEAR)} years"
+    yield from [f"money at {format_percent(listed.discount)}"] if listed.discount else []
+    yield from [f"building {_dollars(listed.building)}/W"] if listed.building else []
+    yield from [f"support {format_percent(listed.support)} a year"] if listed.support else []
+    yield from [f"in use {format_percent(listed.utilization)} of the time"] if listed.utilization < 1 else []
 
 
 def _dollars(value: float) -> str:
@@ -60,7 +66,9 @@ def _dollars(value: float) -> str:
 
 
 def _source(listed: PriceList, part: str) -> str:
-    """The first words of a source: *assumed*, *LIBRA*."""
+    """The first words of a source: *assumed*, *LIBRA*; a list of parts has one beside each price."""
+    if listed.by_parts and part not in listed.sources:
+        return clean_text(listed.name or "parts")
     return re.split(r"[:(,]", clean_text(listed.sources.get(part, "assumed")))[0].strip()
 
 

@@ -13,14 +13,18 @@ from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.intervals import interval_of
+from dse.report.orders import describe_orders
+from dse.report.power import describe_draw
 from dse.report.reasons import describe_load
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
+from dse.report.values import read_result
 from dse.report.workloads import workload_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
+from dse.whatif.drawn import is_drawn
 from simcore.metrics import moves
 
 NEAR = 0.05
@@ -42,7 +46,8 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs; where more money stops to pay and what would change the choice."""
+    """What to build; what it gives and costs; where more money stops to pay and what would change the choice; whether
+    it can be ordered, where that is not sure."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -53,14 +58,15 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    sentences = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    told = (_build(trial), _expect(record, summary, trial), _change(record, summary, trial))
+    sentences = (*told, describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
 
 def _build(trial: TrialRecord) -> str:
     document = trial.decided_document or {}
     network = headline(document, ("topology", "bandwidth"))
-    what = headline(document, ("NPUs",)) + (f" on {network} an NPU" if network else "")
+    what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
     job = headline(document, _JOB)
@@ -79,11 +85,25 @@ def _degrees(document: Mapping[str, Any]) -> str:
 
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    timed = next((o.name for o in record.objectives if interval_of(o, summary, trial)), None)
-    given = [_value(o, summary, trial, with_interval=o.name == timed) for o in record.objectives]
+    told = _with_intervals(record, summary, trial)
+    given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
+    parts += [_describe_draw(record, trial)]
     parts += [", ".join(workload_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
+
+
+def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
+    """Objectives that are told with their interval: the first one of time, and the first one of money alone."""
+    sure = [o for o in record.objectives if interval_of(o, summary, trial)]
+    timed = [o.name for o in sure if any(moves(name, "time") for name in o.names)]
+    return {*timed[:1], *[o.name for o in sure if o.name not in timed][:1]}
+
+
+def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
+    """What it draws, unless an objective says so."""
+    told = trial.metrics is None or any(name.startswith("power") for o in record.objectives for name in o.names)
+    return "" if told or trial.workloads else describe_draw(read_result(trial.metrics or {}))
 
 
 def _list(parts: Sequence[str]) -> str:
@@ -178,8 +198,9 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
     scenarios = summary.what_if.scenarios
     timed = any(moves(name, "time") for name in objective.names)
+    drawn = timed or is_drawn(objective)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
-    if timed and known is not None:
+    if drawn and known is not None:
         doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
         return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
     near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION

@@ -4,10 +4,11 @@ The contract's keys are `space`, `objectives`, `front`, `hypervolume`, `referenc
 `infeasible`. Beside them: `gap` (how much better than the best found a design could still be, as a share of it, by the
 proven bound), `knee` (number of its trial), `cut` (rule -> trials it forbade), `failed`, `sampler`, `seed`. Values,
 bounds and the reference point are in the objectives' own directions and in SI units; what is unknown is null.
-Of a member, `interval` is where its iteration time lies in nine of ten cases [s], `on_front` the share of the scenarios
-in which no other contender dominates it, `regret` by which share it is worse than another one in every objective at
-once, on average, and `regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot
-be told apart from (`dse.report.ties`); null where it is not known. `robust` is the trial of the robust pick;
+Of a member, `interval` is where its iteration time lies in nine of ten cases [s], `intervals` objective -> where it
+lies, of those with prices in them and of expressions, `on_front` the share of the scenarios in which no other contender
+dominates it, `regret` by which share it is worse than another one in every objective at once, on average, and
+`regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot be told apart from
+(`dse.report.ties`); null where it is not known. `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
 assumed (`dse.whatif.scenarios`), or why there are none. `robustness` says what a member is with other batches
 (`dse.whatif.batches`);
@@ -17,6 +18,9 @@ where they were not counted): robustness and importance are over these alone;
 that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
+
+`hypothetical` says whether clusters may be ones that nobody sells; of a member, `metrics.orderable` whether its own can
+be ordered (null: not checked).
 
 `families` groups the front (`dse.report.families`), `decision` is what the study comes to, in words, and the trial to
 build (`dse.report.decision`).
@@ -59,6 +63,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "bounds": summary.bounds,
         "evaluated": summary.trials,
         "infeasible": summary.infeasible + summary.cuts,
+        "hypothetical": bool(record.hypothetical),
         "gap": summary.gaps,
         **({} if summary.proof is None else {"proof": dict(summary.proof)}),
         "knee": summary.knee,
@@ -103,7 +108,7 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
 
 def _sureness(sure: Sureness | None) -> dict[str, Any]:
     if sure is None:
-        return dict.fromkeys(("interval", "on_front", "regret", "regret_p90"))
+        return dict.fromkeys(("interval", "on_front", "regret", "regret_p90", "intervals"))
     return asdict(sure)
 
 

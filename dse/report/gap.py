@@ -63,7 +63,7 @@ def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -
     if is_of(objective.name, BEFORE):
         return f"{start} The bound is that of the cheapest {network}; none was found that meets every constraint."
     behind = f"{job} on {network}"
-    if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "running"):
+    if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "tco"):
         behind = f"the least time (of {behind}) at the least price of any network there"
     return f"{start} The bound is that of {behind}. {_describe_outcome(objective, leader, record)}"
 

@@ -10,6 +10,7 @@ from collections import Counter
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
+from dse.report.orders import describe_unsold
 from dse.report.units import clean_text, format_number, format_with_unit, shorten_text
 from dse.report.values import read_result
 from dse.report.words import describe_without_value
@@ -27,7 +28,8 @@ def explain_infeasible(record: StudyRecord) -> str:
     rest = [trial for trial in record.trials if trial.state != "failed"]
     sentences = [_describe_ends(record)]
     if rest:
-        sentences += [_describe_binding(rest), _describe_closest(rest), describe_without_value(record)]
+        sentences += [_describe_binding(rest), describe_unsold(rest)]
+        sentences += [_describe_closest(rest), describe_without_value(record)]
     if failed:
         error, times = Counter(clean_text(trial.error or "no message") for trial in failed).most_common(1)[0]
         often = (

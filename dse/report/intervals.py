@@ -1,26 +1,46 @@
-"""Where the time of a design lies in nine of ten cases, and with it each objective that follows from the time."""
+"""Where a design's objectives lie in nine of ten cases: its time, what follows from it, and what it costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import TrialRecord
 from dse.report.summary import Summary
 from dse.space.objective import Objective
+from dse.whatif.drawn import draw_alone, ends_of, is_drawn
+from dse.whatif.scenarios import COUNT
+from simcore.check.load import parse_design
 from simcore.metrics import moves
+from simcore.uncertainty.draws import Scenarios
 
 Ends = tuple[float, float]
 
 
 def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> Ends | None:
     """Where an objective of a trial lies in nine of ten cases [SI]; None where it is exact, or that is not known."""
-    power = 0 if objective.expression is not None else moves(objective.name, "time")
+    scenarios = summary.what_if.scenarios
+    sure = None if scenarios is None else {**scenarios.others, **scenarios.members}.get(trial.number)
+    if is_drawn(objective):
+        return _drawn_interval(objective, trial) if sure is None else sure.intervals.get(objective.name)
+    power = moves(objective.name, "time")
     ends = time_interval(summary, trial)
     if not power or ends is None or trial.metrics is None:
         return None
     predicted = float(trial.metrics["iteration_time_s"])
     low, high = sorted(trial.values[objective.name] * (end / predicted) ** power for end in ends)
     return low, high
+
+
+def _drawn_interval(objective: Objective, trial: TrialRecord) -> Ends | None:
+    """That of a trial by itself, which is no contender; of a cluster for several workloads that of what they share."""
+    part = trial.parts[0][1]
+    if trial.workloads and not is_shared(objective):
+        return None
+    design = None if part.design is None or part.metrics is None else parse_design(part.design)[0]
+    if design is None or objective.name not in part.values:
+        return None
+    return ends_of(draw_alone(part, design, Scenarios(COUNT)).objective(objective))
 
 
 def time_interval(summary: Summary, trial: TrialRecord) -> Ends | None:

@@ -40,6 +40,7 @@ def memory_parts(memory: Memory) -> dict[str, float]:
 def cost_parts(cost: Cost) -> dict[str, float]:
     """Part -> dollars of the price, which they add up to; electricity where the total has it."""
     bought = {"NPUs": cost.npu, "network": cost.network, "memory": cost.memory}
+    bought |= {"storage": cost.storage, "racks and management": cost.other}
     rest = cost.total - sum(bought.values())
     return {**bought, "electricity": rest if rest > 1e-9 * cost.total else 0.0}
 

@@ -13,19 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.read import price_list
 from dse.evaluate.record import TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import format_number
 from dse.whatif.answers import AtBatch, Sureness
+from simcore.cost.ownership import Terms
 from simcore.metrics import Mover, moves
 
 Matrix = NDArray[np.float64]
 
 PRICES = 0.3
 """By how much prices move."""
-_PARTS = ("network", "npu", "memory")
-_MOVERS: tuple[Mover, ...] = ("network", "npu", "memory", "total", "running")
-"""Those prices, and what has them in it: running costs are capital and electricity."""
+PARTS: tuple[Mover, ...] = ("network", "npu", "memory")
+_MOVERS: tuple[Mover, ...] = (*PARTS, "capital", "total", "yearly", "tco")
+"""Those prices, and what has them in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,37 +62,50 @@ def describe_scope(summary: Summary) -> str:
 
 @dataclass(frozen=True)
 class Prices:
-    """What the designs cost [$]: `parts [trials, 3]`, the rest `[trials]`."""
+    """What the designs cost [$]: `parts [trials, 3]`, the rest `[trials, 4]`."""
 
     parts: Matrix
-    total: Matrix
-    """May have electricity in it, which does not move."""
-    running: Matrix
-    """With electricity, which running costs always have."""
+    whole: Matrix
+    """Capital, total, yearly cost and total cost of ownership; what does not follow from a price does not move."""
+    per_dollar: Matrix
+    """What a dollar of the price adds to each of them."""
 
     @classmethod
     def of(cls, trials: list[TrialRecord]) -> Prices:
         """What these trials cost; each was simulated."""
-        parts = np.array([[_costs(trial)[part] for part in _PARTS] for trial in trials])
-        electricity = np.array([(trial.metrics or {}).get("electricity_cost", 0.0) for trial in trials])
-        total = np.array([_costs(trial)["total"] for trial in trials])
-        return cls(parts, total, parts.sum(axis=1) + electricity)
+        parts = np.array([[_costs(trial)[part] for part in PARTS] for trial in trials])
+        whole = np.array([_whole(trial) for trial in trials])
+        return cls(parts, whole, np.array([_per_dollar(trial) for trial in trials]))
 
     def metric_at(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
         """A metric `[trials]` at other prices."""
-        before = self._by_mover(self.parts, 0.0)
         parts = self.parts * np.array(factors)
-        after = self._by_mover(parts, parts.sum(axis=1) - self.parts.sum(axis=1))
+        more = (parts - self.parts).sum(axis=1)[:, None] * self.per_dollar
+        before, after = _by_mover(self.parts, self.whole), _by_mover(parts, self.whole + more)
         for mover in _MOVERS:
-            if name == f"cost.{mover}":
-                return after[mover]
             if power := moves(name, mover):
                 over, under = (after, before) if power > 0 else (before, after)
                 return value * _ratio(over[mover], under[mover])
         return value
 
-    def _by_mover(self, parts: Matrix, more: Matrix | float) -> dict[Mover, Matrix]:
-        return dict(zip(_MOVERS, (*parts.T, self.total + more, self.running + more), strict=True))
+
+def _by_mover(parts: Matrix, whole: Matrix) -> dict[Mover, Matrix]:
+    return dict(zip(_MOVERS, (*parts.T, *whole.T), strict=True))
+
+
+def _whole(trial: TrialRecord) -> tuple[float, ...]:
+    costs, metrics = _costs(trial), trial.metrics or {}
+    capital = sum(costs.get(part, 0.0) for part in (*PARTS, "storage", "other"))
+    owned = metrics.get("ownership_cost")  # None in journals of versions without it
+    return capital, costs["total"], metrics.get("yearly_cost") or 0.0, capital if owned is None else owned
+
+
+def _per_dollar(trial: TrialRecord) -> tuple[float, ...]:
+    """What a dollar adds to capital, total, yearly cost and total cost of ownership."""
+    listed = price_list(trial)
+    if listed is None:
+        return 1.0, 1.0, 0.0, 1.0
+    return 1.0, 1.0, listed.support, Terms.of(listed, 0).per_dollar
 
 
 def _ratio(over: Matrix, under: Matrix) -> Matrix:

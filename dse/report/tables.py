@@ -1,7 +1,8 @@
 """`trials.csv`, `trials.parquet`, `pareto.csv`: one row a trial, one column a thing that is known about it.
 
 Columns are: number, state, the objectives, every other metric of `simcore.result.METRICS`, the largest violation and
-one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance. Where a cluster
+one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance; `hypothetical`
+where clusters may be ones that nobody sells (`orderable` is 0 where one is). Where a cluster
 is bought for several workloads, `NAME: …` has each one's state, objectives, regrets and software. All numbers are SI.
 The objectives of a cut trial are empty: what is known of them are bounds, not values. Nothing in the tables depends on
 when, where, or by how many workers the study ran.
@@ -44,8 +45,9 @@ def trials_table(record: StudyRecord) -> ColumnTable:
     """Every trial, in order."""
     names = _Names.of(record)
     workloads = workload_cells(record)
-    columns = tuple(dict.fromkeys(name for cells in workloads.values() for name in cells))
-    rows = tuple({**names.row(trial), **workloads.get(trial.number, {})} for trial in record.trials)
+    said: Row = {HYPOTHETICAL: True} if record.hypothetical else {}
+    columns = tuple(dict.fromkeys(name for cells in (said, *workloads.values()) for name in cells))
+    rows = tuple({**names.row(trial), **said, **workloads.get(trial.number, {})} for trial in record.trials)
     return ColumnTable((*names.columns, *columns), rows, names.numbers)
 
 
@@ -72,7 +74,7 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
 
 SURE = ("on front", "regret", "regret p90", "time low", "time high")
 ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
-FAMILY, TIES = "family", "ties"
+FAMILY, TIES, HYPOTHETICAL = "family", "ties", "hypothetical"
 
 
 def _robust_cells(found: Robustness | None) -> Row:

@@ -14,17 +14,21 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
+from dse.report.choice import recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RESOLUTION, Family, families, is_joined
 from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, compare_members, family_table
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
+from dse.report.intervals import interval_of
 from dse.report.summary import Summary, summarize
-from dse.report.units import clean_text, format_number, format_percent
+from dse.report.units import clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
+from dse.whatif.drawn import is_drawn
+from simcore.metrics import moves
 
 __all__ = ["explain_infeasible", "print_front"]
 
@@ -122,7 +126,20 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
         what = f"designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
+    text += _money(record, summary)
     return text + (" In brackets: loss against a workload's own best cluster." if record.purchase else "")
+
+
+def _money(record: StudyRecord, summary: Summary) -> str:
+    """How far money may be off in the design to build, by the first objective that has prices and no time in it."""
+    trial = next((t for t in record.feasible_trials if t.number == recommended(record, summary)), None)
+    priced = [o for o in record.objectives if is_drawn(o) and not any(moves(name, "time") for name in o.names)]
+    ends = interval_of(priced[0], summary, trial) if priced and trial else None
+    if ends is None or trial is None or not trial.values[priced[0].name]:
+        return ""
+    low, high = (format_percent(abs(end / trial.values[priced[0].name] - 1)) for end in ends)
+    name = clean_text(short_label(priced[0].name))
+    return f" Prices: {name} {low} less to {high} more, nine times in ten; alike for designs of the same parts."
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:

@@ -15,8 +15,9 @@ from simcore.metrics import METRICS
 _Steps = tuple[tuple[float, str], ...]
 
 _STEPS: dict[str, _Steps] = {
-    "s": ((86400.0, "days"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
+    "s": ((86400.0, "days"), (3600.0, "h"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
     "$": ((1e6, "M$"), (1e3, "k$"), (1.0, "$")),
+    "$/year": ((1e6, "M$/year"), (1e3, "k$/year"), (1.0, "$/year")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
     "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W")),

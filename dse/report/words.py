@@ -8,6 +8,7 @@ from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
 from dse.space.objective import Objective
+from dse.space.order import ORDERABLE
 
 
 def describe_counts(summary: Summary) -> str:
@@ -24,7 +25,7 @@ def describe_counts(summary: Summary) -> str:
 
 def describe_without_value(record: StudyRecord) -> str:
     """For how many designs a constraint could not be calculated, and why; empty if there are none."""
-    found = Counter(clean_text(trial.error) for trial in record.trials if trial.error and is_possible(trial))
+    found = Counter(clean_text(trial.error) for trial in record.trials if trial.error and _lacks_value(trial))
     if not found:
         return ""
     count = sum(found.values())
@@ -32,6 +33,11 @@ def describe_without_value(record: StudyRecord) -> str:
     designs = "design counts" if count == 1 else "designs count"
     often = f" ({format_number(times)} of them; {format_number(others)} other reasons in trials.csv)" if others else ""
     return f"{format_number(count)} {designs} as infeasible because a constraint has no value for them: {why}{often}."
+
+
+def _lacks_value(trial: TrialRecord) -> bool:
+    """Whether its message is that of a constraint without a value, not of a cluster that nobody sells."""
+    return is_possible(trial) and trial.cut_by != ORDERABLE
 
 
 def is_possible(trial: TrialRecord) -> bool:

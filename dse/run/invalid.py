@@ -40,7 +40,8 @@ def drawn_reasons(space: Space) -> list[Reason]:
             found.append((known.problems[0].rule, str(known.problems[0]), True))
         elif known.broken_constraints:
             missed = known.early_violations[known.broken_constraints[0]]
-            found.append((known.broken_constraints[0], f"missed by {100 * missed:.3g} %", False))
+            text = known.cut_reason or f"missed by {100 * missed:.3g} %"
+            found.append((known.broken_constraints[0], text, False))
     return found
 
 

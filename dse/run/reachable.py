@@ -17,6 +17,7 @@ from dse.proof.certificate import check_reachable
 from dse.proof.parts import PROVABLE
 from dse.space.draw import RandomDraw
 from dse.space.fill import has_solved_split
+from dse.space.order import ORDERABLE
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
@@ -33,7 +34,7 @@ def check_constraints(space: Space, engine: str) -> None:
 
 def _finds_one(space: Space, engine: str) -> bool:
     """Whether a design that meets every constraint is among the first."""
-    if all(constraint.name == "fits" for constraint in space.constraints):
+    if all(constraint.name in ("fits", ORDERABLE) for constraint in space.constraints):
         return True  # then there is nothing to ask
     evaluate = Evaluator(space.objectives, space.constraints, engine)
     generator = np.random.default_rng(0)

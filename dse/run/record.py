@@ -14,6 +14,7 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import open_space
+from dse.space.order import NOTICES
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
 from dse.study.store import STUDY, read_proof
@@ -62,6 +63,7 @@ def record_of(
         given_reference=study.get("reference_point"),
         purchase=purchase,
         proof=proof,
+        hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
     )
     if not bounded:
         return record

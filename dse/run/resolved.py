@@ -7,6 +7,7 @@ from typing import Any
 
 from dse.space.space import Space
 from simcore import catalog
+from simcore.design.reliability import usual_reliability
 from simcore.design.software import usual_software
 
 _PRESETS = {
@@ -15,6 +16,7 @@ _PRESETS = {
     ("cluster", "npu"): "npus",
     ("cost",): "prices",
     ("software",): "software",
+    ("reliability",): "reliability",
     ("cluster", "fabric"): "fabrics",
 }
 
@@ -24,6 +26,7 @@ def resolved(space: Space) -> dict[str, Any]:
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
     out.setdefault("software", usual_software().name)
+    out.setdefault("reliability", usual_reliability().name)
     workloads = out.get("workloads", [])
     for holder in (out, *(workloads if isinstance(workloads, list) else [])):
         for path, section in _PRESETS.items():

@@ -18,7 +18,7 @@ from simcore.document.problem import Path, Problem, suggest_nearest
 
 JOB_KEYS = ("workload", "parallelism", "system", "software")
 """Sections that a workload of the list may have of its own."""
-SECTIONS = (*JOB_KEYS, "cluster", "cost")
+SECTIONS = (*JOB_KEYS, "cluster", "cost", "reliability")
 _ENTRY_KEYS = ("name", "weight", *JOB_KEYS)
 
 
@@ -62,9 +62,13 @@ def decided_sections(data: Mapping[str, Any], settings: StudySettings) -> tuple[
     A list of workloads without `decide` shares everything but the workloads themselves.
     """
     if settings.decide is not None:
-        # The price list goes with what is priced.
-        return tuple(dict.fromkeys((*settings.decide, "cost"))) if settings.decide or "workloads" in data else ()
-    return ("cluster", "cost", "parallelism", "system", "software") if "workloads" in data else ()
+        # The price list goes with what is priced; with the cluster what fails of it, and the storage bought for that.
+        return (
+            tuple(dict.fromkeys((*settings.decide, "cost", "reliability")))
+            if settings.decide or "workloads" in data
+            else ()
+        )
+    return ("cluster", "cost", "reliability", "parallelism", "system", "software") if "workloads" in data else ()
 
 
 def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list[Problem]) -> tuple[Job, ...]:
@@ -73,7 +77,7 @@ def parse_jobs(data: Mapping[str, Any], decided: tuple[str, ...], problems: list
         return ()
     if "cluster" not in decided:
         fix = "e.g. decide: [cluster]"
-        found = ", ".join(section for section in decided if section != "cost") or "nothing"
+        found = ", ".join(section for section in decided if section not in ("cost", "reliability")) or "nothing"
         problems.append(Problem(("study", "decide"), "the cluster among what is decided", found, fix))
     if "workloads" not in data:
         return (_parse_job(str(_name(data) or "workload"), 1.0, data, {}, (), decided, problems),)

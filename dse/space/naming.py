@@ -14,7 +14,7 @@ from simcore.design.system import System
 from simcore.document.problem import Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.metrics import METRICS
 
-DESIGN_KEYS = ("workload", "parallelism", "cluster", "system", "software")
+DESIGN_KEYS = ("workload", "parallelism", "cluster", "system", "software", "reliability")
 
 _LEAVES = {
     key: f"{section}.{key}"

@@ -25,6 +25,7 @@ _SI = {
     "compute": "FLOP/s",
     "work": "FLOP",
     "frequency": "1/s",
+    "length": "m",
     "power": "J/s",
     "energy": "J",
     "money": "$",
@@ -151,7 +152,7 @@ def unit_dimension(unit: str) -> Dimension:
     found: Dimension = {}
     over, *under = unit.replace("W", "J/s").split("/")
     for part, power in [*((part, 1) for part in over.split(".")), *((part, -1) for part in under)]:
-        if part in ("B", "s", "J", "$", "FLOP"):
+        if part in ("B", "s", "J", "$", "FLOP", "m"):
             found[part] = found.get(part, 0) + power
     return {part: power for part, power in found.items() if power}
 

@@ -109,7 +109,14 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [spec, _HOLE]}
 
 
-_NAMED = {"npu": "npus", "cost": "prices", "software": "software", "library": "libraries", "curve": "curves"}
+_NAMED = {
+    "npu": "npus",
+    "cost": "prices",
+    "software": "software",
+    "library": "libraries",
+    "curve": "curves",
+    "reliability": "reliability",
+}
 
 
 def _models(name: str) -> str | None:
@@ -127,7 +134,8 @@ def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     value = dict(value)
     text = {"description": value.pop("description")} if "description" in value else {}
     options = [_items(value), _HOLE]
-    section = _models(name) if key == "model" else _NAMED.get(key)
+    named = {} if name == "FailureTimes" else _NAMED
+    section = _models(name) if key == "model" else named.get(key)
     if section is not None:
         names = {"enum": list(catalog.section(section))}
         varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}

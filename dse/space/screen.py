@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from dse.space.constraint import Constraint
+from dse.space.order import ORDERABLE
 from simcore.check.check import check
+from simcore.cost.orderable import order_of
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.memory.plan import memory_needed
@@ -58,6 +60,14 @@ class ScreenedDesign:
             if c.name in self.broken_constraints
         ]
         return "; ".join(text for text in said if text)
+
+    @cached_property
+    def cut_reason(self) -> str:
+        """Why early constraints are broken, where that says more than their names."""
+        found = [self.no_value_reason]
+        if any(c.name in self.broken_constraints and ORDERABLE in c.metrics for c in self.constraints):
+            found += order_of(self.design.cluster).notes[:1]
+        return "; ".join(text for text in found if text)
 
     @cached_property
     def broken_constraints(self) -> list[str]:

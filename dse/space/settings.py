@@ -31,7 +31,7 @@ class StudySettings(BaseModel):
     """Seed of the sampler."""
     batch: Trials = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
-    decide: tuple[Literal["cluster", "cost", "parallelism", "system", "software"], ...] | None = None
+    decide: tuple[Literal["cluster", "cost", "reliability", "parallelism", "system", "software"], ...] | None = None
     """Sections that all workloads share; every other hole is tuned for each workload (`dse.buy`)."""
     aggregate: Literal["weighted", "worst"] = "weighted"
     """One value from those of several workloads: weighted mean, or the worst of weight x value."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
@@ -25,6 +26,7 @@ from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, parse_j
 from dse.space.misspelt import add_misspelt_holes
 from dse.space.naming import unknown_name_problems
 from dse.space.objective import Objective
+from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_of
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
 from dse.space.template import parse_template
@@ -54,6 +56,8 @@ class Space:
     """The document as it was written, for `study.yaml`."""
     jobs: tuple[Job, ...] = ()
     """The workloads that the template, then only what is decided for all of them, is tuned for (`dse.buy`)."""
+    hypothetical: Hypothetical = ""
+    """Why its clusters may be ones that nobody sells; empty where those are cut."""
 
     def fill(self, draw: Draw, solve: bool = True) -> FilledDocument:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
@@ -124,10 +128,12 @@ def space_from(document: Document, name: str) -> Space:
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
     jobs = parse_jobs(data, decided, problems)
-    elsewhere = (*SPACE_KEYS, "workloads", *SECTIONS) if decided else SPACE_KEYS
+    problems += said_problems(data)
+    elsewhere = (*SPACE_KEYS, KEY, *(("workloads", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
     _set_goals(template, objectives, bool(jobs), problems)
+    problems += split_problems(template)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
         for job in jobs:
@@ -141,7 +147,12 @@ def space_from(document: Document, name: str) -> Space:
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
     constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
-    return Space(name, template, objectives, constraints, settings, data, jobs)
+    stance = stance_of(template, data.get(KEY))
+    if stance.problems:
+        raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
+    if not any(ORDERABLE in constraint.metrics for constraint in constraints):
+        constraints = (*stance.constraints, *constraints)
+    return Space(name, {**template, **stance.keys}, objectives, constraints, settings, data, jobs, stance.hypothetical)
 
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +170,16 @@ def _set_goals(
         found, fix = "solve: true", "leave 'solve' out: the shares are then drawn, and the same for all workloads"
         problems.append(Problem(("cluster", "bandwidth", "solve"), "one workload to solve a split for", found, fix))
     names = {name for objective in objectives for name in objective.names}
-    priced = {name for name in names if moves(name, "network") or moves(name, "total")}
+    priced = {name for name in names if _is_priced(name)}
     timed = names - priced or not priced
     goals: tuple[SplitGoal, ...] = (*(("time",) if timed else ()), *(("time_cost",) if priced else ()))
     template["cluster"] = _add_goals(template["cluster"], goals)
+
+
+def _is_priced(name: str) -> bool:
+    """Whether a metric goes with the network's price, and is no price of time (of a token, say)."""
+    bought = moves(name, "capital") or (moves(name, "tco") and not moves(name, "time"))
+    return bool(bought or moves(name, "network") or moves(name, "total"))
 
 
 def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:

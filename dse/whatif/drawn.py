@@ -1,8 +1,9 @@
 """Objectives of recorded trials in scenarios: their simulated values, moved by what moves them.
 
 The time of a trial is its simulated time times what the estimate of its design says (`simcore.uncertainty`), its price
-that of its parts. A metric moves with them as `simcore.metrics` says (`moves`); an objective that is an expression is
-calculated again from its metrics, scenario by scenario.
+that of its parts, and what it costs to own follows from these and from the price list's other prices. A metric moves
+with them as `simcore.metrics` says (`moves`); an objective that is an expression is calculated again from its metrics,
+scenario by scenario.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from dse.space.objective import Objective
 from simcore.design.design import Design
 from simcore.metrics import METRICS, Mover, moves
 from simcore.uncertainty.draws import Draws
-from simcore.uncertainty.priced import DrawnCosts
-from simcore.uncertainty.together import draw_times
+from simcore.uncertainty.priced import draw_costs
+from simcore.uncertainty.together import draw_time_alone, draw_times
 
 Floats = NDArray[np.float64]
-_PARTS: tuple[Mover, ...] = ("network", "npu", "memory")
+DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco")
+"""Movers that are power and money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +81,23 @@ def draw_trials(
 
 def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:
     assert trial.metrics is not None
-    costs, drawn = trial.metrics["cost"], DrawnCosts.of(design, draws)
-    parts = {"network": drawn.network, "npu": drawn.npu, "memory": drawn.memory}
-    capital = sum((costs[part] * factor for part, factor in parts.items()), start=np.zeros(draws.count))
-    electricity = trial.metrics.get("electricity_cost", 0.0)
-    counted = max(0.0, costs["total"] - sum(costs[part] for part in parts))  # electricity, where the total has it
-    total, running = capital + counted * drawn.electricity, capital + electricity * drawn.electricity
-    factors: dict[Mover, Floats] = {
-        "time": time,
-        **{part: parts[part] for part in _PARTS},
-        "total": _over(total, costs["total"]),
-        "running": _over(running, sum(costs[part] for part in parts) + electricity),
-    }
-    return Drawn(trial, factors)
+    return Drawn(trial, {"time": time, **draw_costs(design, trial.metrics["power_w"], draws)})
 
 
-def _over(moved: Floats, before: float) -> Floats:
-    """What costs nothing costs nothing at any price."""
-    return moved / before if before else np.ones_like(moved)
+def draw_alone(trial: TrialRecord, design: Design, draws: Draws) -> Drawn:
+    """A simulated trial by itself: its time as its interval has it."""
+    return _draw(trial, design, draw_time_alone(design, draws), draws)
+
+
+def is_drawn(objective: Objective) -> bool:
+    """Whether an objective has prices or power in it, or is an expression: its interval is that of its draws."""
+    priced = any(moves(name, mover) for name in objective.names for mover in DRAWN)
+    return priced or objective.expression is not None
+
+
+def ends_of(values: Floats) -> tuple[float, float] | None:
+    """Between which nine of ten draws lie; None where they do not differ, or have no value."""
+    if not np.isfinite(values).all() or values.min() == values.max():
+        return None
+    low, high = np.quantile(values, [0.05, 0.95])
+    return float(low), float(high)

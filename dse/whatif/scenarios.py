@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from math import exp
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +30,11 @@ from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Scenarios, Sureness
-from dse.whatif.drawn import draw_trials
+from dse.whatif.drawn import draw_trials, ends_of, is_drawn
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
-from simcore.uncertainty.parameters import Unknown
+from simcore.uncertainty.parameters import NINE_OF_TEN, Parameter, Unknown
 
 Floats = NDArray[np.float64]
 
@@ -86,6 +85,7 @@ def _compare(
             _told(float(on_front[row])),
             _told(float(regrets[row].mean())),
             _told(_worst_but_one(regrets[row])),
+            _intervals(record.objectives, lost[:, row]),
         )
         for row, trial in enumerate(trials)
     }
@@ -120,6 +120,12 @@ def interval_of(trial: TrialRecord) -> tuple[float, float] | None:
     """The interval of a trial's iteration time [s], as its result has it."""
     ends = (trial.metrics or {}).get("iteration_time_interval_s")
     return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _intervals(objectives: Sequence[Objective], lost: Floats) -> dict[str, tuple[float, float]]:
+    """Where the objectives of one design lie in nine of ten scenarios, of `lost[objectives, count]`."""
+    found = {o.name: ends_of(o.sign * lost[place]) for place, o in enumerate(objectives) if is_drawn(o)}
+    return {name: (_told(ends[0]), _told(ends[1])) for name, ends in found.items() if ends is not None}
 
 
 def _robust(
@@ -158,22 +164,20 @@ def _better(
 
 def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
     """What was taken to be wrong, the widest first."""
-    of: dict[tuple[str, float, str, str], list[str]] = {}
+    of: dict[Parameter, list[str]] = {}
     for unknown in used:
-        parameter = unknown.parameter
-        of.setdefault((parameter.name, parameter.spread, parameter.basis, parameter.source), []).append(unknown.of)
-    ends = NormalDist().inv_cdf(0.95)
+        of.setdefault(unknown.parameter, []).append(unknown.of)
     return [
         Assumption(
-            name,
+            parameter.name,
             len(things),
             tuple(things) if len(things) <= _NAMED and len(max(things, key=len)) <= _LONGEST else (),
-            _told(exp(-ends * spread)),
-            _told(exp(ends * spread)),
-            basis,
-            source,
+            _told(exp(-NINE_OF_TEN * parameter.spread)),
+            _told(exp(NINE_OF_TEN * parameter.up)),
+            parameter.basis,
+            parameter.source,
         )
-        for (name, spread, basis, source), things in sorted(of.items(), key=lambda item: (-item[0][1], item[0][0]))
+        for parameter, things in sorted(of.items(), key=lambda item: (-item[0].spread - item[0].up, item[0].name))
     ]
 
 

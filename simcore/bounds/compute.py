@@ -7,6 +7,7 @@ from typing import Any
 
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.power.draw import draws_of, joules_of
 from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.schedule import ORDERS
 from simcore.workload.base import LayersAlone, kind_of
@@ -14,7 +15,7 @@ from simcore.workload.base import LayersAlone, kind_of
 _SAFE = 1 - 1e-12
 
 Time = Callable[[Compute], Any]
-"""Of an operator, in whichever unit."""
+"""Of an operator, in whichever unit: its time, or the energy that it takes."""
 
 
 def compute_seconds(design: Design, program: Program) -> float:
@@ -38,21 +39,21 @@ def compute_seconds(design: Design, program: Program) -> float:
     return least * _SAFE - 1e-9  # durations are rounded to picoseconds
 
 
-def busy_seconds(design: Design, program: Program) -> float:
-    """Least time that the NPUs of a stage compute in an iteration, whatever its network [s]: what energy counts."""
-    least: float = least_busy_time(program, times_of(design).seconds)
-    return least * _SAFE - 1e-9
+def work_joules(design: Design, program: Program) -> float:
+    """What an NPU of any stage takes at least above idle for what it computes, whatever its network [J]."""
+    least: float = least_work(program, joules_of(design, times_of(design).seconds))
+    return least * _SAFE - draws_of(design).tensor * 1e-9
 
 
-def least_busy_time(program: Program, time: Time) -> Any:
-    """Compute time of the stage that computes least, in the unit of `time`.
+def least_work(program: Program, work: Time) -> Any:
+    """What the operators of a stage are at least, in the unit of `work`, which says what one is.
 
     What a collective does in memory is communication.
     """
     p = program.stages
     passes = [
         sum(
-            _busy_time(segment.operators, time) * segment.repeat
+            _computed(segment.operators, work) * segment.repeat
             for way in (part.forward, part.backward, part.weights)
             for segment in way
         )
@@ -72,19 +73,20 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     p, layers = design.parallelism, kind_of(design.workload).layers(design)
     if layers is None or ORDERS[p.schedule].splits:
         return 0.0
-    least = _least_layer(design, layers, known, _operators_time)
+    least = _least_layer(design, layers, known, _operators_time, times_of(design).seconds)
     even = design.microbatches * layers.total / p.pipeline
     last = layers.fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
     return max(even, last) * least * _SAFE - 1e-9
 
 
-def layers_busy_seconds(design: Design, known: dict[Hashable, float]) -> float:
-    """Less than `busy_seconds`, likewise: no stage has fewer layers than `interleave` of its smallest parts [s]."""
+def layers_joules(design: Design, known: dict[Hashable, float]) -> float:
+    """Less than `work_joules`, likewise: no stage has fewer layers than `interleave` of its smallest parts [J]."""
     layers = kind_of(design.workload).layers(design)
     if layers is None:
         return 0.0
-    least = _least_layer(design, layers, known, _busy_time)
-    return layers.fewest * design.microbatches * design.parallelism.interleave * least * _SAFE - 1e-9
+    least = _least_layer(design, layers, known, _computed, joules_of(design, times_of(design).seconds))
+    joules = layers.fewest * design.microbatches * design.parallelism.interleave * least
+    return joules * _SAFE - draws_of(design).tensor * 1e-9
 
 
 def _least_layer(
@@ -92,9 +94,9 @@ def _least_layer(
     layers: LayersAlone,
     known: dict[Hashable, float],
     total: Callable[[Iterable[Operator], Time], float],
+    time: Time,
 ) -> float:
-    """What the quickest layer takes, forward and backward [s]."""
-    time = times_of(design).seconds
+    """What the quickest layer takes, forward and backward, in the unit of `time`."""
     each = []
     for kind in layers.kinds:
         if (kind, total) not in known:
@@ -103,9 +105,9 @@ def _least_layer(
     return min(each)
 
 
-def _busy_time(operators: Iterable[Operator], time: Time) -> Any:
-    """Time of the operators that are computing, not moving data."""
-    return sum(time(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
+def _computed(operators: Iterable[Operator], work: Time) -> Any:
+    """Work of the operators that are computing, not moving data."""
+    return sum(work(op) for op in operators if isinstance(op, Compute) and op.category == Category.COMPUTE)
 
 
 def _segment_time(segment: Segment, time: Time) -> Any:

@@ -22,25 +22,31 @@ from dataclasses import replace
 from typing import Any
 
 from simcore.bounds.collective import CollectiveTime, collective_times
-from simcore.bounds.compute import least_busy_time
+from simcore.bounds.compute import least_work
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
-from simcore.cost.price import cluster_cost, energy
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.design.npu import Npu
+from simcore.design.power_cap import capped
 from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
 from simcore.design.software import Software
 from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
+from simcore.document.quantity import parse_quantity
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
 from simcore.metrics import Figures, bounds, metrics_before
+from simcore.power.draw import draws_of, energy, joules_of, peak_watts, rack_watts
 from simcore.program import Program
+from simcore.reliability.counts import Counts
+from simcore.reliability.goodput import Interruptions, interruptions
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
@@ -65,8 +71,9 @@ def bound_any_design(design: Design) -> Bounds:
     if totals_of(design.workload) is None:
         return {}
     document = design.document()
-    cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}
-    return _bound_partial({"workload": document["workload"], "cluster": cluster, "cost": document["cost"]})
+    kept = {key: document[key] for key in ("workload", "cost", "reliability")}
+    cluster = {"npu": document["cluster"]["npu"], "npus": design.cluster.npus, "power_cap": design.cluster.power_cap}
+    return _bound_partial({**kept, "cluster": cluster})
 
 
 def _bound_design(design: Design) -> Bounds:
@@ -77,17 +84,18 @@ def _bound_design(design: Design) -> Bounds:
         for group in groups:
             lowering.collective(alone.kind, group, alone.size)
         slowest = max(time.least for time in collective_times(lowering))
-        return bounds_at(design, {"iteration_time": slowest / PICOSECONDS}, 0.0, None)
+        seconds, draws = slowest / PICOSECONDS, draws_of(design)
+        return bounds_at(design, {"iteration_time": seconds}, (draws.wait - draws.idle) * seconds, None)
     lowering, times, iteration = _bound_iteration(design, program)
-    busy = least_busy_time(program, lowering.duration) / PICOSECONDS
+    joules = least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
     if program.trained:
         seconds = max([*iteration.sums(), *_slowed_times(lowering, times, iteration)]) / PICOSECONDS
-        return bounds_at(design, {"iteration_time": seconds}, busy, program)
+        return bounds_at(design, {"iteration_time": seconds}, joules, program)
     if not program.serves:
         return bounds_at(
-            design, {"iteration_time": iteration.serving_time([1] * program.chunks) / PICOSECONDS}, busy, program
+            design, {"iteration_time": iteration.serving_time([1] * program.chunks) / PICOSECONDS}, joules, program
         )
-    return bounds_at(design, _serving_bounds(program, lowering, iteration, [1] * program.chunks), busy, program)
+    return bounds_at(design, _serving_bounds(program, lowering, iteration, [1] * program.chunks), joules, program)
 
 
 def bound_serving(design: Design, tokens: int) -> dict[str, float]:
@@ -132,15 +140,17 @@ def _serving_bounds(
     return times
 
 
-def bounds_at(design: Design, times: Mapping[str, float], busy: float, program: Program | None) -> Bounds:
-    """The bounds of all metrics with bounds of its `times`, if every NPU computes for `busy` [s] of an iteration."""
+def bounds_at(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
+    """The bounds of all metrics with bounds of its `times`, if every NPU takes so many `joules` above idle."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
     memory = memory_of(design, program) if program else None
     figures = Figures.of(
         design,
         seconds=seconds,
-        power=energy(design, 0.0, seconds).power,
-        energy=energy(design, min(1.0, busy / seconds), seconds).energy,
+        power=energy(design, 0.0, 1.0) * _SAFE,
+        energy=energy(design, joules, seconds),
+        peak=peak_watts(design),
+        rack=rack_watts(design),
         capital=cost.total,
         network=cost.network,
         samples=program.tokens if program else None,
@@ -158,10 +168,24 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
             raise Refusal("this key in a partial design", "nothing", where=".".join(path))
     workload = read_workload(document["workload"])
     cluster = document["cluster"]
+    cap = cluster.get("power_cap")
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
-    price = npus * (0.0 if price_list.free_npus else price_list.npu.get(npu.name, npu.price or 0.0))
-    figures = Figures(workload, npu, npus, price_list, power=npus * npu.power.idle * price_list.pue, capital=price)
+    unknown = price_list.free_npus or price_list.by_parts  # nodes decide what NPUs cost
+    price = npus * (0.0 if unknown else price_list.npu.get(npu.name, npu.price or 0.0))
+    if cap is not None:
+        npu = capped(npu, parse_quantity(cap, "power") if isinstance(cap, str) else cap)
+    each = npus * price_list.pue
+    figures = Figures(
+        workload,
+        npu,
+        npus,
+        price_list,
+        power=each * npu.power.idle,
+        peak=each * npu.power.max,
+        capital=price,
+        interruptions=_least_interruptions(document, workload, npus),
+    )
     known = {"fits": 1.0, "cost.npu": price, "npus": float(npus)}
     totals, trained = totals_of(workload), kind_of(workload).trained
     if totals is None:
@@ -173,6 +197,13 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
     known |= {"memory.peak": held, "memory.reserved": held + _context(document)}
     return bounds(figures, known)
+
+
+def _least_interruptions(document: Mapping[str, Any], workload: Workload, npus: int) -> Interruptions | None:
+    """What stops a job on any network of so many NPUs: their own failures; None where nothing is said of them."""
+    if "reliability" not in document:
+        return None
+    return interruptions(_resolve_entry(Reliability, "reliability", document["reliability"]), workload, Counts(npus))
 
 
 def _context(document: Mapping[str, Any]) -> float:
@@ -188,5 +219,5 @@ def totals_of(workload: Workload) -> Totals | None:
     return kind_of(workload).totals(workload)
 
 
-def _resolve_entry(spec: type[Npu] | type[PriceList] | type[Software], section: str, value: Any) -> Any:
+def _resolve_entry(spec: type[Npu | PriceList | Software | Reliability], section: str, value: Any) -> Any:
     return preset(spec, section, value) if isinstance(value, str) else spec.model_validate(value)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from simcore.bounds.collective import collective_time
-from simcore.bounds.compute import least_busy_time
+from simcore.bounds.compute import least_work
 from simcore.bounds.design import Bounds, bound, bounds_at
 from simcore.bounds.iteration import IterationBound
 from simcore.compute import times_of
@@ -22,6 +22,7 @@ from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
+from simcore.power.draw import joules_of
 from simcore.program import Program
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.interference import UNIT, slowdowns
@@ -37,10 +38,13 @@ def estimate(design: Design) -> Bounds:
     programs = lower_schedule(lowering, program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
     found = bounds_at(
-        design, {"iteration_time": seconds}, least_busy_time(program, lowering.duration) / PICOSECONDS, program
+        design,
+        {"iteration_time": seconds},
+        least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS,
+        program,
     )
     joules = found["energy"]
-    return found | {"power": None if joules is None else joules / seconds}
+    return found | dict.fromkeys(("power", "power.mean"), None if joules is None else joules / seconds)
 
 
 class _Overlap(IterationBound):

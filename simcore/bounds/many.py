@@ -22,12 +22,13 @@ from simcore.bounds.overlap import StageUse, lost_shares, slowed_time
 from simcore.collective import FLAT_RING
 from simcore.collective.routed import by_network_alone
 from simcore.compute import times_of
-from simcore.cost.price import energy
 from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
 from simcore.metrics import Figures
+from simcore.power.draw import draws_of, npus_watts
 from simcore.program import Program
+from simcore.reliability.goodput import at_mtbf, interruptions_of
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
 from simcore.system.placement import Placement, place
 
@@ -267,10 +268,12 @@ def figures_of(
 ) -> Figures:
     """The figures of a design `[networks]`, or one for all, each at its best.
 
-    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, by metric; all have the
-    price list of `design`; `sending` is the time that all bytes take at the networks' bandwidths.
+    `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, draw, and how often they
+    fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take
+    at the networks' bandwidths.
     """
-    still = energy(design, 0.0, 1.0).power * _SAFE
+    still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * _SAFE
+    stops = interruptions_of(design)
     return Figures.of(
         design,
         seconds=seconds,
@@ -278,9 +281,12 @@ def figures_of(
         energy=still * seconds,
         capital=cost["cost.total"],
         network=cost["cost.network"],
+        peak=cost["power.peak"],
+        rack=cost["power.rack"],
         samples=None if program is None else program.tokens,
         flops=None if program is None else program.model_flops,
         utilization=_utilization(sending, seconds),
+        interruptions=None if stops is None else at_mtbf(stops, cost["mtbf"]),
         software=design.software,
     )
 

@@ -27,6 +27,7 @@ SECTIONS = (
     "curves",
     "software",
     "libraries",
+    "reliability",
 )
 
 _PARTS = {"npus": {"curve": "curves"}, "curves": {"library": "libraries"}}
@@ -44,6 +45,7 @@ _ONE = {
     "curves": "a curve",
     "software": "a software stack",
     "libraries": "a library of collectives",
+    "reliability": "a reliability",
 }
 """What an entry is called."""
 

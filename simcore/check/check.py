@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from simcore.check.compute import compute_problems
 from simcore.check.network import network_problems
+from simcore.check.power import power_problems
+from simcore.check.reliability import reliability_problems
 from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
 from simcore.design.algorithm import CUSTOM
@@ -33,7 +35,7 @@ def check(design: Design) -> list[Problem]:
         *_check_degrees(design),
         *kind_of(design.workload).problems(design),
     ]
-    problems += memory_problems(design)
+    problems += [*memory_problems(design), *power_problems(design), *reliability_problems(design)]
     problems += network_problems(design) + price_problems(design)
     return problems or compute_problems(design)
 

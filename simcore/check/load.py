@@ -7,6 +7,7 @@ multiply): where the form is broken, the offending parts are set aside, and what
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -16,17 +17,19 @@ from pydantic import BaseModel, ValidationError
 
 from simcore.catalog.entries import add_unknown_entries
 from simcore.check.check import check
+from simcore.check.reliability import reliability_warnings
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, include_files
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
+from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
 from simcore.design.software import Software
 from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Path, Problem, suggest_nearest
+from simcore.document.problem import InputError, InputWarning, Path, Problem, suggest_nearest
 from simcore.document.text import Document, read_document
 
 _STAND_INS: dict[str, Any] = {
@@ -57,7 +60,7 @@ def load_design(source: str | FilePath | Mapping[str, Any]) -> Design:
 
 
 def design_from(data: Mapping[str, Any], document: Document | None = None) -> Design:
-    """A checked design from a mapping; see `load_design`."""
+    """A checked design from a mapping; see `load_design`. Warns (`InputWarning`) of what is hardly meant."""
     problems = list(_check_foreign_keys(data))
     data, unread = include_files(data, document.source if document else None)
     problems += unread
@@ -71,6 +74,8 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     if problems or design is None:
         told = add_unknown_entries(problems, data)
         raise InputError([_locate_problem(p, document) for p in told], document.source if document else "")
+    for text in reliability_warnings(design):
+        warnings.warn(text, InputWarning, stacklevel=2)
     return design
 
 
@@ -109,7 +114,13 @@ def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
             yield from _check_holes(inner, (*path, index))
 
 
-_PRESETS = {"model": "a model", "npu": "an NPU", "cost": "a price list", "software": "a software stack"}
+_PRESETS = {
+    "model": "a model",
+    "npu": "an NPU",
+    "cost": "a price list",
+    "software": "a software stack",
+    "reliability": "rates of failure",
+}
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
@@ -150,6 +161,10 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("cluster", "memory", "expanded"): ExpandedMemory,
     ("system",): System,
     ("software",): Software,
+    ("reliability",): Reliability,
+    ("reliability", "mtbf"): FailureTimes,
+    ("reliability", "checkpoint"): Checkpoint,
+    ("reliability", "restart"): Restart,
 }
 
 

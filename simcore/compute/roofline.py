@@ -23,6 +23,19 @@ from simcore.document.field import BYTES, NARROW
 from simcore.program import Compute
 
 
+def precision_of(kind: str, precision: str) -> str:
+    """The precision of a kind of operator: attention stays in bf16 where linear layers compute in fewer bits."""
+    return "bf16" if precision in NARROW and kind in ("flash", "core") else precision
+
+
+def is_bound_by_arithmetic(npu: Npu, precision: str, operator: Compute) -> bool:
+    """Whether an operator's FLOPs at the sustained peak take longer than its bytes at the memory's bandwidth."""
+    if operator.kind == "memory" or not operator.flops:
+        return False
+    peak = npu.sustained * npu.rate(precision_of(operator.kind, precision))
+    return operator.flops * npu.memory.bandwidth >= operator.bytes * peak
+
+
 @dataclass(frozen=True)
 class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
@@ -56,8 +69,7 @@ class Roofline(OperatorTimes):
         return max(moved / (self.npu.memory.bandwidth * curve.memory) + curve.kernel, self.launch)
 
     def _precision(self, kind: str) -> str:
-        """Attention stays in bf16 where linear layers compute in fewer bits."""
-        return "bf16" if self.precision in NARROW and kind in ("flash", "core") else self.precision
+        return precision_of(kind, self.precision)
 
     @cached_property
     def _narrow(self) -> MatmulMachine:

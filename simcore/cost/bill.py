@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Group = Literal["npu", "network", "memory", "storage", "other"]
 """The part of the price that an item counts to: nodes with their NPUs; NICs, switches, optics and cables; memory beyond
 the NPUs' own; storage; racks and management."""
+
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,75 +1,76 @@
-"""At what price: network, NPUs, memory, power.
-
-Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
-ring, a mesh or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
-A two-level fat tree has links and ports twice, the upper ones divided by its oversubscription (our own reading: LIBRA
-has no fat tree).
-"""
+"""At what price: a cluster, its racks, its power; and what a price list does not sell."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from simcore import catalog
+from simcore.cost.bill import GROUPS, Bill
+from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
+from simcore.cost.materials import bill_of, pieces_of
+from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
+from simcore.design.dimension import TIERS, Dimension
 from simcore.design.once import once
-from simcore.design.prices import PriceList
-from simcore.document.problem import Problem
-from simcore.network import TOPOLOGIES
+from simcore.design.prices import PriceList, TierPrices
+from simcore.document.problem import Path, Problem, suggest_nearest
+from simcore.document.quantity import SI
 from simcore.result import Cost
-from simcore.system.chunks import block_of
-
-
-def elements(topology: str) -> tuple[str, ...]:
-    """Network elements that each NPU needs in a dimension."""
-    return ("link", "switch") if TOPOLOGIES[topology].switched else ("link",)
-
-
-def unit_price(prices: PriceList, dimension: Dimension) -> float:
-    """Price of 1 B/s of one NPU's bandwidth in a dimension [$ per B/s]."""
-    tier = prices.network[dimension.tier]
-    total = sum(getattr(tier, element) for element in elements(dimension.topology))
-    its = block_of(dimension)
-    return float(total) * its.levels + ((tier.nic or 0.0) if its.switched else 0.0)
 
 
 @once
 def cluster_cost(design: Design) -> Cost:
-    """Price of the cluster [$]."""
+    """Price of the cluster [$]: the sums of its bill."""
     cluster, prices = design.cluster, design.cost
+    if prices.by_parts:
+        return _sums(bill_of(design))
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
-    each = 0.0 if prices.free_npus else npu_price(design)
-    npu = cluster.npus * each
-    memory = cluster.npus * memory_price(design)
+    npu = cluster.npus * (0.0 if prices.free_npus else npu_price(design))
+    memory = cluster.npus * (memory_beyond(design) * prices.memory)
     return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
 
 
-def memory_price(design: Design) -> float:
-    """Price of what one NPU has beyond its own memory, and of its share of the expanded memory [$]."""
-    memory = design.cluster.memory
-    if memory is None:
-        return 0.0
-    own = design.cluster.npu.memory.capacity
-    beyond = (memory.capacity or own) - own
-    return (beyond + (memory.expanded.share if memory.expanded else 0.0)) * design.cost.memory
+def _sums(bill: Bill) -> Cost:
+    sums = dict.fromkeys(GROUPS, 0.0)
+    for item in bill.items:
+        sums[item.group] += item.count * item.price
+    return Cost(total=sum(sums.values()), **sums)
+
+
+def network_cost(design: Design) -> tuple[float, ...]:
+    """Price of the network of each dimension [$]."""
+    cluster, prices = design.cluster, design.cost
+    if prices.by_parts:
+        return pieces_of(design).dimensions
+    return tuple(cluster.npus * unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
+
+
+def without_network(design: Design) -> PriceList:
+    """The price list with which clusters of the design's nodes cost no more than they, whatever network they have."""
+    nothing = SI(0.0)
+    prices, free = design.cost, dict.fromkeys(TIERS, TierPrices(link=nothing, switch=nothing, nic=nothing))
+    if not prices.by_parts:
+        return prices.model_copy(update={"network": free})
+    npu = {design.cluster.npu.name: cluster_cost(design).npu / design.cluster.npus}
+    return prices.model_copy(update={"network": free, "nodes": {}, "parts": {}, "npu": npu})
 
 
 def racks(design: Design) -> int:
-    """Racks that the NPUs fill."""
+    """Racks that the NPUs fill; at a list of parts all racks."""
+    if design.cost.by_parts:
+        rack = shelf_of(design.cost).first("rack")
+        name = rack and rack.part.name
+        return int(sum(item.count for item in bill_of(design).items if item.part == name))
     return -(-design.cluster.npus // design.cost.npus_per_rack)
-
-
-def npu_price(design: Design) -> float:
-    """Price of one NPU [$]: the price list's, or the NPU's own."""
-    npu = design.cluster.npu
-    price = design.cost.npu.get(npu.name, npu.price)
-    assert price is not None  # checked at the door
-    return price
 
 
 def price_problems(design: Design) -> list[Problem]:
     """What of the design cannot be bought at its price list."""
     prices = design.cost
+    if unknown := [*_unknown_parts(design)]:
+        return unknown
+    if prices.by_parts:
+        return [*pieces_of(design).problems]
     problems = [
         Problem(
             ("cluster", "dimensions", index, "tier"),
@@ -89,24 +90,18 @@ def price_problems(design: Design) -> list[Problem]:
     return problems
 
 
+def _unknown_parts(design: Design) -> Iterator[Problem]:
+    """Parts that the price list, or a dimension, names and the catalogue lacks."""
+    named: list[tuple[Path, str]] = [(("cost", "parts", name), name) for name in design.cost.parts]
+    for index, dimension in enumerate(design.cluster.dimensions):
+        named += [(("cluster", "dimensions", index, "switch"), dimension.switch)] if dimension.switch else []
+    known = catalog.section("parts") if named else {}
+    for path, name in named:
+        if name not in known:
+            fix = suggest_nearest(name, known, "parts")
+            yield Problem(path, "a part of the catalogue", f"'{name}'", fix)
+
+
 def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
     tier = prices.network.get(dimension.tier)
     return tier is not None and getattr(tier, element) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """Power of the cluster [W] and energy of one iteration [J]."""
-
-    power: float
-    energy: float
-
-
-def energy(design: Design, busy_share: float, seconds: float) -> Energy:
-    """Energy of `seconds` in which NPUs compute for `busy_share` of the time.
-
-    An NPU draws idle + (max - idle) x share; the building adds PUE.
-    """
-    draw = design.cluster.npu.power
-    power = design.cluster.npus * (draw.idle + (draw.max - draw.idle) * busy_share) * design.cost.pue
-    return Energy(power, power * seconds)

@@ -13,9 +13,11 @@ from simcore.design.fabric import fabric_dimensions
 from simcore.design.memory import ClusterMemory
 from simcore.design.nics import shared_nics
 from simcore.design.node import NamedNode
-from simcore.design.npu import NamedNpu
+from simcore.design.npu import NamedNpu, Npu
+from simcore.design.power_cap import capped
 from simcore.document.field import Frozen, Natural
 from simcore.document.problem import Refusal
+from simcore.document.quantity import Power
 
 
 class Straggler(Frozen):
@@ -43,6 +45,8 @@ class Cluster(Frozen):
     """The accelerator: a name of the catalogue, a variation of an entry, or one spelled out."""
     node: NamedNode | None = None
     """What the NPUs are bought in; unless given the node of the catalogue that is sold with them and their domain."""
+    power_cap: Annotated[Power, Field(gt=0)] | None = None
+    """The most that each NPU may draw [W], which lowers its clock; its own maximum unless given."""
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
     """The network, innermost dimension first."""
     placement: tuple[Literal["tensor", "context", "data", "pipeline"], ...] = ("tensor", "context", "data", "pipeline")
@@ -79,3 +83,8 @@ class Cluster(Frozen):
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
+
+    @property
+    def running_npu(self) -> Npu:
+        """The NPU as it runs: below its data sheet where its power is capped."""
+        return self.npu if self.power_cap is None else capped(self.npu, self.power_cap)

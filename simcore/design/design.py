@@ -24,10 +24,11 @@ from simcore.design.dimension import Dimension
 from simcore.design.library import Library
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
+from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.software import NamedSoftware, usual_software
 from simcore.design.system import System
 from simcore.design.workload import AnyWorkload
-from simcore.document.field import Frozen
+from simcore.document.field import Flag, Frozen
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 
@@ -58,6 +59,10 @@ class Design(Frozen):
     """The stack that trains."""
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
+    reliability: NamedReliability = Field(default_factory=usual_reliability)
+    """What fails, and what that costs."""
+    hypothetical: Flag = False
+    """Whether the cluster may be one that nobody sells."""
 
     @model_validator(mode="after")
     def _settle(self) -> Design:
@@ -162,6 +167,8 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        if not self.hypothetical:
+            del document["hypothetical"]
         if self.cluster.switching == "cut_through":
             del document["cluster"]["switching"]
         if not self.system.algorithms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from simcore.network import TOPOLOGIES
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
 Tier = Literal["chiplet", "package", "node", "pod"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 class Dimension(Frozen):
@@ -49,3 +50,5 @@ class Dimension(Frozen):
     """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
     nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
     """Of one NIC, each direction [B/s]."""
+    switch: str | None = None
+    """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""

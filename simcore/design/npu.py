@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -47,13 +47,59 @@ class GemmEfficiency(Frozen):
     """FLOPs of a product that reaches half of the limit [FLOP]."""
 
 
+class Draws(NamedTuple):
+    """What one NPU draws by what it does [W]."""
+
+    tensor: float
+    """In operators that arithmetic bounds: matrix products, fused attention."""
+    memory: float
+    """In operators that the memory's bandwidth bounds."""
+    wait: float
+    """While it waits for a collective that nothing hides."""
+    idle: float
+    """With nothing to do: in the bubble of a pipeline."""
+
+
 class NpuPower(Frozen):
-    """Power of one NPU at full use and idle [W]."""
+    """Power of one NPU while a job runs, by what it does [W]; see `docs/power.md`."""
 
     max: Annotated[Power, Field(gt=0)]
-    """At full use [W]."""
+    """The most that it may draw: its power limit [W]."""
     idle: Annotated[Power, Field(ge=0)]
-    """Without work [W]."""
+    """With a job's program loaded and nothing to do [W]."""
+    tensor: Annotated[Power, Field(gt=0)] | None = None
+    """In operators that arithmetic bounds [W]; the maximum unless given."""
+    memory: Annotated[Power, Field(gt=0)] | None = None
+    """In operators that the memory's bandwidth bounds [W]; idle and 0.55 of the rest unless given."""
+    wait: Annotated[Power, Field(gt=0)] | None = None
+    """While it waits for a collective that nothing hides [W]; idle and 0.15 of the rest unless given."""
+
+    @property
+    def draws(self) -> Draws:
+        """What it draws by what it does [W]."""
+        return Draws(
+            self.max if self.tensor is None else self.tensor,
+            self._between(_MEMORY) if self.memory is None else self.memory,
+            self._between(_WAIT) if self.wait is None else self.wait,
+            self.idle,
+        )
+
+    def _between(self, share: float) -> float:
+        return self.idle + share * (self.max - self.idle)
+
+    @model_validator(mode="after")
+    def _check_order(self) -> NpuPower:
+        for name, watts in self.draws._asdict().items():
+            if not self.idle <= watts <= self.max:
+                expected = f"'{name}' of idle to the maximum ({self.idle:g} to {self.max:g} W)"
+                raise Refusal(expected, f"{watts:g} W")
+        return self
+
+
+_MEMORY = 0.55
+"""Of what is above idle: assumed, as H100s and H200s draw about 0.4 to 0.7 of their limits in memory-bound kernels."""
+_WAIT = 0.15
+"""Likewise: assumed, between an H100 that spins in a collective (0.05) and one whose collective moves data (0.3)."""
 
 
 class Npu(Frozen):
@@ -82,6 +128,8 @@ class Npu(Frozen):
     """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None
     """Price of one NPU [$], where the price list has none."""
+    unsold: str | None = None
+    """Why no node of the catalogue is sold with it, where none is."""
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}

@@ -11,17 +11,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from simcore.design.design import Design
+from simcore.document.field import Frozen
 
+Owner = TypeVar("Owner", bound=Frozen)
 T = TypeVar("T")
 
 
-def once(function: Callable[[Design], T]) -> Callable[[Design], T]:
-    """Caches `function` per design; callers must not modify the result."""
+def once(function: Callable[[Owner], T]) -> Callable[[Owner], T]:
+    """Caches `function` per design, or part of one; callers must not modify the result."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def compute_once(design: Design) -> T:
+    def compute_once(design: Owner) -> T:
         found: dict[str, T] = design.__dict__  # where cached_property keeps its values, too
         if name not in found:
             found[name] = function(design)

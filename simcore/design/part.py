@@ -1,16 +1,29 @@
-"""What clusters are built of beside nodes: NICs, switches, transceivers, cables, racks, storage, management."""
+"""What clusters are built of beside nodes: NICs, switches, transceivers, cables, racks, storage; what each costs."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from simcore.catalog.preset import named
-from simcore.document.field import Count, Frozen
-from simcore.document.quantity import Bandwidth, Power
+from simcore.document.field import Count, Flag, Frozen
+from simcore.document.problem import Refusal
+from simcore.document.quantity import Bandwidth, Length, Money, Power
 
-PartKind = Literal["nic", "switch", "transceiver", "cable", "rack", "storage", "management"]
+PartKind = Literal[
+    "nic",
+    "switch",
+    "circuit_switch",
+    "transceiver",
+    "cable",
+    "scale_up",
+    "rack",
+    "pdu",
+    "storage",
+    "management_switch",
+    "server",
+]
 
 
 class PartPower(Frozen):
@@ -28,11 +41,39 @@ class Part(Frozen):
     name: str = ""
     kind: PartKind
     rate: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of one port, each direction [B/s]; of storage, of the whole appliance."""
-    ports: Count | None = None
-    """Of a switch."""
+    """Of one port, each direction [B/s]; of storage, what a whole appliance reads."""
+    ports: Count = 1
+    """Of a switch; of a transceiver, the links that it ends."""
+    medium: Literal["copper", "active", "multimode", "single_mode"] | None = None
+    """Of a cable or a transceiver: an active cable has its transceivers, fibres of the other two need some."""
+    reach: Annotated[Length, Field(gt=0)] | None = None
+    """Of a cable with its own ends, or of a transceiver [m]."""
     power: PartPower
+    """Of a switch without its transceivers."""
     source: str = ""
 
 
 NamedPart = Annotated[Part, *named(Part, "parts")]
+
+
+class PartPrice(Frozen):
+    """What one part or node costs, and how sure that is."""
+
+    price: Annotated[Money, Field(ge=0)]
+    """[$]."""
+    low: Annotated[Money, Field(ge=0)]
+    """What it may cost at the least [$]."""
+    high: Annotated[Money, Field(ge=0)]
+    """What it may cost at the most [$]."""
+    date: str
+    """Of the price: a year or a month."""
+    source: str = Field(min_length=1)
+    """Where it was read, or *assumed*."""
+    with_nics: Flag = False
+    """Of a node: whether its NICs are in its price."""
+
+    @model_validator(mode="after")
+    def _check_range(self) -> PartPrice:
+        if not self.low <= self.price <= self.high:
+            raise Refusal("a price between 'low' and 'high'", f"{self.price:g} of {self.low:g} to {self.high:g} $")
+        return self

@@ -1,4 +1,4 @@
-"""What NPUs, memory, the elements of a network and electricity cost."""
+"""What NPUs, memory, the elements of a network and electricity cost, and what it costs to own them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from pydantic import Field
 
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
-from simcore.document.field import Count, Factor, Flag, Frozen
-from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money
+from simcore.design.part import PartPrice
+from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money, PowerPrice
+from simcore.document.ranges import Ranges
+
+Part = Annotated[float, Field(strict=True, ge=0, le=1)]
+Rate = Annotated[float, Field(strict=True, ge=0, lt=1)]
 
 
 class TierPrices(Frozen):
@@ -24,11 +29,15 @@ class TierPrices(Frozen):
 
 
 class PriceList(Frozen):
-    """What things cost."""
+    """What things cost: a network by its bandwidth (`network`), or nodes and parts by the piece."""
 
     name: str = ""
-    network: dict[Tier, TierPrices]
-    """Network elements by tier."""
+    network: dict[Tier, TierPrices] = {}
+    """Network elements by tier; a list of parts has none."""
+    nodes: dict[str, PartPrice] = {}
+    """Nodes of the catalogue, with their NPUs, by name."""
+    parts: dict[str, PartPrice] = {}
+    """Parts of the catalogue by name; the first that does is the one that is bought where a design names none."""
     npu: dict[str, Annotated[Money, Field(ge=0)]] = {}
     """Price of one NPU by name [$]."""
     free_npus: Flag = False
@@ -45,7 +54,30 @@ class PriceList(Frozen):
     """Power of the building over that of the machines."""
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0
     """Time over which a cluster is written off [s]."""
+    residual: Part = 0.0
+    """Share of what the cluster cost that it is sold for at the end of its lifetime."""
+    discount: Rate = 0.0
+    """What money costs, as a share a year: later payments count for less."""
+    utilization: Share = 1.0
+    """Share of the lifetime in which jobs run."""
+    building: Annotated[PowerPrice, Field(ge=0)] = 0.0
+    """To build for what the machines draw at the most, without PUE, as building costs are quoted [$ per W]."""
+    building_life: Annotated[Duration, Field(gt=0)] = 15 * 365 * 86400.0
+    """Time over which the building is written off [s]."""
+    support: Part = 0.0
+    """Maintenance and support a year, as a share of what the cluster cost."""
+    staff: Annotated[Money, Field(ge=0)] = 0.0
+    """People, whatever the size of the cluster [$ a year]."""
+    staff_per_npu: Annotated[Money, Field(ge=0)] = 0.0
+    """People, for each NPU [$ a year]."""
+    ranges: Ranges = {}
+    """By key or dotted path: between which multiples of what is said nine of ten cases lie."""
     sources: dict[str, str] = {}
+
+    @property
+    def by_parts(self) -> bool:
+        """Whether it prices clusters by the piece."""
+        return bool(self.nodes or self.parts)
 
 
 NamedPrices = Annotated[PriceList, *named(PriceList, "prices")]

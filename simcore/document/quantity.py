@@ -70,6 +70,7 @@ KINDS = {
         ),
         Kind("work", _scale_units("FLOP", _DECIMAL), ("TFLOP", "GFLOP", "MFLOP", "FLOP")),
         Kind("frequency", _scale_units("Hz", _DECIMAL), ("GHz", "MHz", "Hz")),
+        Kind("length", _exact_units(m="1", km="1000", cm="0.01"), ("m",)),
         Kind("power", _scale_units("W", _DECIMAL), ("MW", "kW", "W")),
         Kind(
             "energy",
@@ -80,6 +81,7 @@ KINDS = {
         Kind("bandwidth price", {"$/GB/s": Fraction("1e-9"), "$/(GB/s)": Fraction("1e-9")}, ("$/GB/s",)),
         Kind("capacity price", {"$/GB": Fraction("1e-9"), "$/GiB": Fraction(1, 2**30)}, ("$/GB",)),
         Kind("energy price", {"$/kWh": Fraction(1, 3_600_000)}, ("$/kWh",)),
+        Kind("power price", _exact_units(**{"$/kW": "1e-3", "$/MW": "1e-6", "$/W": "1"}), ("$/kW", "$/W")),
     )
 }
 
@@ -165,8 +167,10 @@ Duration = Annotated[float, *_make_annotations("duration")]
 ComputeRate = Annotated[float, *_make_annotations("compute")]
 Frequency = Annotated[float, *_make_annotations("frequency")]
 Work = Annotated[float, *_make_annotations("work")]
+Length = Annotated[float, *_make_annotations("length")]
 Power = Annotated[float, *_make_annotations("power")]
 Money = Annotated[float, *_make_annotations("money")]
 BandwidthPrice = Annotated[float, *_make_annotations("bandwidth price")]
 CapacityPrice = Annotated[float, *_make_annotations("capacity price")]
 EnergyPrice = Annotated[float, *_make_annotations("energy price")]
+PowerPrice = Annotated[float, *_make_annotations("power price")]

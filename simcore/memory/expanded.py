@@ -76,7 +76,7 @@ def apply_expanded_memory(design: Design, program: Program) -> Program:
     expanded = _expanded_memory(design)
     if expanded is None:
         return program
-    own = design.cluster.npu.memory.bandwidth * design.cluster.npu.memory.efficiency
+    own = design.cluster.running_npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
         share = (memory.expanded or 0.0) / (memory.reserved - bytes_beside_tensors(design))

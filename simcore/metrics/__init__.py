@@ -6,18 +6,21 @@ own by an entry point in the group `simcore.metrics` (see `simcore.family`) whos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from simcore.cost.orderable import is_orderable
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.family import Family
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
+from simcore.power.draw import peak_watts, rack_watts, rest_watts
+from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result
 
 
@@ -40,6 +43,18 @@ def _of_cost(part: str, scope: Scope, moves: tuple[Mover, ...], label: str, **mo
         read=lambda r: getattr(r.cost, part),
         before=lambda d, m: getattr(cluster_cost(d), part),
         moves=moves,
+        label=label,
+        **more,
+    )
+
+
+def _of_power(part: str, before: Callable[[Design], float], label: str, **more: Any) -> Metric:
+    """A part of what the cluster draws that follows from what is bought alone."""
+    return Metric(
+        "W",
+        scope="network",
+        read=lambda r: None if r.power is None else getattr(r.power, part),
+        before=lambda d, m: before(d),
         label=label,
         **more,
     )
@@ -106,14 +121,26 @@ _OWN = {
     "fits": Metric(
         "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
     ),
+    "orderable": Metric(
+        "",
+        "more",
+        scope="network",
+        read=lambda r: float(r.orderable is not False),
+        before=lambda d, m: float(is_orderable(d.cluster)),
+    ),
     "cost.total": _of_cost(
         "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"
     ),
+    "cost.capital": _of_cost("capital", "network", ("capital",), "capital cost", bound=lambda f: f.capital),
     "cost.network": _of_cost("network", "network", ("network",), "network cost", bound=lambda f: f.network),
     "cost.npu": _of_cost("npu", "prices", ("npu",), "NPU cost"),
     "cost.memory": _of_cost("memory", "prices", ("memory",), "memory cost"),
-    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power),
-    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy")),
+    "power": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",), label="mean power"),
+    "power.mean": Metric("W", read=lambda r: r.power_w, bound=lambda f: f.power, moves=("power",)),
+    "power.peak": _of_power("peak", peak_watts, "peak power", bound=lambda f: f.peak),
+    "power.rack": _of_power("rack", rack_watts, "rack power", bound=lambda f: f.rack),
+    "power.rest": _of_power("rest", rest_watts, "power beside the NPUs"),
+    "energy": Metric("J", read=lambda r: r.energy_j, bound=lambda f: f.energy, moves=("time", "energy", "power")),
     "perf_per_cost": Metric(
         "tokens/s/$",
         "more",
@@ -148,15 +175,49 @@ _OWN = {
     "cost.electricity": Metric(
         "$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
     ),
+    "cost.yearly": Metric(
+        "$/year",
+        read=lambda r: r.yearly_cost,
+        bound=lambda f: f.owned.yearly,
+        moves=("yearly",),
+        label="yearly cost",
+    ),
+    "cost.tco": Metric(
+        "$",
+        read=lambda r: r.ownership_cost,
+        bound=lambda f: f.owned.tco,
+        moves=("tco",),
+        label="total cost of ownership",
+        short="TCO",
+    ),
     "energy_per_token": Metric(
-        "J/token", read=lambda r: r.energy_per_token_j, bound=lambda f: f.energy_per_token, moves=("time", "energy")
+        "J/token",
+        read=lambda r: r.energy_per_token_j,
+        bound=lambda f: f.energy_per_token,
+        moves=("time", "energy", "power"),
     ),
     "cost_per_token": Metric(
         "$/token",
         read=lambda r: r.cost_per_token,
         bound=lambda f: f.cost_per_token,
-        moves=("time", "energy", "running"),
+        moves=("time", "energy", "tco"),
     ),
+    "goodput": Metric(
+        "",
+        "more",
+        read=lambda r: r.goodput,
+        bound=lambda f: 1.0 if f.goodput is None else f.goodput,
+        share=True,
+    ),
+    "mtbf": Metric(
+        "s",
+        "more",
+        scope="network",
+        read=lambda r: r.mtbf_s,
+        before=lambda d, m: mtbf_of(d),
+        label="time between failures",
+    ),
+    "checkpoint_interval": Metric("s", read=lambda r: r.checkpoint_interval_s, bound=lambda f: 0.0),
     "time_to_train": Metric(
         "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
     ),
@@ -164,7 +225,7 @@ _OWN = {
         "$",
         read=lambda r: r.cost_to_train,
         bound=lambda f: f.cost_to_train,
-        moves=("time", "energy", "running"),
+        moves=("time", "energy", "tco"),
         needs="training_tokens",
     ),
 }

@@ -25,8 +25,9 @@ PRICED: tuple[Scope, ...] = ("prices", "network")
 BEFORE: tuple[Scope, ...] = (*CLUSTER, "job")
 """Without simulation."""
 
-Mover = Literal["time", "energy", "network", "npu", "memory", "total", "running"]
-"""The iteration time, its energy, the prices of the cluster's parts, of all of it, and what it costs to run it."""
+Mover = Literal["time", "energy", "power", "network", "npu", "memory", "capital", "total", "yearly", "tco"]
+"""The iteration time, its energy, the mean draw, the prices of the cluster's parts, of all of them, the total with
+electricity where that is in it, what every year takes, and the total cost of ownership."""
 
 
 @dataclass(frozen=True, slots=True)

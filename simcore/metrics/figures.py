@@ -1,8 +1,8 @@
 """The figures of a design that its metrics follow from: time, power, energy, price, what an iteration makes.
 
-A cluster of price C (network, NPUs, memory) that is used for its whole lifetime L and draws power P (with PUE) at a
-price e of electricity costs C / L + P e dollars a second. Over the tokens of an iteration that is the cost per token;
-times the tokens that training takes, the cost to train. Our own definitions: straight-line amortisation, no idle time.
+What a second of the cluster costs is that of owning it (`simcore.cost.ownership`). Over the tokens of an iteration,
+with the electricity of its energy, it is the cost per token; times the tokens that training takes, over the goodput,
+the cost to train: while the job is down the cluster draws what it does at work.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simcore.cost.ownership import Ownership, Terms
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.design.software import Software
 from simcore.design.workload import Workload
+from simcore.reliability.goodput import Interruptions, goodput, interruptions_of
 
 Number: TypeAlias = Any
 """A float, or an array `[networks]`: that of one job on many networks."""
@@ -34,9 +36,11 @@ class Figures:
     npus: int
     prices: PriceList
     power: Number
-    """Of the cluster, with PUE [W]."""
+    """Mean of the cluster, with PUE [W]."""
     capital: Number
     """Price of the cluster [$]."""
+    peak: Number
+    """What the cluster draws at the most, with PUE [W]."""
     seconds: Number | None = None
     """An iteration [s]."""
     energy: Number | None = None
@@ -51,8 +55,12 @@ class Figures:
     """Share of the network's bandwidth that is used."""
     first_token: Number | None = None
     """Until every request has its first token [s]."""
+    rack: Number | None = None
+    """Power of a rack at the most [W]."""
     output_token: Number | None = None
     """Between two tokens of a request [s]."""
+    interruptions: Interruptions | None = None
+    """What stops the job; None where it is no training, or nothing is known of that."""
     software: Software | None = None
     """The stack that every design which the figures stand for has; None where they may have others."""
 
@@ -60,7 +68,8 @@ class Figures:
     def of(cls, design: Design, **figures: Number) -> Figures:
         """The figures of a design, given all but its workload, NPUs and price list."""
         cluster = design.cluster
-        return cls(workload=design.workload, npu=cluster.npu, npus=cluster.npus, prices=design.cost, **figures)
+        known = {"interruptions": interruptions_of(design), **figures}
+        return cls(workload=design.workload, npu=cluster.npu, npus=cluster.npus, prices=design.cost, **known)
 
     @property
     def throughput(self) -> Number | None:
@@ -73,6 +82,11 @@ class Figures:
         if self.flops is None or self.seconds is None:
             return None
         return self.flops / (self.seconds * self.npus * self.npu.rate(self.workload.precision))
+
+    @property
+    def owned(self) -> Ownership:
+        """What the cluster costs to own."""
+        return Ownership(Terms.of(self.prices, self.npus), self.capital, self.peak, self.power)
 
     @property
     def electricity(self) -> Number:
@@ -99,21 +113,29 @@ class Figures:
         """[$]."""
         if self.seconds is None or self.energy is None:
             return None
-        return _over(
-            self.capital / self.prices.lifetime * self.seconds + self.energy * self.prices.electricity, self.samples
-        )
+        return _over(self.owned.used_second * self.seconds + self.energy * self.prices.electricity, self.samples)
+
+    @property
+    def goodput(self) -> Number | None:
+        """The share of the time in which work is done that lasts (`simcore.reliability.goodput`)."""
+        return None if self.interruptions is None else goodput(self.interruptions, self.seconds or 0.0)
 
     @property
     def time_to_train(self) -> Number | None:
-        """Of the workload's `training_tokens` [s]."""
+        """Of the workload's `training_tokens`, with what failures take [s]."""
         iterations = _over(self.workload.tokens_to_train, self.samples)
-        return None if iterations is None or self.seconds is None else iterations * self.seconds
+        return None if iterations is None or self.seconds is None else self._with_failures(iterations * self.seconds)
 
     @property
     def cost_to_train(self) -> Number | None:
-        """Of the workload's `training_tokens` [$]."""
+        """Of the workload's `training_tokens`, with what failures take [$]."""
         wanted, each = self.workload.tokens_to_train, self.cost_per_token
-        return None if wanted is None or each is None else wanted * each
+        return None if wanted is None or each is None else self._with_failures(wanted * each)
+
+    def _with_failures(self, amount: Number) -> Number:
+        """What takes an amount without failures."""
+        share = self.goodput
+        return amount if share is None else amount / share
 
 
 def _over(figure: Number | None, by: Number | None) -> Number | None:

@@ -39,7 +39,7 @@ class Draws(ABC):
     @final
     def error(self, *unknowns: Unknown) -> Floats:
         """The sum of some errors, of logarithms, `[1 + count]`."""
-        return sum((one.parameter.spread * self.normal(one) for one in unknowns), start=np.zeros(1 + self.count))
+        return sum((one.parameter.errors(self.normal(one)) for one in unknowns), start=np.zeros(1 + self.count))
 
 
 class Scenarios(Draws):

@@ -59,7 +59,7 @@ class DrawnOperators:
     def _alone(self) -> OperatorTimes:
         """Times of kernels that nothing has to launch."""
         return operator_times(
-            self.design.cluster.npu, self.design.workload.precision, 0.0, self.design.software.attention
+            self.design.cluster.running_npu, self.design.workload.precision, 0.0, self.design.software.attention
         )
 
     @cached_property

@@ -8,16 +8,25 @@ of absolute errors is 0.8 standard deviations of a normal distribution.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
+from statistics import NormalDist
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.software import Software
 from simcore.document.field import NARROW
+from simcore.document.ranges import Ends
 from simcore.program import Category, Compute
 from simcore.provenance import Evidence
 
+Floats = NDArray[np.float64]
 Basis = Literal["measured", "assumed"]
+NINE_OF_TEN = NormalDist().inv_cdf(0.95)
+"""Standard deviations from the middle to each end of what nine of ten normal draws lie in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,20 @@ class Parameter:
     basis: Basis
     source: str
     """What was measured, or what the assumption follows."""
+    above: float | None = None
+    """Standard deviation upwards, where it is another than downwards."""
+
+    @property
+    def up(self) -> float:
+        """Standard deviation upwards."""
+        return self.spread if self.above is None else self.above
+
+    def errors(self, normal: Floats) -> Floats:
+        """The error of its logarithm in standard normal draws."""
+        if self.above is None:
+            return self.spread * normal
+        moved: Floats = np.where(normal < 0, self.spread, self.above) * normal
+        return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +119,11 @@ _NETWORK = {
     "flat": Parameter("rate of flat rings", 0.25, "assumed", "fitted to three rows"),
 }
 _LATENCY = Parameter("latency of a network", 0.35, "assumed", "half to twice as long in nineteen of twenty cases")
-PRICES = {
-    part: Parameter(f"price of {part}", 0.18, "assumed", "30 % in nine of ten cases")
-    for part in ("NPUs", "the network", "memory", "electricity")
-}
+UNSAID: Ends = (0.7, 1.3)
+"""Multiples of a price between which it lies in nine of ten cases, where its list says no range (*assumed*)."""
+_DRAW = Parameter("mean draw of nodes", log(1.1) / NINE_OF_TEN, "assumed", "10 % in nine of ten cases (docs/power.md)")
+_LEAST_MULTIPLE = 0.01
+"""Of a price that may be nothing at all."""
 REST = Parameter(
     "what the model leaves out of a layout",
     0.4,
@@ -108,6 +132,22 @@ REST = Parameter(
 )
 """`spread` is here a share of the interval's spread, see `simcore.uncertainty.together`."""
 LEVEL = Parameter("level of all designs of a stack on a device", 1.0, "measured", "the interval of a prediction")
+
+
+def price_error(what: str, of: str, ends: Ends) -> Unknown:
+    """How wrong a price may be that lies between multiples of what the list says in nine of ten cases.
+
+    `what` is the kind of thing, `of` the thing: who buys it shares its error, whatever each list says of its range.
+    """
+    low, high = (max(end, _LEAST_MULTIPLE) for end in ends)
+    spread, above = -log(low) / NINE_OF_TEN, log(high) / NINE_OF_TEN
+    source = "no range in the price list" if ends == UNSAID else "range of the price list"
+    return Unknown(Parameter(f"price of {what}", spread, "assumed", source, above), of)
+
+
+def draw_error(design: Design) -> Unknown:
+    """How wrong the mean draw of a cluster of its NPUs may be."""
+    return Unknown(_DRAW, design.cluster.npu.name)
 
 
 def rate_parameter(found: Evidence) -> Parameter:

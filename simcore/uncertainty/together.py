@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
-from statistics import NormalDist
 
 import numpy as np
 
@@ -29,10 +28,7 @@ from simcore.design.workload import Workload
 from simcore.prediction_interval import ratios_of
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
-from simcore.uncertainty.parameters import LEVEL, REST, Unknown
-
-_NINE_OF_TEN = NormalDist().inv_cdf(0.95)
-"""Standard deviations from the middle to each end of what nine of ten normal draws lie in."""
+from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, REST, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class Level:
         """That of all designs of a stack on a device with such a workload."""
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
         group = f"{npu.name} {software.name} {workload.measured_as}"
-        return cls(group, (low + high) / 2, (high - low) / (2 * _NINE_OF_TEN))
+        return cls(group, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 
 def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
@@ -98,6 +94,15 @@ def draw_times(
         errors[rows] = apart + level.middle + _common_spread(level, apart) * _level_draws(level, draws)
     times: Floats = np.exp(errors)
     return times
+
+
+def draw_time_alone(design: Design, draws: Draws) -> Floats:
+    """Time of one checked design over its predicted time `[count]`: its interval, and nothing of its parts."""
+    level = Level.of(design)
+    if level is None:
+        return np.ones(draws.count)
+    time: Floats = np.exp(level.middle + level.spread * _level_draws(level, draws))
+    return time
 
 
 def _parameter_errors(design: Design, draws: Draws) -> Floats:

@@ -33,6 +33,8 @@ class Totals(NamedTuple):
     """Parameters of the model."""
     counted_flops: float | None = None
     """Most FLOPs that `mfu` counts of an iteration, where designs differ in them; None: nothing is known of it."""
+    kept_beside: float = 0.0
+    """Bytes of the model that `parameters` leave out, and that a checkpoint keeps as they are."""
 
 
 class LayersAlone(NamedTuple):

@@ -41,7 +41,7 @@ def test_json_is_the_result_of_the_contract_and_nothing_else(tmp_path: Path) -> 
     assert set(document) >= RESULT
     assert set(document["exposed_communication_s"]) == {"tensor", "data", "pipeline", "expert", "context"}
     assert set(document["memory_bytes"]) == {*("weights", "gradients", "optimizer", "activations", "peak", "reserved")}
-    assert set(document["cost"]) == {"network", "npu", "memory", "total"}
+    assert set(document["cost"]) == {"network", "npu", "memory", "storage", "other", "total"}
     assert document == json.loads(json.dumps(simulate(load_design(path)).document()))
 
 

@@ -6,7 +6,8 @@ import pytest
 from designs import collectives, designs, trainings
 from hypothesis import given, settings
 
-from simcore.cost.price import unit_price
+from simcore.cost.linear import unit_price
+from simcore.cost.materials import bill_of
 from simcore.design.design import Design
 from simcore.metrics import METRICS, metrics
 from simcore.result import Result
@@ -44,12 +45,18 @@ def test_rates_cost_power_and_energy_follow_from_the_time(design: Design) -> Non
     assert result.cost.network == pytest.approx(network)
     assert result.cost.npu == npus * 1000.0
     assert result.cost.total == pytest.approx(network + npus * 1000.0 + result.cost.memory)
-    share = (result.compute_s + result.optimizer_s) / seconds
-    assert result.power_w == pytest.approx(npus * (power.idle + (power.max - power.idle) * share) * design.cost.pue)
+    assert result.power is not None
+    does, draws, pue = result.power.activity, power.draws, design.cost.pue
+    assert does.seconds == pytest.approx(seconds)
+    assert does.tensor + does.memory == pytest.approx(result.compute_s + result.optimizer_s)
+    joules = does.tensor * draws.tensor + does.memory * draws.memory + does.wait * draws.wait + does.idle * draws.idle
+    assert result.power.npus == pytest.approx(npus * joules / seconds * pue)
+    assert result.power_w == result.power.mean == pytest.approx(result.power.npus + bill_of(design).watts * pue)
+    assert result.power.mean <= result.power.peak == pytest.approx(bill_of(design).watts_max * pue)
     assert result.energy_j == pytest.approx(result.power_w * seconds)
     assert result.throughput_tokens_per_s is not None
     assert result.perf_per_cost == pytest.approx(result.throughput_tokens_per_s / result.cost.total)
-    assert npus * power.idle <= result.power_w / design.cost.pue <= npus * power.max
+    assert npus * power.idle * pue <= result.power.npus * (1 + 1e-12) <= npus * power.max * pue * (1 + 1e-9)
 
 
 @given(collectives())
@@ -94,7 +101,7 @@ def test_the_result_document_has_the_keys_of_the_contract(design: Design) -> Non
         "npus",
     }
     assert set(document["exposed_communication_s"]) == {"tensor", "data", "pipeline", "expert", "context"}
-    assert set(document["cost"]) == {"network", "npu", "memory", "total"}
+    assert set(document["cost"]) == {"network", "npu", "memory", "storage", "other", "total"}
     assert all(set(use) == {"dimension", "bytes_per_npu", "busy_s", "utilization"} for use in document["network"])
     if document["memory_bytes"] is not None:
         assert set(document["memory_bytes"]) >= {"weights", "gradients", "optimizer", "activations", "peak"}

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 
 from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
-from simcore.cost.price import cluster_cost, energy
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
+from simcore.power.draw import draws_of, npus_watts, peak_watts, rest_watts
 from simcore.simulate import simulate
 
-UNITS = {"", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
+UNITS = {"$/year", "", "s", "B", "$", "W", "J", "tokens/s", "tokens/s/$", "J/token", "$/token"}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -51,7 +52,8 @@ def figures(design: Design, time: float = 1.0, price: float = 1.0, joules: float
     return Figures.of(
         design,
         seconds=time,
-        power=energy(design, 0.0, 1.0).power,
+        power=(npus_watts(design, draws_of(design).idle) + rest_watts(design)) * joules,
+        peak=peak_watts(design),
         energy=joules,
         capital=cluster_cost(design).total * price,
         network=cluster_cost(design).network * price,
@@ -72,8 +74,8 @@ def ratio(name: str, before: Figures, after: Figures) -> Number:
 @settings(max_examples=20)
 @given(design=trainings())
 def test_a_metric_moves_with_what_it_says_and_with_nothing_else(name: str, design: Design) -> None:
-    slower = ratio(name, figures(design), figures(design, time=2.0, joules=2.0))
+    slower = ratio(name, figures(design, joules=0.0), figures(design, time=2.0, joules=0.0))
     assert slower is None or slower == pytest.approx(2.0 ** moves(name, "time"))
     dearer = ratio(name, figures(design, joules=0.0), figures(design, joules=0.0, price=2.0))
-    priced = moves(name, "network") + moves(name, "total") + moves(name, "running")
+    priced = sum(moves(name, mover) for mover in ("network", "capital", "total", "tco"))
     assert dearer is None or dearer == pytest.approx(2.0**priced)

@@ -13,10 +13,11 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.describe import compare, describe, headline
 from dse.report.families import families
-from dse.report.intervals import time_interval
+from dse.report.intervals import interval_of, time_interval
 from dse.report.page.base import marks
 from dse.report.reasons import breakdown, describe_reason
 from dse.report.summary import Summary
+from dse.report.units import clean_text
 from dse.report.values import read_result, to_json, to_plain
 
 MOST_DETAILED = 300
@@ -43,13 +44,15 @@ def front_designs(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     phrases = compare([trial.decided_document for trial in trials]).phrases
     parts = [(name, part, told) for trial, told in zip(trials, phrases, strict=True) for name, part in trial.parts]
     return {
-        "members": [_member(summary, name, part, told) for name, part, told in parts],
+        "members": [_member(record, summary, name, part, told) for name, part, told in parts],
         "documents": leaves([part.design for _, part, _ in parts]),
         "results": leaves([_result(part) for _, part, _ in parts]),
     }
 
 
-def _member(summary: Summary, name: str, trial: TrialRecord, told: Sequence[str]) -> dict[str, Any]:
+def _member(
+    record: StudyRecord, summary: Summary, name: str, trial: TrialRecord, told: Sequence[str]
+) -> dict[str, Any]:
     return {
         "trial": trial.number,
         "workload": name,
@@ -58,8 +61,15 @@ def _member(summary: Summary, name: str, trial: TrialRecord, told: Sequence[str]
         "headline": headline(trial.design),
         "reason": describe_reason(trial.metrics),
         "interval": time_interval(summary, trial),
+        "intervals": {} if name else _intervals(record, summary, trial),
         "values": to_plain(trial.values),
     }
+
+
+def _intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> dict[str, Any]:
+    """Key of an objective -> where it lies in nine of ten cases, in the unit of its values."""
+    found = {clean_text(o.name): interval_of(o, summary, trial) for o in record.objectives if o.name in trial.values}
+    return {name: ends for name, ends in found.items() if ends is not None}
 
 
 def _result(trial: TrialRecord) -> Mapping[str, Any] | None:

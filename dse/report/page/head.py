@@ -18,7 +18,8 @@ def header(record: StudyRecord, summary: Summary) -> str:
     """Name of the space, and how it was searched."""
     asked = f"sampler {escape_html(record.sampler)} · seed {escape_html(record.seed)}"
     said = f"{asked} · {format_number(summary.trials)} designs evaluated"
-    return f"<header><h1>{escape_html(record.space)}</h1><p>{said}</p></header>"
+    notice = paragraphs([record.hypothetical], "warning") if record.hypothetical else ""
+    return f"<header><h1>{escape_html(record.space)}</h1><p>{said}</p>{notice}</header>"
 
 
 def decision(record: StudyRecord, summary: Summary) -> str:

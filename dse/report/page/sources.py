@@ -12,7 +12,12 @@ from dse.report.units import MISSING, clean_text, format_brief
 from dse.report.words import is_assumed
 from simcore import catalog
 from simcore.catalog.preset import preset
+from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
+
+TERMS = ("residual", "discount", "utilization", "building", "building_life", "support", "staff", "staff_per_npu")
+"""Keys of a price list that say what it costs to own a cluster; they are told where they are not neutral."""
+_NEUTRAL = PriceList.model_fields
 
 
 def prices(record: StudyRecord, summary: Summary) -> str:
@@ -50,14 +55,20 @@ def _prices_of(cost: Any, summary: Summary) -> list[list[str]]:
     ]
     used = _npus(summary)
     rows += [[f"NPU {name} [$]", _price(price, 1)] for name, price in document.get("npu", {}).items() if name in used]
-    kept = ("memory", "electricity", "pue", "lifetime", "npus_per_rack")
+    kept = ("memory", "electricity", "pue", "lifetime", *TERMS, "npus_per_rack")
     units = {
         "memory": ("[$ per GB]", 1e9),
         "electricity": ("[$ per kWh]", 3.6e6),
-        "lifetime": ("[years]", 1 / (365 * 86400)),
+        "lifetime": ("[years]", 1 / YEAR),
+        "building": ("[$ per W of the machines' peak]", 1),
+        "building_life": ("[years]", 1 / YEAR),
+        "support": ("[a year, of the price]", 1),
+        "discount": ("[a year]", 1),
+        "staff": ("[$ a year]", 1),
+        "staff_per_npu": ("[$ a year]", 1),
     }
     for key in kept:
-        if document.get(key) is not None:
+        if document.get(key) is not None and not (key in TERMS and document[key] == _NEUTRAL[key].default):
             unit, factor = units.get(key, ("", 1))
             rows.append([f"{key.replace('_', ' ')} {unit}", _price(document[key], factor)])
     return [[escape_html(cell) for cell in row] for row in rows]

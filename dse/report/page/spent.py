@@ -46,7 +46,14 @@ _MEMORY = {
     "working space": "bubble",
     _SLACK: "other",
 }
-_COSTS = {"NPUs": "compute", "network": "tensor", "memory": "context", "electricity": "expert"}
+_COSTS = {
+    "NPUs": "compute",
+    "network": "tensor",
+    "memory": "context",
+    "storage": "data",
+    "racks and management": "pipeline",
+    "electricity": "expert",
+}
 """Part -> class of its colour."""
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.intervals import interval_of
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
-from dse.report.units import MISSING, format_brief, format_number, format_percent, format_with_unit
+from dse.report.units import MISSING, format_brief, format_number, format_percent, format_with_unit, label, scale
 from dse.report.words import ties_note
+from dse.space.objective import Objective
 from dse.whatif.answers import FACTORS, AtBatch, Scenarios, Sureness
+from dse.whatif.drawn import is_drawn
 
 _Cell = Callable[[TrialRecord, Robustness], str]
 _TIMES = {0.5: "half", 2.0: "twice"}
@@ -51,6 +54,7 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
         ("on the front", _sure(lambda sure: sure.on_front)),
         ("regret, mean", _sure(lambda sure: sure.regret)),
         ("regret, one in ten", _sure(lambda sure: sure.regret_p90)),
+        *((f"{label(o.name)}, nine of ten", _interval(summary, o)) for o in record.objectives if is_drawn(o)),
         ("ties with", lambda trial, _: _ties(summary, trial)),
         *((f"{_TIMES.get(factor, f'{factor:g} x')} the batch", at_batch(factor)) for factor in FACTORS),
     ]
@@ -58,6 +62,17 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
 
 def _sure(share: Callable[[Sureness], float]) -> _Cell:
     return lambda _, robust: MISSING if robust.sure is None else format_percent(share(robust.sure))
+
+
+def _interval(summary: Summary, objective: Objective) -> _Cell:
+    def ends_in_words(trial: TrialRecord, _: Robustness) -> str:
+        ends = interval_of(objective, summary, trial)
+        if ends is None:
+            return MISSING
+        unit = scale(objective.unit, ends, objective.name)
+        return f"{unit.number(ends[0])} to {unit.text(ends[1])}"
+
+    return ends_in_words
 
 
 def _ties(summary: Summary, trial: TrialRecord) -> str:

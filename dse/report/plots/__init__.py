@@ -64,14 +64,29 @@ def plot_of(name: str, subjects: Sequence[Subject], options: Options | None = No
     kind, asked = plot_named(name), Options() if options is None else options
     check_request(name, kind, subjects, asked)
     data = kind.collect(subjects, asked)
-    return Picture(kind.draw(data), kind.numbers(data))
+    return Picture(_marked(kind.draw(data), any(map(_is_hypothetical, subjects))), kind.numbers(data))
 
 
 def draw(record: StudyRecord, summary: Summary) -> Figure:
     """The front of one study, as its report has it."""
     from dse.report.plots.front import draw_front
 
-    return draw_front(record, summary)
+    return _marked(draw_front(record, summary), bool(record.hypothetical))
+
+
+def _marked(figure: Figure, hypothetical: bool) -> Figure:
+    """A picture that says so where it may show what nobody sells."""
+    if hypothetical:
+        from dse.report.plots.style import mark_hypothetical
+
+        mark_hypothetical(figure)
+    return figure
+
+
+def _is_hypothetical(subject: Subject) -> bool:
+    if subject.record is not None:
+        return bool(subject.record.hypothetical)
+    return subject.result.orderable is False
 
 
 def plot_bytes(record: StudyRecord, summary: Summary) -> dict[str, bytes]:

@@ -9,13 +9,14 @@ from dse.report.plots.bars import Bars, StackedBars, row_of
 from dse.report.plots.base import Options
 from dse.report.plots.chosen import Chosen, choose_along
 from simcore.check.load import design_from
-from simcore.cost.price import unit_price
+from simcore.cost.price import network_cost
 from simcore.document.problem import InputError, Problem
 
 if TYPE_CHECKING:
     from dse.whatif.subject import Subject
 
 _NPUS, _MEMORY, _RUNNING = "NPUs", "memory beyond the NPUs' own", "electricity"
+_STORAGE, _OTHER = "storage", "racks and management"
 _OF_TIERS = ("#E69F00", "#009E73", "#D55E00", "#56B4E9", "#AA5B8C", "#F0C000")
 
 
@@ -39,7 +40,8 @@ class CostByPart(StackedBars):
         """See `StackedBars.colours`."""
         tiers = _order_tiers([[part for part in row.parts if part.startswith("network")] for row in data.rows])
         listed = {tier: _OF_TIERS[index % len(_OF_TIERS)] for index, tier in enumerate(tiers)}
-        return {_NPUS: "#0072B2", _MEMORY: "#8C9AA6", **listed, _RUNNING: "#52606D"}
+        beside = {_STORAGE: "#7B6D5D", _OTHER: "#B8A99A"}
+        return {_NPUS: "#0072B2", _MEMORY: "#8C9AA6", **listed, **beside, _RUNNING: "#52606D"}
 
 
 def _order_tiers(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -55,12 +57,11 @@ def _parts(chosen: Chosen) -> dict[str, float]:
     """Part -> dollars; they add up to `cost.total`."""
     design, cost = design_from(chosen.document), chosen.result.cost
     tiers: dict[str, float] = {}
-    for dimension in design.cluster.dimensions:
+    for dimension, price in zip(design.cluster.dimensions, network_cost(design), strict=True):
         name = f"network, {dimension.tier}" if dimension.tier else "network"
-        price = design.cluster.npus * unit_price(design.cost, dimension) * dimension.bandwidth
         tiers[name] = tiers.get(name, 0.0) + price
-    running = cost.total - cost.network - cost.npu - cost.memory
-    return {_NPUS: cost.npu, _MEMORY: cost.memory, **tiers, _RUNNING: max(0.0, running)}
+    beside = {_STORAGE: cost.storage, _OTHER: cost.other}
+    return {_NPUS: cost.npu, _MEMORY: cost.memory, **tiers, **beside, _RUNNING: max(0.0, cost.total - cost.capital)}
 
 
 def _price_list(chosen: Chosen) -> str:

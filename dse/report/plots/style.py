@@ -199,6 +199,12 @@ def write_headline(figure: Figure, title: str, said: str) -> None:
     figure.text(0.012, 1 - 0.5 / height, shorten_text(said, int(11 * wide)), fontsize=10, color=QUIET, va="top")
 
 
+def mark_hypothetical(figure: Figure) -> None:
+    """Say at the top right that clusters may be ones that nobody sells."""
+    look: dict[str, Any] = {"fontsize": 9.5, "color": VERMILION, "ha": "right", "va": "top"}
+    figure.text(0.988, 1 - 0.16 / figure.get_figheight(), "hypothetical: not all of this is sold", **look)
+
+
 def draw_note(figure: Figure, sentences: Sequence[str]) -> None:
     """Small print at the bottom left, in at most two lines."""
     text = shorten_text("  ".join(sentence for sentence in sentences if sentence), 400)

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
 from dse.report.describe import compare
 from dse.report.plots import style
 from dse.report.plots.base import Options, Plot
 from dse.report.plots.chosen import simulated_trial
-from dse.report.robustness import PRICES
+from dse.report.robustness import PARTS, PRICES, Prices
 from dse.report.sensitivity import MINUS, format_change, format_value, short_path
 from dse.report.units import format_percent, format_with_unit, label, shorten_text
-from dse.report.values import read_result
 from dse.whatif.answers import ParameterStep
 from dse.whatif.ask import ask_steps
 from simcore.document.problem import InputError, Problem
-from simcore.metrics import METRICS, Mover, moves
 from simcore.network import TOPOLOGIES
 
 if TYPE_CHECKING:
@@ -159,29 +159,20 @@ def _name(paths: Sequence[str]) -> str:
 
 def _prices(record: StudyRecord, trial: TrialRecord) -> Iterator[Moved]:
     """What a price list that is 30 % off does to the objectives that go with a price."""
-    assert trial.metrics is not None
-    cost = read_result(trial.metrics).cost
-    prices: tuple[tuple[Mover, float], ...] = (("network", cost.network), ("npu", cost.npu), ("memory", cost.memory))
-    for part, price in prices:
+    prices = Prices.of([trial])
+    for place, (part, price) in enumerate(zip(PARTS, prices.parts[0], strict=True)):
         if price <= 0:
             continue
         changes = []
         for factor in (1 - PRICES, 1 + PRICES):
-            total = cost.total + (factor - 1) * price
+            factors = tuple(factor if index == place else 1.0 for index in range(len(PARTS)))
             loss = {
-                o.name: None if o.expression else o.sign * (_moved_by(o.name, part, factor, total / cost.total) - 1)
+                o.name: None if o.expression else o.sign * (float(prices.metric_at(o.name, np.ones(1), factors)[0]) - 1)
                 for o in record.objectives
             }
             changes.append(Change(f"{'+' if factor > 1 else MINUS}{format_percent(PRICES)}", loss, ""))
         if any(abs(loss or 0.0) > _LEAST for change in changes for loss in change.loss.values()):
             yield Moved(f"price of {'NPUs' if part == 'npu' else part}", "", tuple(changes))
-
-
-def _moved_by(name: str, part: Mover, factor: float, total: float) -> float:
-    """What a metric is multiplied by when the price of a part is, and the total with it."""
-    if name not in METRICS:
-        return 1.0
-    return float(factor ** moves(name, part) * total ** moves(name, "total"))
 
 
 def _draw(data: Steps) -> Figure:

@@ -1,12 +1,13 @@
 """Several runs side by side as JSON; values are in SI units and in the objectives' own directions.
 
-Keys: `objectives`, `reference_point`, `runs` (each `name`, `folder`, `space`, `sampler`, `seed`, `trials`, `feasible`,
-`front` (number of designs), `hypervolume`, `share` of the union's, `surviving` and `only_here` (trials), `best`:
-objective -> {`trial`, `value`}, `knee`: {`trial`, `values`} or null), `union` (`hypervolume`, `front`: list of `run`,
-`trial`, `values`), `common` (designs of a front that several runs evaluated: `trials` by run, `on_front`), `shared`
-(how many designs two or more evaluated), `changed` (`designs` of these with other values, `largest` difference as a
-share), `levels` (with two objectives: `limit` on the second, `best` of the first by run), `settings` (`key`, `values`
-by run), `effects` (`key`, `values`: list of `value`, `designs`, `on_front`, `best`, `reach`).
+Keys: `objectives`, `reference_point`, `runs` (each `name`, `folder`, `space`, `hypothetical`, `sampler`, `seed`,
+`trials`, `feasible`, `front` (number of designs), `hypervolume`, `share` of the union's, `surviving` and `only_here`
+(trials), `best`: objective -> {`trial`, `value`}, `knee`: {`trial`, `values`} or null), `union` (`hypervolume`,
+`front`: list of `run`, `trial`, `values`), `common` (designs of a front that several runs evaluated: `trials` by run,
+`on_front`), `shared` (how many designs two or more evaluated), `changed` (`designs` of these with other values,
+`largest` difference as a share), `levels` (with two objectives: `limit` on the second, `best` of the first by run),
+`settings` (`key`, `values` by run), `effects` (`key`, `values`: list of `value`, `designs`, `on_front`, `best`,
+`reach`).
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def _run(together: Together, run: RunSide, front: RunFront) -> dict[str, Any]:
         "name": run.name,
         "folder": run.folder,
         "space": record.space,
+        "hypothetical": bool(record.hypothetical),
         "sampler": record.sampler,
         "seed": record.seed,
         "trials": len(record.trials),

@@ -54,6 +54,8 @@ def _print_fronts(together: Together, console: Console) -> None:
     table = _table("", *(run.name for run in together.runs))
     records = [run.record for run in together.runs]
     table.add_row("space", *(Text(shorten_text(record.space, 24)) for record in records))
+    if any(record.hypothetical for record in records):
+        table.add_row("hypothetical", *("yes" if record.hypothetical else "no" for record in records))
     table.add_row("designs tried", *(format_number(len(record.trials)) for record in records))
     table.add_row("on its front", *(format_number(len(record.front)) for record in records))
     table.add_row("left on the front of all", *(format_number(len(front.surviving)) for front in together.fronts))

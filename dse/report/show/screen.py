@@ -9,6 +9,8 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
+from dse.report.orders import describe_order
+from dse.report.power import describe_power
 from dse.report.reasons import breakdown, cost_parts, memory_parts
 from dse.report.screen import format_interval, name_memory, name_part, say
 from dse.report.sensitivity import format_change
@@ -40,6 +42,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
         say(console, paragraph)
     if why := explain_state(trial):
         say(console, why, "bold")
+    if trial.metrics is not None and (told := describe_order(read_result(trial.metrics), bool(record.hypothetical))):
+        say(console, told)
     console.print(_values(record, shown))
     for name, part in workload_parts(trial):
         assert part.metrics is not None
@@ -90,7 +94,7 @@ def _more(result: Result) -> str:
     if result.throughput_tokens_per_s:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
-    parts += [f"{format_with_unit(result.power_w, 'W')}, {format_with_unit(result.energy_j, 'J')} an iteration"]
+    parts += [f"{describe_power(result)}, {format_with_unit(result.energy_j, 'J')} an iteration"]
     return ", ".join([*parts, f"{result.npus:,} NPUs"])
 
 
@@ -143,6 +147,9 @@ def _cost(result: Result) -> Table:
     for name, dollars in cost_parts(cost).items():
         if dollars:
             table.add_row(name, format_with_unit(dollars, "$"), format_percent(dollars / cost.total))
+    if result.ownership_cost is not None and result.yearly_cost is not None:
+        table.add_row("every year", format_with_unit(result.yearly_cost, "$"), "")
+        table.add_row("to own (TCO)", format_with_unit(result.ownership_cost, "$"), "")
     return table
 
 

@@ -83,7 +83,7 @@ class LedCandidates:
 def kind_of_jobs(design: Design) -> str:
     """What a design's workload and NPUs are, and how many: those with the same have the same jobs in the same order."""
     cluster = design.cluster
-    return f"{design.workload!r} {cluster.npu!r} {cluster.memory!r} {cluster.npus}"
+    return f"{design.workload!r} {cluster.npu!r} {cluster.power_cap} {cluster.memory!r} {cluster.npus}"
 
 
 def _draws_of(job: SpacePart, degrees: str | None) -> Mapping[str, int]:

@@ -20,7 +20,7 @@ from dse.search.guided.genome import Gene, values_of_genes
 from dse.search.guided.repair import Look
 from dse.space.hole import composition, compositions, is_share, split_size
 from simcore.bounds.many import Iteration, NetworkFamily, is_linear
-from simcore.cost.price import unit_price
+from simcore.cost.linear import unit_price
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
 

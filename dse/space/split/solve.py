@@ -26,7 +26,8 @@ from simcore.bounds.many import Iteration, NetworkFamily, collective_problem
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective import FLAT_RING
-from simcore.cost.price import cluster_cost, unit_price
+from simcore.cost.linear import unit_price
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, format_path
 from simcore.document.quantity import parse_quantity, write_quantity

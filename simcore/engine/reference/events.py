@@ -8,7 +8,6 @@ that what is served changes the pace of an operator there is one more, which dep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import assert_never
 
 from simcore.collective import algorithm_for
@@ -16,7 +15,7 @@ from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
 from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
-from simcore.program import Compute, Program, Segment, Start
+from simcore.program import Compute, Program, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
 
@@ -47,7 +46,8 @@ class _Counter:
     def count_stage(self, program: Program, stage: int) -> float:
         """Events of an NPU of `stage`."""
         events = 0.0
-        for segment, times in _segments(program, stage):
+        for segment, often in program.segments_of(stage):
+            times = often * segment.repeat
             for operator in segment.operators:
                 if isinstance(operator, Compute):
                     events += times
@@ -121,19 +121,3 @@ def _count_crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> floa
             return len(messages) / n * (n / 2 if beside else 1)
         case _:
             assert_never(pattern)
-
-
-def _segments(program: Program, stage: int) -> Iterator[tuple[Segment, int]]:
-    """The segments that a stage plays, each with how often."""
-    for chunk in range(program.chunks):
-        part = program.parts[program.part_of[chunk * program.stages + stage]]
-        for segments, times in (
-            (part.first_pass, 1),
-            (part.forward, program.microbatches - 1),
-            (part.backward, program.microbatches - 1),
-            (part.last_backward, 1),
-            (part.weights, program.microbatches - 1),
-            (part.last_weights, 1),
-        ):
-            yield from ((segment, times * segment.repeat) for segment in segments)
-    yield from ((segment, segment.repeat) for segment in program.final[stage])

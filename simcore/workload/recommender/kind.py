@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simcore.design.design import Design
+from simcore.document.field import BYTES
 from simcore.document.problem import Problem
 from simcore.program import Program
 from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.recommender.document import RecommenderWorkload
-from simcore.workload.recommender.program import recommender_flops, recommender_program
+from simcore.workload.recommender.program import ROW_STATE, recommender_flops, recommender_program
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
 from simcore.workload.sharding import sharding_problems
 
@@ -50,9 +51,10 @@ class RecommenderTraining(WorkloadKind):
         return recommender_program(design)
 
     def totals(self, workload: Any) -> Totals:
-        """See `WorkloadKind.totals`; the tables count with their weights alone."""
+        """See `WorkloadKind.totals`; `parameters` are those of the MLPs."""
         parameters = float(workload.model.dense_parameters)
-        return Totals(recommender_flops(workload), workload.global_batch, parameters)
+        beside = float(workload.model.rows) * (workload.model.embedding * BYTES[workload.precision] + ROW_STATE)
+        return Totals(recommender_flops(workload), workload.global_batch, parameters, kept_beside=beside)
 
 
 KIND = RecommenderTraining()

@@ -47,6 +47,7 @@ DOCUMENTS = {
 }
 
 
+CAPS = {"choice": ["150 W", "250 W", "300 W", "400 W"]}  # of which a V100 can have all but the last
 SWITCH = {"topology": "switch", "latency": "1 us"}
 NODES = [
     {**SWITCH, "size": 4, "bandwidth": {"choice": ["100 GB/s", "300 GB/s"]}, "tier": "node"},
@@ -78,9 +79,13 @@ DOCUMENTS |= {
     ),
     "sizes": tiny(
         cluster={"npu": {"choice": ["a100-80gb", "h100-80gb"]}, "dimensions": SIZES},
+        hypothetical=True,  # else designs of one NPU or two are all that is sold
         parallelism={"degrees": {"product": "npus", "of": DEGREES, "limits": {"tensor": [1, 2]}}},
         system={"chunks": 2},
         constraints=["fits", "npus <= 4", "cost.total <= 200000"],
+    ),
+    "capped": tiny(
+        cluster={**tiny()["cluster"], "npu": {"choice": ["a100-80gb", "v100-32gb"]}, "power_cap": CAPS}, constraints=[]
     ),
     "unpriced": tiny(cluster={**SHARED, "dimensions": [{**OPEN[0], "tier": "chiplet"}, OPEN[1]]}, system={"chunks": 4}),
     "collective": {
@@ -148,6 +153,31 @@ DOCUMENTS |= {
         system={"chunks": {"choice": [2, 8]}},
     ),
 }
+LINKED = {"topology": "fully_connected", "size": 4, "latency": "1 us", "tier": "node"}
+DOCUMENTS["parts"] = tiny(
+    cost="street-2025",
+    cluster={
+        "choice": [
+            {
+                "npu": "h100-80gb",
+                "dimensions": [
+                    {**LINKED, "bandwidth": "450 GB/s"},
+                    {**SWITCH, "size": 2, "nics": {"choice": [2, 4]}, "nic_bandwidth": "50 GB/s", "tier": "pod"},
+                ],
+            },
+            {
+                "npu": "a100-80gb",
+                "dimensions": [
+                    {**LINKED, "bandwidth": "300 GB/s"},
+                    # no NICs give 20 GB/s; 6.25 GB/s is one NIC of 200 Gb/s
+                    {**NODES[1], "bandwidth": {"choice": ["6.25 GB/s", "20 GB/s", "25 GB/s"]}},
+                ],
+            },
+        ]
+    },
+    system={"chunks": 4},
+    hypothetical=True,
+)
 GAPS = {"solved": 0.02, "sizes": 0.02, "collective": 0.1, "recommender": 0.02, "layers": 0.02, "serving": 0.05}
 GAPS |= {"overlap": 0.03, "tiers": 0.03, "libraries": 0.03}
 """The most that the least times may miss what is reached, where nearly all that takes time is bounded."""
@@ -199,7 +229,7 @@ def test_the_least_cost_of_a_space_is_reached_where_cost_is_all_that_counts(tmp_
     assert min(outcome.values["cost.total"] for outcome in outcomes) == space_bounds(given)["cost.total"]
 
 
-@pytest.mark.parametrize("name", ["tiny", "split", "sizes"])
+@pytest.mark.parametrize("name", ["tiny", "split", "sizes", "capped"])
 def test_the_least_energy_of_a_space_counts_what_its_npus_compute(name: str) -> None:
     given = space({**DOCUMENTS[name], "objectives": {"minimize": ["energy"]}})
     least, proven = float(brute_force(given)["energy"].min()), space_bounds(given)["energy"]

@@ -338,3 +338,16 @@ def test_workloads_without_anything_decided_are_told_so(tmp_path: FilePath) -> N
     document["study"]["decide"] = []
     (problem,) = refused(tmp_path, yaml.safe_dump(document)).problems
     assert (format_path(problem.path), problem.found) == ("study.decide", "nothing")
+
+
+@pytest.mark.parametrize("cost", ["street-2025", {"choice": ["libra", "street-2025"]}, {"base": "street-2025"}])
+def test_a_list_of_parts_prices_no_split_of_free_bandwidths(tmp_path: FilePath, cost: Any) -> None:
+    shared = {"split": "400 GB/s", "step": "50 GB/s"}
+    dimensions = [
+        {key: value for key, value in d.items() if key != "bandwidth"} for d in tiny()["cluster"]["dimensions"]
+    ]
+    cluster = {"npu": "a100-80gb", "bandwidth": shared, "dimensions": dimensions}
+    error = refused(tmp_path, yaml.safe_dump(tiny(cost=cost, cluster=cluster)))
+    assert "cluster.bandwidth: expected NICs, which a list of parts prices, got a split of free bandwidths" in str(
+        error
+    )

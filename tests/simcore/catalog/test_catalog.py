@@ -9,6 +9,7 @@ from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.fabric import fabric_dimensions
 from simcore.design.library import Library
+from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.simulate import simulate
@@ -21,9 +22,13 @@ ENTRIES = [(section, name) for section in catalog.SECTIONS for name in catalog.s
 def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -> None:
     entry = catalog.entry(section, name)
     assert entry["name"] == name
-    if section in ("npus", "prices", "curves"):
+    if section in ("npus", "prices", "curves", "reliability"):
         numbers = set(entry) - {"name", "sources", "free_npus", "calibrated_on"}
         assert numbers <= set(entry["sources"]), f"without a source: {numbers - set(entry['sources'])}"
+        assert all(entry["sources"].values())
+    elif section == "nodes":
+        numbers = set(entry) - {"name", "sources"}
+        assert numbers == set(entry["sources"])
         assert all(entry["sources"].values())
     elif section == "libraries":
         assert preset(Library, section, name).source
@@ -54,15 +59,34 @@ def test_an_npu_is_priced_by_the_shipped_list_and_faster_at_lower_precision(name
     assert 0 < npu.power.idle < npu.power.max
 
 
+@pytest.mark.parametrize("name", catalog.section("npus"))
+def test_an_npu_is_sold_in_a_node_or_says_why_it_is_not(name: str) -> None:
+    sold = nodes_sold_with(name)
+    assert bool(sold) != bool(preset(Npu, "npus", name).unsold)
+
+
+@pytest.mark.parametrize("name", catalog.section("nodes"))
+def test_a_node_is_sold_with_npus_of_the_catalogue_and_fills_its_domains(name: str) -> None:
+    node = preset(Node, "nodes", name)
+    assert set(node.npu) <= set(catalog.section("npus"))
+    assert all(domain % node.size == 0 for domain in node.scale_up.domains)
+    assert node.withdrawn is None or node.withdrawn >= node.introduced
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.section("fabrics") if name.startswith("dgx")])
 def test_a_fabric_fits_any_number_of_whole_nodes(name: str) -> None:
     assert [d["size"] for d in fabric_dimensions(name, 512)] == [8, 64]
 
 
 @pytest.mark.parametrize("name", catalog.section("prices"))
-def test_a_price_list_prices_every_tier(name: str) -> None:
+def test_a_price_list_prices_every_tier_or_parts_of_the_catalogue(name: str) -> None:
     prices = preset(PriceList, "prices", name)
-    assert isinstance(prices, PriceList)
+    if prices.by_parts:
+        nodes = {key.split(" with ")[0] for key in prices.nodes}
+        assert nodes <= set(catalog.section("nodes"))
+        assert set(prices.parts) <= set(catalog.section("parts"))
+        assert not prices.network
+        return
     assert set(prices.network) == {"chiplet", "package", "node", "pod"}
     assert all(tier.link is not None and tier.link > 0 for tier in prices.network.values())
 

@@ -1,4 +1,4 @@
-"""Dollars as LIBRA counts them (ISPASS 2024, arXiv 2109.11762), watts and joules."""
+"""Dollars as LIBRA counts them (ISPASS 2024, arXiv 2109.11762)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from designs import dimension, npu, training
 
 from simcore.check.load import design_from
-from simcore.cost.price import cluster_cost, energy, npu_price, price_problems, unit_price
+from simcore.cost.linear import npu_price, unit_price
+from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 
 FOUR_D = [("ring", 4, "chiplet"), ("fully_connected", 8, "package"), ("ring", 4, "node"), ("switch", 32, "pod")]
@@ -89,11 +90,3 @@ def test_the_shipped_list_has_the_rates_of_the_model() -> None:
     assert prices.memory * 1e9 == pytest.approx(8.0)
     assert prices.pue == 1.2
     assert prices.lifetime == 4 * 365 * 86400.0
-
-
-@pytest.mark.parametrize(("share", "watts"), [(0.0, 100.0), (0.5, 250.0), (1.0, 400.0)])
-def test_power_grows_from_idle_to_the_maximum_and_the_building_adds_its_share(share: float, watts: float) -> None:
-    design = four_d([25.0] * 4, chip=npu())
-    drawn = energy(design, share, 10.0)
-    assert drawn.power == pytest.approx(4096 * watts * 1.2)
-    assert drawn.energy == pytest.approx(drawn.power * 10)

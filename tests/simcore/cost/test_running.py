@@ -45,12 +45,18 @@ def test_cost_per_token_is_the_amortised_cluster_and_its_electricity() -> None:
     assert result.electricity_cost == pytest.approx(result.power_w * LIFETIME / 3.6e6 * 0.10, rel=1e-12)
 
 
-def test_training_takes_its_tokens_over_the_throughput() -> None:
+def test_training_takes_its_tokens_over_the_throughput_and_the_goodput() -> None:
     result = simulate(design_from(DESIGN))
     assert result.throughput_tokens_per_s is not None
     assert result.cost_per_token is not None
-    assert result.time_to_train_s == pytest.approx(3e9 / result.throughput_tokens_per_s, rel=1e-12)
-    assert result.cost_to_train == pytest.approx(3e9 * result.cost_per_token, rel=1e-12)
+    assert result.goodput is not None
+    assert 0.9 < result.goodput < 1
+    lasting = result.throughput_tokens_per_s * result.goodput
+    assert result.time_to_train_s == pytest.approx(3e9 / lasting, rel=1e-12)
+    assert result.cost_to_train == pytest.approx(3e9 * result.cost_per_token / result.goodput, rel=1e-12)
+    unfailing = simulate(design_from(design(reliability="none")))
+    assert unfailing.goodput == 1
+    assert unfailing.time_to_train_s == pytest.approx(3e9 / result.throughput_tokens_per_s, rel=1e-12)
     del (silent := design())["workload"]["training_tokens"]
     found = metrics(simulate(design_from(silent)))
     assert found["time_to_train"] is found["cost_to_train"] is None

@@ -10,24 +10,28 @@ import numpy as np
 import pytest
 from kinds_of_workload import EXAMPLES, document
 
+from simcore import catalog
 from simcore.bounds.design import bound
 from simcore.bounds.estimate import estimate
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.metrics import metrics
 from simcore.prediction_interval import ratios
 from simcore.simulate import simulate
 from simcore.system.chunks import PICOSECONDS
 from simcore.uncertainty.draws import Scenarios, SingleMoves
 from simcore.uncertainty.iteration import estimate_times
-from simcore.uncertainty.parameters import PRICES, Unknown
-from simcore.uncertainty.priced import DrawnCosts
+from simcore.uncertainty.parameters import UNSAID, price_error
+from simcore.uncertainty.priced import draw_costs
 from simcore.uncertainty.together import draw_times
 from simcore.uncertainty.upper import least_upper_factor, spread, upper_factor
 
-ONE, OTHER = (Unknown(PRICES[part], "all") for part in ("memory", "electricity"))
+ONE, OTHER = (price_error(what, "all", UNSAID) for what in ("memory", "electricity"))
 
 
-def trained(software: str = "megatron-core", npu: str = "h100-80gb", nodes: str = "50 GB/s", **degrees: Any) -> Design:
+def trained(
+    software: str = "megatron-core", npu: str = "h100-80gb", nodes: str = "50 GB/s", cost: Any = "libra", **degrees: Any
+) -> Design:
     return design_from(
         {
             "workload": {"model": "llama3-8b", "global_batch": 64, "sequence_length": 4096, "precision": "bf16"},
@@ -40,6 +44,7 @@ def trained(software: str = "megatron-core", npu: str = "h100-80gb", nodes: str 
                 ],
             },
             "software": software,
+            "cost": cost,
         }
     )
 
@@ -65,7 +70,7 @@ def test_draws_are_the_same_on_every_machine_and_whatever_else_is_drawn() -> Non
 def test_a_single_move_moves_one_name_by_one_standard_deviation() -> None:
     moves = SingleMoves([ONE, OTHER])
     assert moves.normal(ONE).tolist() == [0.0, 1.0, 0.0]
-    assert moves.error(ONE, OTHER).tolist() == [0.0, ONE.parameter.spread, OTHER.parameter.spread]
+    assert moves.error(ONE, OTHER).tolist() == [0.0, ONE.parameter.up, OTHER.parameter.up]
 
 
 @pytest.mark.parametrize(
@@ -171,9 +176,39 @@ def test_the_time_of_nine_in_ten_is_later_where_more_rests_on_what_is_badly_know
 
 def test_a_price_is_the_same_for_all_who_buy() -> None:
     scenarios = Scenarios(64)
-    one, other = (DrawnCosts.of(trained(nodes=nodes), scenarios) for nodes in ("25 GB/s", "50 GB/s"))
-    assert one.npu.tolist() == other.npu.tolist()
-    assert one.network.tolist() != other.network.tolist()  # their tiers have other shares
-    device = DrawnCosts.of(trained(npu="a100-80gb"), scenarios)
-    assert device.npu.tolist() != one.npu.tolist()
-    assert device.electricity.tolist() == one.electricity.tolist()
+    one, other = (draw_costs(trained(nodes=nodes), 1e5, scenarios) for nodes in ("25 GB/s", "50 GB/s"))
+    assert one["npu"].tolist() == other["npu"].tolist()
+    assert one["network"].tolist() != other["network"].tolist()  # their tiers have other shares
+    device = draw_costs(trained(npu="a100-80gb"), 1e5, scenarios)
+    assert device["npu"].tolist() != one["npu"].tolist()
+
+
+def test_nine_of_ten_draws_of_a_price_lie_in_its_range_and_half_below_what_the_list_says() -> None:
+    error = price_error("NPUs", "one", (0.9, 1.6))
+    drawn = np.exp(Scenarios(1000).error(error)[1:])
+    assert np.quantile(drawn, [0.05, 0.5, 0.95]) == pytest.approx([0.9, 1.0, 1.6], rel=0.01)
+
+
+FREE = {"link": "0 $/GB/s", "switch": "0 $/GB/s", "nic": "0 $/GB/s"}
+OWNED = {"building": "12 $/W", "support": 0.05, "staff": "1e6 $", "residual": 0.1, "discount": 0.08}
+
+
+@pytest.mark.parametrize("scenario", [2, 5])
+def test_a_scenario_says_of_money_what_a_list_with_its_prices_says(scenario: int) -> None:
+    own: dict[str, Any] = {**catalog.entry("prices", "libra"), "name": "own", "electricity_in_total": True, **OWNED}
+    own |= {"network": {"node": FREE, "pod": FREE}, "ranges": {"npu": (0.5, 2.0), "support": (0.5, 1.5)}}
+    result, scenarios = simulate(trained(cost=own)), Scenarios(8)
+    drawn = draw_costs(trained(cost=own), result.power_w, scenarios)
+    at = {one.parameter.name: float(np.exp(scenarios.error(one)[1 + scenario])) for one in scenarios.used}
+    there = {
+        **own,
+        "npu": {"h100-80gb": f"{30000 * at['price of NPUs']!r} $"},
+        "electricity": f"{0.1 * at['price of electricity'] * at['mean draw of nodes']!r} $/kWh",
+        "building": f"{12 * at['price of the building']!r} $/W",
+        "support": 0.05 * at["price of support"],
+        "staff": f"{1e6 * at['price of staff']!r} $",
+    }
+    dearer, before = metrics(simulate(trained(cost=there))), metrics(result)
+    for mover in ("capital", "total", "yearly", "tco"):
+        assert drawn[mover][scenario] == pytest.approx(dearer[f"cost.{mover}"] / before[f"cost.{mover}"]), mover
+    assert drawn["tco"][scenario] == pytest.approx(dearer["cost_per_token"] / before["cost_per_token"])

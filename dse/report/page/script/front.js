@@ -167,20 +167,26 @@ const drawStairs = (x, y) => {
 
 const isTime = (column) => column.key === "iteration_time";
 
-// Where the time of a design lies in nine of ten cases: for those that are looked at, lest the chart be all whiskers.
+// Where a value of a design lies in nine of ten cases; null where that is not known.
+const intervalOf = (design, column) => design?.intervals[column.key] ?? (isTime(column) ? design?.interval : null) ?? null;
+
+// For those that are looked at, lest the chart be all whiskers.
 const drawWhiskers = (x, y) => {
-  if (!isTime(x) && !isTime(y)) return [];
   const looked = [...new Set([state.picked, rowOfTrial.get(page.knee)])].filter((row) => chart.at.has(row));
-  const ink = { stroke: variable("ink"), "stroke-width": 1.3, "stroke-opacity": 0.7, class: "whisker" };
   return looked.flatMap((row) => {
-    const ends = page.designs.members.find((member) => member.trial === numberOf(row) && !member.workload)?.interval;
-    if (!ends) return [];
-    const [scale, fixed] = isTime(x) ? [chart.scaleX, chart.at.get(row)[1]] : [chart.scaleY, chart.at.get(row)[0]];
-    const [from, to] = ends.map((end) => Math.min(Math.max(scale(end), Math.min(...scale.range())), Math.max(...scale.range())));
-    const line = isTime(x) ? { x1: from, x2: to, y1: fixed, y2: fixed } : { x1: fixed, x2: fixed, y1: from, y2: to };
-    const cap = (at) => (isTime(x) ? { x1: at, x2: at, y1: fixed - 4, y2: fixed + 4 } : { x1: fixed - 4, x2: fixed + 4, y1: at, y2: at });
-    return [line, cap(from), cap(to)].map((ends) => svgElement("line", { ...ink, ...ends }));
+    const design = page.designs.members.find((member) => member.trial === numberOf(row) && !member.workload);
+    const [atX, atY] = chart.at.get(row);
+    return [...whisker(intervalOf(design, x), chart.scaleX, atY, true), ...whisker(intervalOf(design, y), chart.scaleY, atX, false)];
   });
+};
+
+const whisker = (ends, scale, fixed, across) => {
+  if (!ends) return [];
+  const ink = { stroke: variable("ink"), "stroke-width": 1.3, "stroke-opacity": 0.7, class: "whisker" };
+  const [from, to] = ends.map((end) => Math.min(Math.max(scale(end), Math.min(...scale.range())), Math.max(...scale.range())));
+  const line = across ? { x1: from, x2: to, y1: fixed, y2: fixed } : { x1: fixed, x2: fixed, y1: from, y2: to };
+  const cap = (at) => (across ? { x1: at, x2: at, y1: fixed - 4, y2: fixed + 4 } : { x1: fixed - 4, x2: fixed + 4, y1: at, y2: at });
+  return [line, cap(from), cap(to)].map((ends) => svgElement("line", { ...ink, ...ends }));
 };
 
 const symbolOf = (row) => {

@@ -25,7 +25,7 @@ const describePicked = (row) => {
 };
 
 const valueWithInterval = (column, row, designs) => {
-  const ends = isTime(column) && designs.length === 1 ? designs[0].interval : null;
+  const ends = designs.length === 1 ? intervalOf(designs[0], column) : null;
   const told = formatValue(column, row);
   return ends ? [told, element("small", {}, ` nine of ten in ${ends.map((end) => formatBrief(end / column.factor)).join(" to ")} ${column.unit}`)] : [told];
 };

@@ -1,0 +1,45 @@
+"""Whether what a study found can be ordered: a sentence that every report has where it cannot, or may not be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.units import clean_text, format_number
+from dse.report.values import read_result
+from dse.space.order import ORDERABLE
+from simcore.result import Result
+
+
+def describe_order(result: Result, hypothetical: bool = False) -> str:
+    """Why the cluster of a result cannot be ordered, or was not checked; empty where it can be.
+
+    In a `hypothetical` study it is said that it can.
+    """
+    first, *others = (*map(clean_text, result.order_notes), "")
+    more = f" (and {format_number(len(others) - 1)} more)" if len(others) > 1 else ""
+    study = "Hypothetical study. " if hypothetical else ""
+    if result.orderable is False:
+        return f"{study}Nobody sells this cluster: {first}{more}."
+    if first:
+        return f"{study}Not checked whether this cluster can be ordered: {first}."
+    return f"{study}This cluster can be ordered." if hypothetical else ""
+
+
+def describe_unsold(trials: Sequence[TrialRecord]) -> str:
+    """How many designs were cut because nobody sells them, and what would let them in; empty where none were."""
+    cut = [trial for trial in trials if trial.cut_by == ORDERABLE]
+    if not cut:
+        return ""
+    example = f", such as trial {cut[0].number}: {clean_text(cut[0].error)}" if cut[0].error else ""
+    return f"Nobody sells {format_number(len(cut))} of them{example}. 'hypothetical: true' in the space lets them in."
+
+
+def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
+    """What a study says of orders, and of one of its designs; empty where it cuts what nobody sells."""
+    result = None if trial.metrics is None else read_result(trial.metrics)
+    sold = None if result is None else result.orderable
+    if record.hypothetical:
+        fate = {True: "can be ordered", False: "is one", None: "was not checked"}[sold]
+        return f"{record.hypothetical.removesuffix('.')}; trial {trial.number} {fate}."
+    return describe_order(result) if result is not None and sold is None else ""

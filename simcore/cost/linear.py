@@ -1,0 +1,126 @@
+"""The bill at a linear price list: NPUs, memory, and what the network has of bandwidth, dimension by dimension.
+
+Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
+ring, a mesh or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
+A two-level fat tree has links and ports twice, the upper ones divided by its oversubscription (our own reading: LIBRA
+has no fat tree). LIBRA's prices have no servers: hosts are counted for their watts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.cost.bill import Item
+from simcore.design.design import Design
+from simcore.design.dimension import Dimension
+from simcore.design.node import node_of, nodes_sold_with
+from simcore.design.prices import PriceList
+from simcore.document.ranges import range_of
+from simcore.network import TOPOLOGIES
+from simcore.system.chunks import block_of
+
+GB = 1e9
+HOST = (325.0, 575.0)
+"""What the host of an NPU that no node is sold with draws in a job, and at the most [W]: assumed, as that of a DGX H100
+(range 150 to 450 in a job)."""
+WATTS: dict[tuple[str, str], tuple[float, float]] = {
+    ("pod", "link"): (0.32, 0.34),
+    ("pod", "switch"): (0.23, 0.27),
+    ("pod", "nic"): (0.48, 0.66),
+}
+"""Tier and element -> what it draws in a job, and at the most [W per GB/s of an NPU]; assumed, half to twice of it.
+
+Of 400 Gb/s: a link has two ends of 8 W (400G SR4), a switch's port an NVIDIA QM9700's 747 W over 64, a NIC a
+ConnectX-7's 24 W. Links and switches of inner tiers are among the watts of NPUs and hosts.
+"""
+
+
+def elements(topology: str) -> tuple[str, ...]:
+    """Network elements that each NPU needs in a dimension."""
+    return ("link", "switch") if TOPOLOGIES[topology].switched else ("link",)
+
+
+def unit_price(prices: PriceList, dimension: Dimension) -> float:
+    """Price of 1 B/s of one NPU's bandwidth in a dimension, at a linear list [$ per B/s]."""
+    tier = prices.network[dimension.tier]
+    total = sum(getattr(tier, element) for element in elements(dimension.topology))
+    its = block_of(dimension)
+    return float(total) * its.levels + ((tier.nic or 0.0) if its.switched else 0.0)
+
+
+def npu_price(design: Design) -> float:
+    """Price of one NPU [$]: the price list's, or the NPU's own."""
+    npu = design.cluster.npu
+    price = design.cost.npu.get(npu.name, npu.price)
+    assert price is not None  # checked at the door
+    return price
+
+
+def memory_beyond(design: Design) -> float:
+    """What one NPU has beyond its own memory, with its share of the expanded memory [B]."""
+    memory = design.cluster.memory
+    if memory is None:
+        return 0.0
+    own = design.cluster.npu.memory.capacity
+    return (memory.capacity or own) - own + (memory.expanded.share if memory.expanded else 0.0)
+
+
+def linear_items(design: Design) -> Iterator[Item]:
+    """What a cluster is built of at a linear price list."""
+    yield _npus(design)
+    yield _hosts(design)
+    for index, dimension in enumerate(design.cluster.dimensions):
+        yield from _dimension_items(design, index, dimension)
+    yield from memory_items(design)
+
+
+def memory_items(design: Design) -> Iterator[Item]:
+    """Memory beyond the NPUs' own; nothing where there is none."""
+    size, prices = memory_beyond(design) * design.cluster.npus, design.cost
+    if size:
+        price, source = prices.memory * GB, prices.sources.get("memory", "")
+        ends = _between(prices, "memory", price)
+        yield Item("memory", "beyond the NPUs' own", "memory", size / GB, "GB", price, ends, 0.0, 0.0, source)
+
+
+def _between(prices: PriceList, path: str, price: float) -> tuple[float, float]:
+    """What a price of a list may be at the least and at the most [$]."""
+    low, high = range_of(prices.ranges, path)
+    return low * price, high * price
+
+
+def _npus(design: Design) -> Item:
+    npu, prices = design.cluster.npu, design.cost
+    price = 0.0 if prices.free_npus else npu_price(design)
+    name, source = npu.name or "NPU", prices.sources.get("npu", "")
+    ends = _between(prices, f"npu.{npu.name}", price)
+    return Item(name, "nodes", "npu", design.cluster.npus, "", price, ends, 0.0, npu.power.max, source)
+
+
+def _hosts(design: Design) -> Item:
+    """The hosts, for what they draw: of its nodes, else of the usual node of its NPUs, else one for each NPU."""
+    cluster, npus = design.cluster, design.cluster.npus
+    node = node_of(cluster) or next(iter(nodes_sold_with(cluster.npu.name)), None)
+    if node is None:
+        return Item("host of one NPU", "nodes", "npu", npus, "", 0.0, (0.0, 0.0), *HOST, "assumed")
+    most = max(node.power.nameplate - node.size * design.cluster.npu.power.max, node.power.host)
+    nodes, source = -(-npus // node.size), node.sources.get("power", "")
+    return Item(f"host of {node.name}", "nodes", "npu", nodes, "", 0.0, (0.0, 0.0), node.power.host, most, source)
+
+
+def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterator[Item]:
+    tier, its = design.cost.network[dimension.tier], block_of(dimension)
+    bandwidth, where = design.cluster.npus * dimension.bandwidth / GB, f"dimension {index + 1}, {dimension.tier}"
+    counts = dict.fromkeys(elements(dimension.topology), bandwidth * its.levels)
+    if its.switched and tier.nic is not None:
+        counts["nic"] = bandwidth
+    for element, count in counts.items():
+        price, source = getattr(tier, element) * GB, design.cost.sources.get("network", "")
+        ends = _between(design.cost, f"network.{dimension.tier}.{element}", price)
+        # What costs nothing is not there: the network of `simcore.cost.price.without_network`.
+        watts = WATTS.get((dimension.tier, element), (0.0, 0.0)) if price else (0.0, 0.0)
+        part = f"{_NAMES[element]}, {dimension.tier}"
+        yield Item(part, where, "network", count, "GB/s", price, ends, *watts, source)
+
+
+_NAMES = {"link": "links", "switch": "switch ports", "nic": "NICs"}

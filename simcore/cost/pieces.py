@@ -1,0 +1,152 @@
+"""The bill at a list of parts: nodes, what joins them, storage, management and racks, all in whole pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from simcore.cost.bill import Item
+from simcore.cost.fabric import Place, buy_fabric
+from simcore.cost.rest import Rest, buy_rest
+from simcore.cost.shelf import Basket
+from simcore.cost.torus import blocks_of, buy_torus
+from simcore.cost.tree import Site
+from simcore.design.cluster import Cluster
+from simcore.design.node import Node, inner_dimensions, node_of
+from simcore.design.part import PartPrice
+from simcore.design.prices import PriceList
+from simcore.document.problem import Path, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What a cluster is built of at a list of parts, or why it cannot be."""
+
+    items: tuple[Item, ...]
+    problems: tuple[Problem, ...]
+    dimensions: tuple[float, ...] = ()
+    """Price of the network of each dimension; the scale-up network counts to the first [$]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is bought beside the nodes of a job and the network between them."""
+
+    storage: float
+    """What it reads [B/s]."""
+    spares: int
+    """Nodes that stand by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes of a cluster."""
+
+    node: Node
+    price: PartPrice
+    inside: int
+    """NPUs of a domain that are used."""
+    each: int
+    """Nodes of a domain."""
+    domains: int
+    sizes: tuple[int, ...]
+    """Of the dimensions inside a domain."""
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.each * self.domains
+
+    @property
+    def used(self) -> int:
+        """NPUs of a node that are used."""
+        return min(self.node.size, self.inside)
+
+
+def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
+    """Everything that a cluster is built of."""
+    basket = Basket(prices)
+    nodes = _nodes(basket, cluster)
+    if nodes is None:
+        return Pieces((), tuple(basket.problems))
+    basket.items.append(_node_item(nodes))
+    basket.items += [_spare_item(nodes, cluster, beside.spares)] if beside.spares else []
+    _buy_scale_up(basket, nodes)
+    each, switches = [basket.network, *[0.0] * len(cluster.dimensions[1:])], 0
+    for index, place in enumerate(_places(cluster, nodes), len(inner_dimensions(cluster.dimensions))):
+        before = basket.network
+        switches += buy_fabric(basket, place, nodes.price.with_nics)
+        each[index] += basket.network - before
+    buy_rest(basket, Rest(nodes.node, nodes.count, switches, _storage_rate(cluster, nodes), beside.storage))
+    return Pieces(tuple(basket.items), tuple(basket.problems), tuple(each))
+
+
+def _storage_rate(cluster: Cluster, nodes: _Nodes) -> float | None:
+    """The rate of a node's ports for storage: that of its NICs [B/s]; None where it has none."""
+    given = [d.nic_bandwidth for d in cluster.dimensions if d.nic_bandwidth is not None]
+    return next(iter([*given, *(sold.rate for sold in nodes.node.nics)]), None)
+
+
+def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
+    """The nodes of a cluster and their price; None, with a problem, where there are none or the list has none."""
+    node, prices = node_of(cluster), basket.prices
+    if node is None:
+        found = f"'{cluster.npu.name}' with these inner dimensions"
+        fix = "give 'cluster.node', or a linear price list such as libra"
+        basket.refuse(("cluster", "npu"), "NPUs and inner dimensions of a node of the catalogue", found, fix)
+        return None
+    name = f"{node.name} with {cluster.npu.name}"
+    price = prices.nodes.get(name, prices.nodes.get(node.name))
+    if price is None:
+        fix = "add it to the list's 'nodes', or choose another list"
+        basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", f"'{node.name}'", fix)
+        return None
+    sizes = tuple(d.size for d in inner_dimensions(cluster.dimensions)) or (min(node.size, cluster.npus),)
+    inside = prod(sizes)
+    domain = min((size for size in node.scale_up.domains if size >= inside), default=None)
+    if domain is None:
+        expected = f"at most {max(node.scale_up.domains)} NPUs in a domain of '{node.name}'"
+        basket.refuse(("cluster", "node"), expected, f"{inside}")
+        return None
+    blocks = blocks_of(node, sizes)
+    each = blocks * node.per_rack if blocks else -(-(inside if node.scale_up.torus else domain) // node.size)
+    return _Nodes(node, price, inside, each, -(-cluster.npus // inside), sizes)
+
+
+def _node_item(nodes: _Nodes) -> Item:
+    price, power = nodes.price, nodes.node.power
+    known = nodes.node.sources
+    source = f"price: {price.source} ({price.date}); power: {known.get('power', 'given')}"
+    ends = (price.low, price.high)
+    return Item(
+        nodes.node.name, "nodes", "npu", nodes.count, "", price.price, ends, power.host, power.nameplate, source
+    )
+
+
+def _spare_item(nodes: _Nodes, cluster: Cluster, count: int) -> Item:
+    """Nodes that stand by, without a job; the network has ports for them, or takes them in another one's place."""
+    watts = nodes.node.power.idle + nodes.node.size * cluster.npu.power.idle
+    return replace(_node_item(nodes), where="spare nodes", count=count, watts=watts, watts_max=watts)
+
+
+def _buy_scale_up(basket: Basket, nodes: _Nodes) -> None:
+    scale_up = nodes.node.scale_up
+    for name, count in scale_up.parts.items():
+        part = basket.need("scale_up", ("cluster", "node", "scale_up", "parts"), name=name)
+        basket.add(part, "scale-up", "network", nodes.domains * count)
+    if scale_up.torus is not None:
+        buy_torus(basket, nodes.node, scale_up.torus, nodes.sizes, nodes.domains)
+
+
+def _places(cluster: Cluster, nodes: _Nodes) -> Iterator[Place]:
+    """The dimensions between nodes."""
+    dimensions, first = cluster.dimensions, len(inner_dimensions(cluster.dimensions))
+    for index in range(first, len(dimensions)):
+        dimension, inside = dimensions[index], prod(d.size for d in dimensions[:index])
+        along = nodes.count * inside * dimension.size // cluster.npus
+        networks = cluster.npus // (inside * dimension.size)
+        where = "compute fabric" if len(dimensions) - first == 1 else f"fabric of dimension {index + 1}"
+        path: Path = ("cluster", "dimensions", index)
+        site = Site(where, "network", path, max(1, along), nodes.node.per_rack, networks)
+        yield Place(dimension, site, nodes.node, max(1, along // dimension.size), nodes.used, max(inside, nodes.used))

@@ -1,0 +1,95 @@
+"""What fails, how a job is saved and begun again, and which nodes stand by."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from simcore.catalog.preset import named, preset
+from simcore.document.field import Count, Flag, Frozen
+from simcore.document.quantity import Bandwidth, Duration, Time
+
+BetweenFailures = Annotated[Duration, Field(gt=0)]
+
+
+class FailureTimes(Frozen):
+    """Mean time between failures of one piece that stop the job, by what fails; what is not listed does not fail."""
+
+    npu: BetweenFailures | None = None
+    """Of one NPU, with its memory and its links inside the node."""
+    node: BetweenFailures | None = None
+    """Of one node's host: processors, memory, disks, power supplies, maintenance that could not wait."""
+    nic: BetweenFailures | None = None
+    """Of one NIC."""
+    link: BetweenFailures | None = None
+    """Of one link of a NIC to its switch, or of an NPU's own links between nodes: the cable with its transceivers."""
+    switch: BetweenFailures | None = None
+    """Of one switch that NICs hang on; those above it are passed round."""
+    software: BetweenFailures | None = None
+    """Of one node's share of the software: crashes and hangs, after which the job begins again on the same nodes."""
+
+
+class Checkpoint(Frozen):
+    """How the state of a job is saved."""
+
+    bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Of the cluster's storage, writing; instead of `bandwidth_per_npu`."""
+    bandwidth_per_npu: Annotated[Bandwidth, Field(gt=0)]
+    """Of the cluster's storage, writing, for each NPU."""
+    bytes_per_parameter: Annotated[float, Field(strict=True, gt=0)] | None = None
+    """What is kept of each parameter; unless given 12 (an fp32 copy and two moments) and a 16-bit weight."""
+    asynchronous: Flag = True
+    """The job goes on while the copy in its hosts' memory is written to the storage; else it waits for that."""
+    stall: Annotated[Time, Field(ge=0)]
+    """How long each checkpoint stops the job, whatever its size."""
+    copy_bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """At which each NPU copies its share to its host's memory."""
+    interval: Annotated[Duration, Field(gt=0)] | None = None
+    """Work between two checkpoints; unless given that of the most goodput."""
+    kept: Count = 2
+    """Checkpoints that the storage holds."""
+
+
+class Restart(Frozen):
+    """What lies between a failure and the first new iteration, loading aside, which takes as long as writing."""
+
+    detection: Annotated[Duration, Field(ge=0)]
+    """Until the failure is known and its node is found."""
+    replacement: Annotated[Duration, Field(ge=0)]
+    """Until another node stands in its place, where one is spare."""
+    initialisation: Annotated[Duration, Field(ge=0)]
+    """Until processes run and have found each other, whatever their number."""
+    initialisation_per_npu: Annotated[Time, Field(ge=0)]
+    """More of that for each NPU."""
+
+
+class Reliability(Frozen):
+    """What fails, how a job is saved and begun again, and which nodes stand by."""
+
+    name: str = ""
+    mtbf: FailureTimes = FailureTimes()
+    """Mean time between failures of one piece."""
+    checkpoint: Checkpoint | None = None
+    """How the state of a job is saved; needed where something fails."""
+    restart: Restart | None = None
+    """What lies between a failure and the first new iteration; needed where something fails."""
+    spares: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """Nodes that stand by, bought beside the job's, as a share of these, rounded up; unless given as many as are worth
+    their price."""
+    repair: Annotated[Duration, Field(gt=0)] = 86400.0
+    """Mean time until a failed node is back; where none stands by the job waits for one."""
+    sources: dict[str, str] = {}
+
+    @property
+    def fails(self) -> bool:
+        """Whether anything fails."""
+        return any(getattr(self.mtbf, piece) is not None for piece in FailureTimes.model_fields)
+
+
+def usual_reliability() -> Reliability:
+    """That of a design that says nothing of it."""
+    return preset(Reliability, "reliability", "llama3")
+
+
+NamedReliability = Annotated[Reliability, *named(Reliability, "reliability")]

@@ -1,0 +1,1 @@
+"""How often: failures, checkpoints, and how much of the time a job makes progress."""

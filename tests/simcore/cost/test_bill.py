@@ -1,0 +1,42 @@
+"""The bill of a cluster: what it is built of, and that the price of the cluster is its sum."""
+
+from __future__ import annotations
+
+import pytest
+from designs import designs, dimension
+from hypothesis import given
+
+from simcore.check.load import design_from
+from simcore.cost.materials import bill_of
+from simcore.cost.price import cluster_cost
+from simcore.design.design import Design
+
+
+@given(designs())
+def test_the_price_of_a_cluster_is_the_sum_of_its_bill(design: Design) -> None:
+    bill, cost = bill_of(design), cluster_cost(design)
+    assert bill.price() == pytest.approx(cost.total)
+    for group in ("network", "npu", "memory", "storage", "other"):
+        assert bill.price([group]) == pytest.approx(getattr(cost, group))  # type: ignore[list-item]
+
+
+def a100s(nodes: int) -> Design:
+    inside = dimension("switch", 8, "300 GB/s", tier="node")
+    outside = dimension("switch", nodes, "25 GB/s", tier="pod")
+    workload = {"collective": "all_reduce", "size": "1 GB"}
+    return design_from({"workload": workload, "cluster": {"npu": "a100-80gb", "dimensions": [inside, outside]}})
+
+
+def test_hosts_and_the_network_between_nodes_draw_power_under_a_linear_list() -> None:
+    bill = bill_of(a100s(16))
+    watts = {item.part: item.count * item.watts for item in bill.items}
+    assert watts["host of dgx-a100"] == 16 * 1600
+    assert watts["NICs, pod"] == pytest.approx(128 * 25 * 0.48)
+    assert watts["a100-80gb"] == 0  # they draw by what they do
+    assert bill.watts == pytest.approx(sum(watts.values()))
+
+
+def test_a_bill_at_its_maximum_is_the_nameplates_of_its_nodes_and_the_network() -> None:
+    bill = bill_of(a100s(16))
+    network = sum(item.count * item.watts_max for item in bill.items if item.group == "network")
+    assert bill.watts_max - network == pytest.approx(16 * 6500)

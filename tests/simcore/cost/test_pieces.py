@@ -1,0 +1,219 @@
+"""The bill at a list of parts: whole pieces, as published designs have them, and what cannot be bought."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.check.load import design_from
+from simcore.cost.bill import GROUPS
+from simcore.cost.materials import bill_of
+from simcore.cost.price import cluster_cost, network_cost, racks
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+
+COLLECTIVE = {"collective": "all_reduce", "size": "1 GB"}
+
+
+def cluster(npu: str, fabric: str, npus: int, cost: Any = "street-2025") -> Design:
+    document = {"npu": npu, "fabric": fabric, "npus": npus}
+    return design_from({"workload": COLLECTIVE, "cluster": document, "cost": cost})
+
+
+def of_nodes(nodes: int, cost: Any = "street-2025", **outer: Any) -> Design:
+    """Nodes of 8 H100s and a network between them."""
+    inside = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us"}
+    given = {
+        "topology": "switch",
+        "size": nodes,
+        "nics": 8,
+        "nic_bandwidth": "50 GB/s",
+        "latency": "1 us",
+        "tier": "pod",
+    }
+    dimensions = [inside, {**given, **outer}]
+    return design_from(
+        {"workload": COLLECTIVE, "cluster": {"npu": "h100-80gb", "dimensions": dimensions}, "cost": cost}
+    )
+
+
+def counted(design: Design) -> dict[tuple[str, str], float]:
+    """(part, where) -> count."""
+    return {(item.part, item.where): item.count for item in bill_of(design).items}
+
+
+def test_the_price_is_the_sum_of_the_bill_group_by_group() -> None:
+    design = cluster("h100-80gb", "dgx-h100", 1016)
+    bill, cost = bill_of(design), cluster_cost(design)
+    assert bill.price() == pytest.approx(cost.total) == pytest.approx(cost.capital)
+    for group in GROUPS:
+        assert bill.price([group]) == pytest.approx(getattr(cost, group))
+    assert sum(network_cost(design)) == pytest.approx(cost.network)
+
+
+def test_127_nodes_of_h100_have_the_published_parts() -> None:
+    """NVIDIA DGX SuperPOD with DGX H100, RA-11333-001 V11, tables 7 and 8; docs/bill.md says where the two differ."""
+    parts = counted(cluster("h100-80gb", "dgx-h100", 1016))
+    assert parts["dgx-h100", "nodes"] == 127
+    assert (parts["qm9700", "compute fabric, leaf"], parts["qm9700", "compute fabric, spine"]) == (32, 16)
+    fibres = [count for (part, where), count in parts.items() if part == "mpo-om4" and where.startswith("compute")]
+    assert sum(fibres) == 2040
+    modules = [count for (part, where), count in parts.items() if part == "osfp-2sr4" and where.startswith("compute")]
+    assert sum(modules) == 508 + 1536 - 4  # every cage is filled there, also those of 8 free ports
+    assert (parts["sn4600c", "management network, leaf"], parts["sn4600c", "management network, spine"]) == (6, 2)
+    assert parts["aoc-100g", "management network, node to leaf"] == 254
+    assert (parts["rack", "nodes"], parts["rack", "switches, storage, management"]) == (32, 6)
+    assert parts["rack-pdu", "racks"] == 96 + 12
+    assert parts["management-server", "management"] == 5  # 4 in the document, 5 in its web edition
+
+
+def test_a_pod_of_tpu_v4_has_the_published_parts() -> None:
+    """Jouppi et al. 2023, arXiv 2304.01433: 64 racks of 4 x 4 x 4 chips, 48 circuit switches, 96 optical ports each."""
+    design = cluster("tpu-v4", "tpu-v4-pod", 4096)
+    parts = counted(design)
+    assert parts["tpu-v4-host", "nodes"] == 1024
+    assert parts["rack", "nodes"] == 64
+    assert parts["palomar", "scale-up, between racks"] == 48
+    assert parts["ici-optics", "scale-up, between racks"] == parts["ici-fibre", "scale-up, between racks"] == 64 * 96
+    assert parts["ici-copper", "scale-up, in racks"] == 64 * 80  # 144 links inside, less 4 on each of 16 boards
+    # arXiv 2502.03885 prices these parts at 1,567.20 $ a chip.
+    assert cluster_cost(design).network / 4096 == pytest.approx(1567.20, abs=0.01)
+
+
+@pytest.mark.parametrize(("npu", "chips", "switches", "ports"), [("tpu-v7", 9216, 48, 13824)])
+def test_a_pod_of_tpu_v7_has_the_published_circuit_switches(npu: str, chips: int, switches: int, ports: int) -> None:
+    """Hot Chips 2025: 144 racks of 64 chips, 48 circuit switches with 288 ports."""
+    parts = counted(cluster(npu, f"{npu}-pod", chips))
+    assert parts["ocs-300", "scale-up, between racks"] == switches
+    assert parts["ici-optics", "scale-up, between racks"] == ports
+
+
+def test_a_small_slice_of_a_torus_has_copper_alone() -> None:
+    parts = counted(cluster("tpu-v4", "tpu-v4-pod", 32))  # 2 x 4 x 4
+    assert parts["tpu-v4-host", "nodes"] == 8
+    assert ("palomar", "scale-up, between racks") not in parts
+    assert parts["ici-copper", "scale-up, in racks"] == 16 + 32 + 32 - 8 * 4
+
+
+def test_a_rack_of_72_is_bought_whole_with_its_switch_trays() -> None:
+    """NVIDIA GB200 NVL72: 18 trays of 4, 9 switch trays, 4 cartridges of copper; 72 NICs."""
+    parts = counted(cluster("gb200", "gb200-nvl72", 1024))  # 64 of each rack take part
+    racks_bought = 1024 // 64
+    assert parts["gb200-nvl72", "nodes"] == 18 * racks_bought
+    assert parts["nvlink5-switch-tray", "scale-up"] == 9 * racks_bought
+    assert parts["nvlink5-cartridge", "scale-up"] == 4 * racks_bought
+    assert parts["connectx-7", "compute fabric, nodes"] == 72 * racks_bought
+
+
+@pytest.mark.parametrize(("nodes", "part"), [(4, "dac-400g"), (32, "osfp-2sr4"), (2048, "osfp-2sr4")])
+def test_cables_are_copper_inside_a_rack_and_optical_beyond(nodes: int, part: str) -> None:
+    assert any(name == part and "node to leaf" in where for name, where in counted(of_nodes(nodes)))
+
+
+def test_cables_across_a_large_hall_are_single_mode() -> None:
+    parts = counted(of_nodes(2048))
+    assert ("osfp-2dr4", "compute fabric, spine to core") in parts
+    assert ("mpo-smf", "compute fabric, spine to core") in parts
+
+
+def test_nics_are_those_of_the_design_or_those_that_its_bandwidth_asks_for() -> None:
+    given = of_nodes(16, nics=4)
+    inferred = of_nodes(16, nics=None, nic_bandwidth=None, bandwidth="25 GB/s")
+    assert counted(given)["connectx-7", "compute fabric, nodes"] == 64
+    assert counted(given) == counted(inferred)
+
+
+def test_a_node_brings_along_the_nics_that_are_in_its_price() -> None:
+    parts = counted(cluster("gaudi3", "gaudi3-node", 256))
+    assert not any("nodes" in where and part.startswith("connectx") for part, where in parts)
+    assert parts["qm8790", "compute fabric, leaf"] == 48  # 24 ports of 200 Gb/s a node, in three planes of 8
+
+
+def test_a_fat_tree_has_its_own_leaves_and_thinner_levels_above() -> None:
+    full = of_nodes(128, topology="fat_tree", leaf=16)
+    thin = of_nodes(128, topology="fat_tree", leaf=16, oversubscription=4.0)
+    one, other = counted(full), counted(thin)
+    assert (
+        one["qm9700", "compute fabric, leaf"] == 8 * 4
+    )  # 16 nodes fill half of a leaf's ports down: two rails share it
+    assert other["qm9700", "compute fabric, leaf"] == 8 * 3  # and three of 8 where 51 ports are down
+    assert other["mpo-om4", "compute fabric, leaf to spine"] == 24 * 12
+    assert other["qm9700", "compute fabric, spine"] < one["qm9700", "compute fabric, spine"]
+
+
+def test_a_design_names_its_switches() -> None:
+    parts = counted(of_nodes(64, switch="tomahawk-5"))
+    assert parts["tomahawk-5", "compute fabric, leaf"] == 8
+    assert ("qm9700", "compute fabric, leaf") not in parts
+
+
+def test_nameplates_of_nodes_have_their_nics() -> None:
+    items = {item.part: item for item in bill_of(of_nodes(4)).items}
+    assert items["dgx-h100"].watts_max == 10_200
+    assert items["connectx-7"].watts > 0 == items["connectx-7"].watts_max
+
+
+def test_racks_are_those_of_the_bill() -> None:
+    assert racks(of_nodes(127)) == 38
+
+
+@pytest.mark.parametrize(
+    ("outer", "message"),
+    [
+        ({"nics": 3, "nic_bandwidth": "40 GB/s"}, r"none for NIC of 40 GB/s"),
+        ({"switch": "qm8790"}, r"a switch of 50 GB/s a port, as the NICs have, got 'qm8790'"),
+        (
+            {"switch": "qm970"},
+            r"cluster.dimensions\[1\].switch: expected a part of the catalogue, got 'qm970'; did you mean 'qm9700'",
+        ),
+        (
+            {"nics": None, "nic_bandwidth": None, "bandwidth": "30 GB/s"},
+            r"NICs of 'dgx-h100' give: 6.25, 12.5, 25, 50 GB/s an NPU, got 30 GB/s",
+        ),
+        (
+            {"topology": "fat_tree", "leaf": 40},
+            r"a leaf of 64 ports with a port up for 1 down, got 40 down; at most 32 fit",
+        ),
+        ({"size": 20_000}, r"NICs that switches of 64 ports can join, got 160,000; at most 65,536 fit"),
+    ],
+)
+def test_what_cannot_be_bought_is_refused_with_what_can(outer: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        of_nodes(128, **outer)
+
+
+def test_a_node_without_a_price_is_refused() -> None:
+    inside = {"topology": "ring", "size": 8, "bandwidth": "150 GB/s", "latency": "1 us"}
+    document = {"workload": COLLECTIVE, "cluster": {"npu": "v100-32gb", "dimensions": [inside]}, "cost": "street-2025"}
+    with pytest.raises(InputError, match="a node with a price in list 'street-2025', got 'dgx-1v'"):
+        design_from(document)
+
+
+@pytest.mark.parametrize(
+    ("key", "price", "message"),
+    [
+        ("parts", {"price": "-1 $", "low": "0 $", "high": "1 $"}, "greater than or equal to 0|0 or more"),
+        ("parts", {"price": "3 $", "low": "1 $", "high": "2 $"}, "a price between 'low' and 'high', got 3 of 1 to 2"),
+    ],
+)
+def test_a_price_that_is_no_price_is_refused(key: str, price: dict[str, str], message: str) -> None:
+    entry = {**price, "date": "2025", "source": "assumed"}
+    with pytest.raises(InputError, match=message):
+        of_nodes(16, cost={"base": "street-2025", key: {"qm9700": entry}})
+
+
+def test_a_part_that_the_catalogue_lacks_is_refused() -> None:
+    entry = {"price": "1 $", "low": "1 $", "high": "1 $", "date": "2025", "source": "assumed"}
+    with pytest.raises(InputError, match=r"cost.parts.qm9701: expected a part of the catalogue, got 'qm9701'"):
+        of_nodes(16, cost={"base": "street-2025", "parts": {"qm9701": entry}})
+
+
+def test_every_problem_is_told_at_once() -> None:
+    price = {"price": "1 $", "low": "1 $", "high": "1 $", "date": "2025", "source": "assumed"}
+    with pytest.raises(InputError) as error:
+        of_nodes(16, cost={"nodes": {"dgx-h100": price}, "parts": {"rack": price}})
+    assert [problem.found for problem in error.value.problems] == [
+        "none for NIC of 50 GB/s",
+        "none for switch of 50 GB/s",
+    ]

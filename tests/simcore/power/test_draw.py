@@ -1,0 +1,96 @@
+"""What a cluster draws follows from what its NPUs do, from its bill and from its building."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import dimension
+
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.cost.materials import bill_of
+from simcore.design.design import Design
+from simcore.design.npu import NpuPower
+from simcore.document.problem import InputError
+from simcore.metrics import METRICS, metrics_before
+from simcore.simulate import simulate
+
+NODES = [
+    dimension("switch", 8, "450 GB/s", tier="node"),
+    dimension("switch", 8, "50 GB/s", tier="pod"),
+]
+
+
+def design(**cluster: Any) -> Design:
+    workload = {"model": "llama3-8b", "global_batch": 128, "sequence_length": 2048, "precision": "bf16"}
+    parallelism = {"tensor": 4, "pipeline": 2, "zero": 1}
+    whole = {"npu": "h100-80gb", "dimensions": NODES, **cluster}
+    return design_from({"workload": workload, "parallelism": parallelism, "cluster": whole})
+
+
+def test_a_collective_alone_is_waited_for() -> None:
+    whole = design_from(
+        {
+            "workload": {"collective": "all_reduce", "size": "1 GB"},
+            "cluster": {"npu": "h100-80gb", "dimensions": NODES},
+        }
+    )
+    result = simulate(whole)
+    assert result.power is not None
+    assert result.power.activity.wait == result.iteration_time_s
+    assert result.power.npus == pytest.approx(64 * 210 * whole.cost.pue)
+    assert bound(whole)["energy"] == pytest.approx(result.energy_j, rel=0.05)
+
+
+def test_products_draw_more_than_what_memory_bounds_and_that_more_than_waiting() -> None:
+    result = simulate(design())
+    assert result.power is not None
+    activity = result.power.activity
+    assert activity.tensor > activity.memory > 0
+    assert activity.wait == pytest.approx(result.exposed_communication_s.total)
+    assert activity.idle == pytest.approx(result.bubble_s)
+
+
+def test_the_peak_is_nameplates_and_the_network_with_the_cooling_and_a_cap_lowers_it() -> None:
+    whole, low = design(), design(power_cap="500 W")
+    before, capped = metrics_before(whole, None), metrics_before(low, None)
+    assert before["power.peak"] == pytest.approx(bill_of(whole).watts_max * 1.2)
+    assert before["power.peak"] == pytest.approx(8 * 10200 * 1.2, rel=0.05)
+    assert before["power.peak"] - capped["power.peak"] == pytest.approx(64 * 200 * 1.2)  # type: ignore[operator]
+    assert before["power.rest"] == capped["power.rest"] == pytest.approx(bill_of(whole).watts * 1.2)
+
+
+def test_a_rack_holds_as_many_nodes_as_its_entry_says_and_counts_no_cooling() -> None:
+    assert metrics_before(design(), None)["power.rack"] == pytest.approx(4 * 10200)
+    assert metrics_before(design(power_cap="500 W"), None)["power.rack"] == pytest.approx(4 * (10200 - 8 * 200))
+    small = design(dimensions=[dimension("switch", 8, "450 GB/s", tier="node")])
+    assert metrics_before(small, None)["power.rack"] == pytest.approx(10200)
+
+
+def test_the_mean_lies_between_a_job_that_idles_and_the_peak() -> None:
+    whole = design()
+    result = simulate(whole)
+    still = (64 * 122 + bill_of(whole).watts) * 1.2
+    assert still < result.power_w < metrics_before(whole, None)["power.peak"]
+    assert result.energy_j == pytest.approx(result.power_w * result.iteration_time_s)
+    assert METRICS["power.mean"].read(result) == METRICS["power"].read(result) == result.power_w  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("cap", [None, "300 W", "550 W"])
+def test_the_bound_of_the_energy_counts_hosts_and_work_and_is_not_above_it(cap: str | None) -> None:
+    whole = design() if cap is None else design(power_cap=cap)
+    result, proven = simulate(whole), bound(whole)["energy"]
+    assert proven is not None
+    assert 0.9 * result.energy_j < proven <= result.energy_j
+
+
+def test_an_npu_without_figures_of_its_own_draws_between_idle_and_its_maximum() -> None:
+    draws = NpuPower.model_validate({"max": "400 W", "idle": "100 W"}).draws
+    assert draws == (400.0, 265.0, 145.0, 100.0)
+
+
+@pytest.mark.parametrize("power", [{"max": "400 W", "idle": "500 W"}, {"max": "400 W", "idle": "50 W", "wait": "40 W"}])
+def test_draws_outside_idle_and_the_maximum_are_a_problem(power: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="of idle to the maximum"):
+        design(npu={"base": "h100-80gb", "power": power})
