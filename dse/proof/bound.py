@@ -179,9 +179,8 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
         cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
-    reduced = {key: template[key] for key in ("workload", "cost", "reliability") if key in template} | {
-        "cluster": cluster
-    }
+    shared = {key: template[key] for key in ("workload", "cost", "reliability") if key in template}
+    reduced = shared | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
     while True:
