@@ -118,11 +118,9 @@ class Figures:
     @property
     def goodput(self) -> Number | None:
         """The share of the time in which work is done that lasts (`simcore.reliability.goodput`)."""
-        return (
-            None
-            if self.interruptions is None
-            else goodput(self.interruptions, 0.0 if self.seconds is None else self.seconds)
-        )
+        if self.interruptions is None:
+            return None
+        return goodput(self.interruptions, 0.0 if self.seconds is None else self.seconds)
 
     @property
     def time_to_train(self) -> Number | None:
