@@ -120,6 +120,7 @@ ORDER = {
             "result",
             "workload",
             "system",
+            "reliability",
             "compute",
             "memory",
             "cost",
