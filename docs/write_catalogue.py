@@ -24,11 +24,13 @@ in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference]
 - [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
 - [Nodes](#nodes): servers and trays as they are sold ([what can be ordered](orderable.md))
 - [Software](#software): training stacks
+- [Parts](#parts): NICs, switches, transceivers, cables and more ([bill of materials](bill.md))
 - [Prices](#prices)
 """
 MODELS = ("name", "hidden", "layers", "heads", "kv heads", "sequence", "vocabulary", "experts", "source")
 NPUS = ("name", "year", "16-bit peak", "memory", "bandwidth", "power", "curve", "fitted on its own", "assumed")
 FABRICS = ("name", "dimensions, innermost first", "source")
+PARTS = ("name", "kind", "of one port", "ports", "reach", "watts: in a job, at the most", "source")
 SOFTWARE = ("name", "launch", "gradients", "slack of memory", "iterations fitted on")
 NODES = ("name", "NPUs", "joined without NICs by", "NICs of a node", "memory beside, an NPU", "sold", "assumed")
 LIBRARIES = ("name", "algorithm", "all-reduce: launch, memory, piece", "source")
@@ -58,6 +60,7 @@ def catalogue() -> str:
         ),
         _table("Fabrics", FABRICS, (_fabric(name, entry) for name, entry in entries["fabrics"].items())),
         _table("Nodes", NODES, (_node(name, entry) for name, entry in entries["nodes"].items())),
+        _table("Parts", PARTS, (_part(name, entry) for name, entry in entries["parts"].items())),
         _table("Libraries", LIBRARIES, (_library(name, entry) for name, entry in entries["libraries"].items())),
         _table("Software", SOFTWARE, (_software(name, entry) for name, entry in entries["software"].items())),
         "\n".join(_prices(entries["prices"])),
@@ -106,6 +109,12 @@ def _curve(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
 def _fabric(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     inside = f"domain of up to {entry['domain']}: " if "domain" in entry else ""
     return f"`{name}`", inside + "; ".join(map(_dimension, entry["dimensions"])), entry.get("source", "")
+
+
+def _part(name: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    watts = f"{entry['power']['typical']}, {entry['power']['max']}"
+    kind = " ".join(filter(None, (entry.get("medium", "").replace("_", "-"), entry["kind"].replace("_", " "))))
+    return f"`{name}`", kind, entry.get("rate"), entry.get("ports"), entry.get("reach"), watts, entry["source"]
 
 
 def _dimension(entry: Mapping[str, Any]) -> str:

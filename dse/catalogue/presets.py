@@ -20,6 +20,7 @@ from simcore.design.curve import Curve
 from simcore.design.library import Library
 from simcore.design.node import Node
 from simcore.design.npu import Npu
+from simcore.design.part import Part
 from simcore.design.prices import PriceList
 from simcore.design.reliability import Reliability
 from simcore.design.software import Software
@@ -184,9 +185,24 @@ def _tell_node(name: str) -> Told:
     return text, f"assumed: {', '.join(assumed)}" if assumed else "published"
 
 
+def _tell_part(name: str) -> Told:
+    part = preset(Part, "parts", name)
+    said = [part.kind.replace("_", " ").replace("nic", "NIC")]
+    said += [f"with {part.ports} ports"] if part.ports > 1 else []
+    said += [f"of {format_with_unit(part.rate, 'B/s')}"] if part.rate else []
+    said += [f"up to {part.reach:g} m"] if part.reach else []
+    watts = f"{part.power.typical:g} W, {part.power.max:g} W at the most"
+    return f"{' '.join(said)}; {watts}" if part.power.max else " ".join(said), _basis(part.source)
+
+
 def _tell_prices(name: str) -> Told:
     prices = preset(PriceList, "prices", name)
     assumed = [key for key, source in prices.sources.items() if _ASSUMED.search(source)]
+    if prices.by_parts:
+        each = [*prices.nodes.values(), *prices.parts.values()]
+        guessed = sum(bool(_ASSUMED.search(price.source)) for price in each)
+        text = f"by the piece: {len(prices.nodes)} nodes, {len(prices.parts)} parts, each with a range"
+        return text, f"{guessed} of {len(each)} prices assumed"
     npus = "NPUs are free" if prices.free_npus else f"{len(prices.npu)} NPUs"
     tiers = ", ".join(str(tier) for tier in prices.network)
     text = f"{npus}; network by tier ({tiers}); {prices.npus_per_rack} NPUs a rack"
@@ -251,6 +267,15 @@ PRESETS: tuple[Kind, ...] = (
     ),
     PresetKind("software", "training stacks", "software", "software: NAME", _tell_software),
     PresetKind("prices", "price lists", "cost", "cost: NAME", _tell_prices),
+    PresetKind(
+        "parts",
+        "NICs, switches, transceivers, cables and more",
+        "cost.parts",
+        "cost:\n  base: street-2025\n  parts:\n"
+        "    NAME: {price: 900 $, low: 600 $, high: 1200 $, date: '2026', source: an offer}",
+        _tell_part,
+        "A dimension names its switches (cluster.dimensions[i].switch); dse bom says what a design is built of.",
+    ),
     PresetKind(
         "reliability",
         "what fails, and what that costs a job",

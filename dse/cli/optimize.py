@@ -117,7 +117,6 @@ def run(options: argparse.Namespace) -> int:
         folder.rename(kept)
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
-    _print_hypothetical(options.space, space)
     interrupt: Interrupt = options.interrupt
     with Progress(space, settings.trials, interrupt, _is_live(options.live)) as progress:
         interrupt.farewell = lambda: _farewell(progress, folder)
@@ -137,14 +136,6 @@ def run(options: argparse.Namespace) -> int:
         print(explain_infeasible(record), file=sys.stderr)
         return _explain_invalid(space, record, ended)
     return 0
-
-
-def _print_hypothetical(source: str, space: Space) -> None:
-    """Say that a space was taken as hypothetical though it does not say so."""
-    from dse.space.order import ADVICE, NOTICES
-
-    if space.hypothetical and space.hypothetical != "said":
-        print(f"{source}: {NOTICES[space.hypothetical]} To settle it {ADVICE}.", file=sys.stderr)
 
 
 def _is_live(asked: bool) -> bool:

@@ -21,6 +21,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask
 from dse.execute import Executor, Status
 from dse.space.objective import losses
+from dse.space.order import ADVICE, NOTICES
 from dse.space.settings import MOST_TRIALS as ENDLESS
 from dse.space.space import Space
 from dse.study.watch import Watcher
@@ -106,6 +107,8 @@ class Progress(Watcher):
         self.done, self._searching = known, True
         resumed = f", {known} trials from the journal" if known else ""
         self._display.say(f"{self._space.name}: {sampler}, {_limit(self._trials)}{resumed}")
+        if self._space.hypothetical not in ("", "said"):
+            self._display.say(f"{NOTICES[self._space.hypothetical]} To settle it {ADVICE}.")
         self._phases.phase(SEARCHING)
 
     def watch(self, executor: Executor) -> None:

@@ -14,6 +14,7 @@ from simcore.design.dimension import TIERS, Dimension
 from simcore.design.once import once
 from simcore.design.prices import PriceList, TierPrices
 from simcore.document.problem import Path, Problem, suggest_nearest
+from simcore.document.quantity import SI
 from simcore.result import Cost
 
 
@@ -46,7 +47,8 @@ def network_cost(design: Design) -> tuple[float, ...]:
 
 def without_network(design: Design) -> PriceList:
     """The price list with which clusters of the design's nodes cost no more than they, whatever network they have."""
-    prices, free = design.cost, dict.fromkeys(TIERS, TierPrices(link=0.0, switch=0.0, nic=0.0))
+    nothing = SI(0.0)
+    prices, free = design.cost, dict.fromkeys(TIERS, TierPrices(link=nothing, switch=nothing, nic=nothing))
     if not prices.by_parts:
         return prices.model_copy(update={"network": free})
     npu = {design.cluster.npu.name: cluster_cost(design).npu / design.cluster.npus}

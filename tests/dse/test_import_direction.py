@@ -123,6 +123,7 @@ ORDER = {
             "reliability",
             "compute",
             "memory",
+            "reliability",
             "cost",
             "power",
             "metrics",
