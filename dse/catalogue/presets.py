@@ -187,12 +187,13 @@ def _tell_node(name: str) -> Told:
 
 def _tell_part(name: str) -> Told:
     part = preset(Part, "parts", name)
-    said = [part.kind.replace("_", " ").replace("nic", "NIC")]
+    medium = (part.medium or "").replace("_", "-")
+    said = [f"{medium} {part.kind.replace('_', ' ').replace('nic', 'NIC')}".strip()]
     said += [f"with {part.ports} ports"] if part.ports > 1 else []
     said += [f"of {format_with_unit(part.rate, 'B/s')}"] if part.rate else []
     said += [f"up to {part.reach:g} m"] if part.reach else []
     watts = f"{part.power.typical:g} W, {part.power.max:g} W at the most"
-    return f"{' '.join(said)}; {watts}" if part.power.max else " ".join(said), _basis(part.source)
+    return f"{' '.join(said)}; {watts if part.power.max else 'draws nothing'}", _basis(part.source)
 
 
 def _tell_prices(name: str) -> Told:

@@ -113,6 +113,16 @@ def _npus(design: Document) -> str | None:
     )
 
 
+def _power_cap(design: Document) -> str | None:
+    cap = _value_at(design, "cluster.power_cap")
+    if cap is None:
+        return None
+    try:
+        return f"{parse_quantity(cap, 'power'):.4g} W"
+    except (TypeError, ValueError):
+        return shorten_value(cap)
+
+
 def _topology(design: Document) -> str | None:
     blocks = [
         f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
@@ -204,7 +214,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("precision", "{}", "workload.precision"),
     _simple_aspect("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
     Aspect("NPUs", "{}", _NPU, _npus),
-    _simple_aspect("power cap", "capped at {}", "cluster.power_cap"),
+    Aspect("power cap", "capped at {}", ("cluster.power_cap",), _power_cap),
     Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
     Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),

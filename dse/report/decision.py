@@ -245,7 +245,7 @@ def _fate(why: str) -> str:
 
 def _limits(trial: TrialRecord) -> str:
     """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
-    told = {VALID} if trial.workloads else {VALID, "fits"}
+    told = {VALID, "orderable"} if trial.workloads else {VALID, "orderable", "fits"}
     near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
     said = ["memory" if name == "fits" else clean_text(name) for name in near]
     return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}" if said else ""
