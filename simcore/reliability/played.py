@@ -211,7 +211,7 @@ def play_until(
     Batches are joined by twos, and so are twice as long, until then: they must be long beside what they have in common.
     """
     job = _make_job(what, iteration, seed, repairs, settle=True)
-    each = 4.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
+    each = 20.0 * max(1.0 / what.failures, what.repair if what.repairs else 0.0)
     gains: list[float] = []
     while True:
         while len(gains) < MOST:

@@ -121,6 +121,7 @@ ORDER = {
             "result",
             "workload",
             "system",
+            "reliability",
             "compute",
             "memory",
             "reliability",
