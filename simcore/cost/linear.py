@@ -117,8 +117,7 @@ def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterat
     for element, count in counts.items():
         price, source = getattr(tier, element) * GB, design.cost.sources.get("network", "")
         ends = _between(design.cost, f"network.{dimension.tier}.{element}", price)
-        # What costs nothing is not there: the network of `simcore.cost.price.without_network`.
-        watts = WATTS.get((dimension.tier, element), (0.0, 0.0)) if price else (0.0, 0.0)
+        watts = WATTS.get((dimension.tier, element), (0.0, 0.0))
         part = f"{_NAMES[element]}, {dimension.tier}"
         yield Item(part, where, "network", count, "GB/s", price, ends, *watts, source)
 

@@ -10,9 +10,9 @@ from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
 from simcore.cost.materials import bill_of, pieces_of
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
-from simcore.design.dimension import TIERS, Dimension
+from simcore.design.dimension import Dimension
 from simcore.design.once import once
-from simcore.design.prices import PriceList, TierPrices
+from simcore.design.prices import PriceList
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.result import Cost
 
@@ -42,15 +42,6 @@ def network_cost(design: Design) -> tuple[float, ...]:
     if prices.by_parts:
         return pieces_of(design).dimensions
     return tuple(cluster.npus * unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
-
-
-def without_network(design: Design) -> PriceList:
-    """The price list with which clusters of the design's nodes cost no more than they, whatever network they have."""
-    prices, free = design.cost, dict.fromkeys(TIERS, TierPrices(link=0.0, switch=0.0, nic=0.0))
-    if not prices.by_parts:
-        return prices.model_copy(update={"network": free})
-    npu = {design.cluster.npu.name: cluster_cost(design).npu / design.cluster.npus}
-    return prices.model_copy(update={"network": free, "nodes": {}, "parts": {}, "npu": npu})
 
 
 def racks(design: Design) -> int:
