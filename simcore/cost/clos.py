@@ -4,7 +4,7 @@ The rules, which give the tables of NVIDIA's reference architectures (docs/bill.
 
 - One switch, where all NICs have a port of it.
 - *Rails*: the NICs of a node go to as many leaves; a leaf has one rail of a block of nodes, as many as half its ports
-  (with oversubscription k, k/(1 + k) of them). Of a few nodes several rails share a leaf.
+  (with oversubscription k, k/(1 + k) of them). Of blocks of few nodes several rails share one.
 - Each leaf is joined to every spine of its group by the same number of links. So the number of spines is the least
   divisor of a leaf's uplinks whose ports are enough. Leaves have the uplinks, at least what they need, that take fewest
   spines.
@@ -74,7 +74,7 @@ def _trees(nodes: int, rails: int, radix: int, oversubscription: float, leaf: in
     most = _most_down(radix, oversubscription)
     blocks = -(-nodes // (leaf or most))
     block = leaf or -(-nodes // blocks)
-    together = max(1, most // block) if blocks == 1 else 1
+    together = max(1, most // block)
     sets = -(-rails // together)
     down = block * -(-rails // sets)
     links = nodes * rails

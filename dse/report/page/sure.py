@@ -54,7 +54,7 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
         ("on the front", _sure(lambda sure: sure.on_front)),
         ("regret, mean", _sure(lambda sure: sure.regret)),
         ("regret, one in ten", _sure(lambda sure: sure.regret_p90)),
-        *((f"{label(o.name)}, nine of ten", _interval(summary, o)) for o in record.objectives if is_drawn(o)),
+        *((f"{label(o.name)}, nine of ten", _interval(summary, o)) for o in _drawn(record, summary)),
         ("ties with", lambda trial, _: _ties(summary, trial)),
         *((f"{_TIMES.get(factor, f'{factor:g} x')} the batch", at_batch(factor)) for factor in FACTORS),
     ]
@@ -62,6 +62,11 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
 
 def _sure(share: Callable[[Sureness], float]) -> _Cell:
     return lambda _, robust: MISSING if robust.sure is None else format_percent(share(robust.sure))
+
+
+def _drawn(record: StudyRecord, summary: Summary) -> list[Objective]:
+    """Objectives with an interval of their own, where scenarios were asked."""
+    return [] if summary.what_if.scenarios is None else [o for o in record.objectives if is_drawn(o)]
 
 
 def _interval(summary: Summary, objective: Objective) -> _Cell:

@@ -212,6 +212,21 @@ def test_a_collective_alone_is_searched_too() -> None:
     assert proof["simulated"] < proof["points"]
 
 
+def test_clusters_at_a_list_of_parts_are_searched_too() -> None:
+    node = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us"}
+    tree = {"topology": "fat_tree", "size": 4, "leaf": 2, "latency": "1 us", "tier": "pod", "nic_bandwidth": "50 GB/s"}
+    tree |= {"nics": {"choice": [1, 8]}, "oversubscription": {"choice": [1, 2]}}
+    parallelism = {"degrees": {"product": 32, "of": ["tensor", "data"]}, "zero": {"choice": [0, 1]}}
+    cluster = {"npu": "h100-80gb", "dimensions": [node, {**tree, "switch": {"choice": ["qm9700", "tomahawk-5"]}}]}
+    workload = {**tiny()["workload"], "global_batch": 32}
+    document = tiny(workload=workload, parallelism=parallelism, cluster=cluster, cost="street-2025", system=None)
+    given_space = space({**document, "constraints": ["fits", "racks <= 3", "cost.network <= 250000"]})
+    front, proof = exact(given_space, 4)
+    assert front == brute_force(given_space)
+    assert proof["complete"]
+    assert proof["bounds"]["cost.total"] == min(row[1] for row in front.values())
+
+
 def test_how_well_a_collective_uses_its_network_is_bounded_too() -> None:
     document = {
         "workload": {"collective": {"choice": ["all_reduce", "all_to_all"]}, "size": "1 GB"},

@@ -134,8 +134,11 @@ def test_a_fat_tree_has_its_own_leaves_and_thinner_levels_above() -> None:
     full = of_nodes(128, topology="fat_tree", leaf=16)
     thin = of_nodes(128, topology="fat_tree", leaf=16, oversubscription=4.0)
     one, other = counted(full), counted(thin)
-    assert one["qm9700", "compute fabric, leaf"] == other["qm9700", "compute fabric, leaf"] == 8 * 8
-    assert other["mpo-om4", "compute fabric, leaf to spine"] == one["mpo-om4", "compute fabric, leaf to spine"] / 4
+    assert (
+        one["qm9700", "compute fabric, leaf"] == 8 * 4
+    )  # 16 nodes fill half of a leaf's ports down: two rails share it
+    assert other["qm9700", "compute fabric, leaf"] == 8 * 3  # and three of 8 where 51 ports are down
+    assert other["mpo-om4", "compute fabric, leaf to spine"] == 24 * 12
     assert other["qm9700", "compute fabric, spine"] < one["qm9700", "compute fabric, spine"]
 
 
