@@ -79,6 +79,18 @@ SPACE = (
     ),
     ("workloads", "list of `{name, weight, workload, …}`", "", "Several jobs for one cluster ([buying](buying.md))."),
     (
+        "futures",
+        "list of `{name, weight, change, workloads, years}`",
+        "",
+        "What may come ([futures](buying.md#several-futures)).",
+    ),
+    (
+        "phases",
+        "list of `{year, npus, price}`, or of such lists",
+        "",
+        "What is bought when ([phases](buying.md#in-phases)).",
+    ),
+    (
         "hypothetical",
         "`true false`",
         "see [orders](orderable.md)",

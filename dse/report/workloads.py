@@ -14,8 +14,8 @@ from dse.report.units import MISSING, clean_text, format_percent, format_with_un
 from dse.report.values import finite_or_none, to_plain, trial_metrics
 
 EXPLAINED = (
-    "Regret: how much worse than on the workload's own best cluster; at its price: than on the best one that costs no "
-    "more. Both are against the clusters of this study."
+    "Regret: how much worse than on the cluster that is best for it alone; at its price: than on the best one that "
+    "costs no more. Both are against the clusters of this study."
 )
 
 

@@ -19,6 +19,7 @@ from dse.report import write_reports
 from dse.report.decision import describe_decision
 from dse.report.futures import describe_robust_choice, least_regretted
 from dse.report.plots import plot_of
+from dse.report.plots.style import render
 from dse.report.show import gather_facts, print_shown, shown_document
 from dse.report.summary import summarize
 from dse.run.document import open_space
@@ -302,7 +303,11 @@ def test_the_decision_says_how_much_its_cluster_can_be_regretted(record: StudyRe
 
 
 def test_a_picture_has_the_regret_of_each_cluster_in_each_future(folder: Path, record: StudyRecord) -> None:
-    found = plot_of("regret", [subject_of(str(folder), bounds=False)]).numbers
+    picture = plot_of("regret", [subject_of(str(folder), bounds=False)])
+    assert render(picture.figure, "png").startswith(b"\x89PNG")
+    assert render(picture.figure, "svg").count(b"<svg") == 1
+    found = picture.numbers
+    assert json.loads(json.dumps(found, allow_nan=False))
     assert found["kind"] == "future"
     assert found["names"] == ("as planned", "large batch", "serving")
     told = {regret.name: regret.losses for regret in future_regrets(record)}

@@ -77,7 +77,11 @@ def metrics_of(record: StudyRecord, trial: int) -> Any:
     return read_result(found.metrics)
 
 
-@pytest.mark.parametrize("kind", list(PLOTS))
+OF_PURCHASES = {"regret"}
+"""Kinds that show only runs that buy a cluster for several workloads (`tests/dse/buy`)."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PLOTS if kind not in OF_PURCHASES])
 def test_every_kind_is_a_plot_that_draws_files_and_json(kind: str, subject: Subject) -> None:
     assert isinstance(plot_named(kind), Plot)
     picture = plot_of(kind, [subject], Options())
