@@ -14,7 +14,7 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import proven_limits
 from dse.run.covered import best_of_all
 from dse.run.document import open_space
-from dse.space.order import NOTICES
+from dse.space.order import KEY, NOTICES
 from dse.space.space import Space
 from dse.study.journal import StoredTrial, read_trials
 from dse.study.store import STUDY, read_proof
@@ -114,5 +114,5 @@ def purchase_of(space: Space) -> Purchase | None:
     if not space.jobs:
         return None
     names, weights = (tuple(getattr(job, key) for job in space.jobs) for key in ("name", "weight"))
-    sections = tuple(dict.fromkeys((*space.template, "cost")))
+    sections = tuple(key for key in dict.fromkeys((*space.template, "cost")) if key != KEY)
     return Purchase(names, weights, tuning_objective(space), space.settings.aggregate, sections)

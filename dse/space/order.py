@@ -78,9 +78,9 @@ def stance_of(template: Mapping[str, Any], said: bool | None) -> Stance:
         return Stance("said")
     if said is None and _is_free(template["cluster"]):
         return Stance("free")
-    seen: dict[bool, Order] = {}
+    seen: dict[bool | None, Order] = {}
     whole = _ask(template, seen)
-    if True in seen or not seen:
+    if True in seen or False not in seen:
         return Stance(cuts=False in seen or not whole)
     if said is None:
         return Stance("none")
@@ -98,7 +98,7 @@ def _is_free(cluster: Any) -> bool:
     return isinstance(cluster, Mapping) and isinstance(cluster.get("bandwidth"), Split)
 
 
-def _ask(template: Mapping[str, Any], seen: dict[bool, Order]) -> bool:
+def _ask(template: Mapping[str, Any], seen: dict[bool | None, Order]) -> bool:
     """Notes an order that can be had and one that cannot; whether all clusters, or one of either kind, were asked."""
     count = 0
     try:
@@ -113,14 +113,14 @@ def _ask(template: Mapping[str, Any], seen: dict[bool, Order]) -> bool:
     return any(_note(cluster, seen) for cluster in _drawn_clusters(template))
 
 
-def _note(cluster: Mapping[str, Any], seen: dict[bool, Order]) -> bool:
+def _note(cluster: Mapping[str, Any], seen: dict[bool | None, Order]) -> bool:
     """Whether there is an order of either kind now."""
     try:
         order = order_of(Cluster.model_validate(cluster))
     except ValidationError:
         return False  # no design has it
-    seen.setdefault(order.orderable is not False, order)
-    return len(seen) == 2
+    seen.setdefault(order.orderable, order)
+    return True in seen and False in seen
 
 
 def _every_cluster(cluster: Any) -> Iterator[Mapping[str, Any]]:
