@@ -49,7 +49,7 @@ def test_a_member_of_the_front_has_a_complete_design_for_each_workload_that_simu
     folder: Path,
 ) -> None:
     pareto = json.loads((folder / "pareto.json").read_text())
-    assert pareto["decided"] == ["cluster", "cost"]
+    assert pareto["decided"] == ["cluster", "cost", "reliability"]
     assert pareto["tuned_for"] == "iteration_time"
     for member in pareto["front"]:
         assert member["design"] == member["workloads"][0]["design"]
