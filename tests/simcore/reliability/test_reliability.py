@@ -150,7 +150,7 @@ def test_the_document_names_its_reliability_or_spells_it_out() -> None:
     assert design_from(SMALL).document()["reliability"] == "llama3"
     for design in (small(checkpoint={"interval": "30 min"}, spares=0.02), design_from(SMALL | {"reliability": "none"})):
         again = design_from(design.document())
-        assert again == design
+        assert again.reliability == design.reliability
         assert again.key == design.key
 
 
