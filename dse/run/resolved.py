@@ -16,6 +16,7 @@ _PRESETS = {
     ("workload", "model"): "models",
     ("workload", "layers"): "networks",
     ("cluster", "npu"): "npus",
+    ("cluster", "node"): "nodes",
     ("cost",): "prices",
     ("software",): "software",
     ("reliability",): "reliability",

@@ -34,7 +34,9 @@ def _misspelt_problems(value: Any, path: Path) -> Iterator[Problem]:
     if not isinstance(value, dict):
         return
     meant = (
-        {} if any(kind in value for kind in KINDS_OF_HOLE) else {str(key): _nearest_keyword(str(key)) for key in value}
+        {}
+        if any(kind in value for kind in KINDS_OF_HOLE)
+        else {str(key): _nearest_keyword(str(key), path) for key in value}
     )
     for key, kind in meant.items():
         if kind and path:
@@ -43,26 +45,43 @@ def _misspelt_problems(value: Any, path: Path) -> Iterator[Problem]:
         yield from _misspelt_problems(inner, (*path, key))
 
 
-def _nearest_keyword(key: str) -> str:
+def _nearest_keyword(key: str, path: Path) -> str:
     """The keyword that an unknown key is nearly; empty where it is none, or a key of a design."""
     word = key.lower().replace("-", "_").replace(" ", "_")
     near = difflib.get_close_matches(word, KINDS_OF_HOLE, n=1, cutoff=_NEARLY)
     near = near or [kind for kind in KINDS_OF_HOLE if min(len(word), len(kind)) >= _STEM and _is_prefix(word, kind)]
-    return near[0] if near and key not in _known_keys() else ""
+    return near[0] if near and not _is_known(key, path) else ""
 
 
 def _is_prefix(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
+def _is_known(key: str, path: Path) -> bool:
+    """Whether a key is one of the section of a design that its place lies in; of any section where that is open."""
+    section = next((str(part) for part in path if part in _keys_by_section()), "")
+    return key in _keys_by_section()[section]
+
+
 @cache
-def _known_keys() -> frozenset[str]:
-    """Every key that some part of a design has."""
+def _keys_by_section() -> dict[str, frozenset[str]]:
+    """Section -> every key that some part of it has; of `""` those of all."""
     schema = Design.model_json_schema()
-    parts = (schema, *schema["$defs"].values())
-    return frozenset(key for part in parts for key in part.get("properties", {})) | {
-        "fabric",
-        "npus",
-        "domain",
-        "change",
-    }
+    found = {name: frozenset(_keys(form, schema["$defs"], set())) for name, form in schema["properties"].items()}
+    found["cluster"] |= {"fabric", "npus", "domain"}
+    return found | {"": frozenset().union(*found.values(), found, ("change",))}
+
+
+def _keys(form: Any, parts: dict[str, Any], seen: set[str]) -> Iterator[str]:
+    """The names of all properties in a JSON schema and in the parts that it refers to."""
+    if isinstance(form, list):
+        for entry in form:
+            yield from _keys(entry, parts, seen)
+    if not isinstance(form, dict):
+        return
+    yield from form.get("properties", {})
+    if (name := str(form.get("$ref", "")).rpartition("/")[2]) and name not in seen:
+        seen.add(name)
+        yield from _keys(parts[name], parts, seen)
+    for inner in form.values():
+        yield from _keys(inner, parts, seen)

@@ -32,6 +32,7 @@ _SI = {
     "bandwidth price": "$.s/B",
     "capacity price": "$/B",
     "energy price": "$/J",
+    "power price": "$.s/J",
 }
 _QUOTED = r"'[^']*'|\"[^\"]*\""
 _NUMBER = r"(?<![\w.])(?>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)"

@@ -42,7 +42,7 @@ from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import program_of
-from simcore.metrics import JOB, Figures, Scope, bounds, metrics_before
+from simcore.metrics import Figures, Scope, bounds, metrics_before
 from simcore.power.draw import (
     draws_of,
     energy,
@@ -213,8 +213,10 @@ def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, 
         output_token=times.get("time_per_output_token"),
         software=design.software,
     )
-    # At a list of parts the network decides how many racks there are, and what they cost.
-    return bounds(figures, metrics_before(design, memory, JOB if design.cost.by_parts else _OF_NODES))
+    known = metrics_before(design, memory, _OF_NODES)
+    if design.cost.by_parts:
+        del known["racks"]  # the network decides how many there are
+    return bounds(figures, known)
 
 
 def _bound_partial(document: Mapping[str, Any]) -> Bounds:

@@ -44,7 +44,8 @@ def _unknown_entry_problems(value: Any, path: Path) -> Iterator[Problem]:
             yield from _missing_entry_problems(value, path, _SECTIONS[key])
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _unknown_entry_problems(inner, (*path, key))
+            if key != "sources":  # words, no names
+                yield from _unknown_entry_problems(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _unknown_entry_problems(inner, (*path, index))

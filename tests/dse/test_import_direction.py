@@ -121,7 +121,6 @@ ORDER = {
             "result",
             "workload",
             "system",
-            "reliability",
             "compute",
             "memory",
             "reliability",
