@@ -128,11 +128,7 @@ def _cost_section(result: Result) -> Section:
 
 def _owned(result: Result) -> Iterator[tuple[str, float]]:
     """What it costs to own the cluster, by metric."""
-    named = {
-        "cost.yearly": result.yearly_cost,
-        "cost.tco": result.ownership_cost,
-        "cost_to_train": result.cost_to_train,
-    }
+    named = {"cost.yearly": result.yearly_cost, "cost.tco": result.ownership_cost}
     yield from ((name, value) for name, value in named.items() if value is not None)
 
 
