@@ -57,6 +57,19 @@ def duration(text: str) -> float:
     return number
 
 
+def add_design(command: argparse.ArgumentParser) -> None:
+    """The design that a command is about, and values of it to change; `dse.cli.change` reads both."""
+    command.add_argument("design", metavar="DESIGN", help="YAML design document")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        dest="changes",
+        help="change one value; may be repeated",
+    )
+
+
 def check_jobs(jobs: int | None, elsewhere: bool = False) -> None:
     """Warn about more than two workers a core. With `elsewhere` they run on a cluster, whose cores are not counted.
 

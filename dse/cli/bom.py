@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from dse.cli.arguments import file_problems
+from dse.cli.arguments import add_design, file_problems
 
 EXAMPLES = """examples:
   dse bom design.yaml
@@ -26,15 +26,7 @@ watts, watts_max, price_list}.
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse bom`."""
-    command.add_argument("design", metavar="DESIGN", help="YAML design document")
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        dest="changes",
-        help="change one value; may be repeated",
-    )
+    add_design(command)
     command.add_argument("--out", type=Path, metavar="FILE.csv", help="write it as CSV")
     command.add_argument("--json", action="store_true", help="print it as JSON")
 
@@ -43,18 +35,15 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse bom`."""
     from rich.console import Console
 
-    from dse.cli.change import change_document
+    from dse.cli.change import read_design
     from dse.report.bill import bill_document, print_bill, write_bill
-    from simcore.check.load import design_from
     from simcore.cost.materials import bill_of
     from simcore.cost.price import cluster_cost
     from simcore.document.problem import InputError
-    from simcore.document.text import read_document
 
     if problems := file_problems("--out", options.out):
         raise InputError(problems, "command line")
-    document = change_document(read_document(options.design), options.changes)
-    design = design_from(document.data, document)
+    design = read_design(options)
     bill, cost = bill_of(design), cluster_cost(design)
     if options.out is not None:
         write_bill(bill, options.out)

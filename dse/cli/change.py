@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 
+from simcore.check.load import design_from
 from simcore.design.change import assign, parse_path
+from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
-from simcore.document.text import Document, parse_document
+from simcore.document.text import Document, parse_document, read_document
+
+
+def read_design(options: argparse.Namespace) -> Design:
+    """The checked design that `dse.cli.arguments.add_design` names, with its changes.
+
+    Raises `InputError` with every problem in it.
+    """
+    document = change_document(read_document(options.design), options.changes)
+    return design_from(document.data, document)
 
 
 def change_document(document: Document, changes: list[str]) -> Document:

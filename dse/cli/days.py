@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.arguments import seed
+from dse.cli.arguments import add_design, seed
 
 if TYPE_CHECKING:
     from simcore.design.design import Design
@@ -54,31 +54,20 @@ def _days(text: str) -> float:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse days`."""
-    command.add_argument("design", metavar="DESIGN", help="YAML design document")
+    add_design(command)
     command.add_argument("--days", type=_days, default=30.0, metavar="N", help="how many days to play [30]")
     command.add_argument("--seed", type=seed, default=0, metavar="N", help="which failures there are [0]")
     command.add_argument(
         "--intervals", action="store_true", help="play shorter and longer intervals between checkpoints, too"
-    )
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        dest="changes",
-        help="change one value; may be repeated",
     )
     command.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse days`."""
-    from dse.cli.change import change_document
-    from simcore.check.load import design_from
-    from simcore.document.text import read_document
+    from dse.cli.change import read_design
 
-    document = change_document(read_document(options.design), options.changes)
-    design = design_from(document.data, document)
+    design = read_design(options)
     found = _play(design, _interruptions(design), options)
     if options.json:
         print(json.dumps(found, allow_nan=False))

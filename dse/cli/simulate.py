@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.arguments import file_problems
+from dse.cli.arguments import add_design, file_problems
 
 if TYPE_CHECKING:
     from simcore.design.design import Design
@@ -25,20 +25,12 @@ EXAMPLES = """examples:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of `dse simulate`."""
-    command.add_argument("design", metavar="DESIGN", help="YAML design document")
+    add_design(command)
     command.add_argument(
         "--engine",
         default="fast",
         metavar="E",
         help="fast, reference, reference_links, or package.module:function [fast]",
-    )
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        dest="changes",
-        help="change one value; may be repeated",
     )
     command.add_argument("--trace", type=Path, metavar="FILE.json", help="write a Chrome / Perfetto trace")
     command.add_argument("--chakra-out", type=Path, metavar="DIR", help="write the design as ASTRA-sim's input files")
@@ -47,15 +39,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
-    from dse.cli.change import change_document
-    from simcore.check.load import design_from
-    from simcore.document.text import read_document
+    from dse.cli.change import read_design
     from simcore.engine.registry import engine_named
     from simcore.simulate import simulate, simulate_traced
 
     _check_outputs(options.trace, options.chakra_out)
-    document = change_document(read_document(options.design), options.changes)
-    design = design_from(document.data, document)
+    design = read_design(options)
     if options.trace is not None:
         from simcore.engine.trace import write_trace
 
