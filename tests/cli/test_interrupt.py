@@ -161,7 +161,7 @@ entry()
     ("patch", "arguments"),
     [
         ("dse.proof.certificate.proven_limits", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
-        ("dse.whatif.ask.answer_what_if", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
+        ("dse.whatif.ask.answers_about", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.report.write_reports", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
     ],
 )
