@@ -1,0 +1,57 @@
+"""What phases share: links whose messages come from several phases at once, and what each phase puts on them.
+
+A *class* is a set of NPUs that do the same at the same time. While all NPUs of a class serve a phase, the messages that
+they send are alike: a *stream*, whose messages all move at one rate. Links that the same streams load alike are one
+shared link here. A link that the streams together cannot load beyond its capacity slows nobody down and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Served(NamedTuple):
+    """A phase that a class of NPUs serves: what its messages are, whatever their size."""
+
+    npus: int
+    """Number of the class."""
+    group: str
+    """The parallel group."""
+    dimension: int
+    """The dimension that serves it."""
+    kind: str
+    """As `Phase.kind`; of a message between stages `send_recv`."""
+    target: int = -1
+    """Of a message between stages, the stage that gets it."""
+
+
+class Stream(NamedTuple):
+    """The messages of a phase while it is served."""
+
+    rate: float
+    """Most rate of one of its messages [B/s]: what it gets where nothing is shared."""
+    links: tuple[tuple[int, float], ...]
+    """(shared link, messages that are on it at the same time, on average over the phase)."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A class of links that several streams share."""
+
+    capacity: float
+    """Of one of them [B/s]."""
+    name: str
+    """What it is ("cluster.dimensions[1]: a leaf's uplinks")."""
+    members: Sequence[tuple[int, int, int]] = ()
+    """The links that it stands for, as (dimension, source, target) of their ends in the dimension."""
+
+
+class SharedLinks(Protocol):
+    """The links that streams share, and what each stream puts on them."""
+
+    links: Sequence[Link]
+
+    def stream(self, served: Served) -> Stream:
+        """The stream of a phase; its rate relative to `Stream.rate` is the pace at which the phase is served."""
