@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 import astra_cases  # noqa: E402  # the measured cases live with their tests
 from dispatch_section import dispatch_section  # noqa: E402  # beside this file
 from iterations_section import iterations_sections  # noqa: E402  # beside this file
+from links_section import link_section  # noqa: E402
 from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
 from pairs_section import pairs_section  # noqa: E402
@@ -189,36 +190,6 @@ def themis_section() -> Iterator[str]:
         pairs = [f"{means[p][name]:.2f} / {other[p][name]:.2f}" for p in ("Themis+FIFO", "Themis+SCF")]
         yield f"| {name} | {pairs[0]} | {pairs[1]} |"
     yield ""
-
-
-def link_section() -> Iterator[str]:
-    """Phase level against link level with many chunks in flight."""
-    yield "## Phases against messages\n"
-    yield "The simulator has two network models: phases (engine `fast`) and single messages on links (engine"
-    yield "`reference_links`). The table shows the time of an all-reduce with messages over its time with phases, on"
-    yield "one dimension of 8 NPUs, 100 GB/s, 500 ns. One chunk on an idle network is equal by construction. With"
-    yield "many chunks in flight, messages of different chunks share links in another order.\n"
-    chunks = (1, 4, 16, 64)
-    yield "| topology | algorithm | size | " + " | ".join(f"{count} chunks" for count in chunks) + " |"
-    yield "|---|---|---|" + "--:|" * len(chunks)
-    for topology in ("switch", "fully_connected", "ring"):
-        for algorithm in ("ring", "direct", "halving_doubling"):
-            for size in ("64 KiB", "16 MiB"):
-                ratios = [_link_ratio(topology, algorithm, size, count) for count in chunks]
-                yield f"| {topology} | {algorithm} | {size} | " + " | ".join(f"{r:.3f}" for r in ratios) + " |"
-    yield ""
-
-
-def _link_ratio(topology: str, algorithm: str, size: str, chunks: int) -> float:
-    dimension = {"topology": topology, "size": 8, "bandwidth": "100 GB/s", "latency": "500 ns", "tier": "package"}
-    design = design_from(
-        {
-            "workload": {"collective": "all_reduce", "size": size},
-            "cluster": {"npu": "a100-80gb", "dimensions": [dimension]},
-            "system": {"collective": [algorithm], "chunks": chunks},
-        }
-    )
-    return simulate(design, "reference_links").iteration_time_s / simulate(design).iteration_time_s
 
 
 def _mean(values: Sequence[float]) -> float:

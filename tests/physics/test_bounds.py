@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import ROUNDING, assert_not_beaten, designs, dimension, npu, trainings
+from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, npu, trainings
 from hypothesis import given, settings
 
 from simcore.bounds.compute import compute_seconds, layers_seconds
 from simcore.bounds.design import bound
+from simcore.bounds.many import NetworkFamily, collective_seconds
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
@@ -34,6 +35,39 @@ def test_every_bound_is_of_a_metric() -> None:
 def test_no_metric_beats_the_bound_of_its_design(design: Design) -> None:
     proven, found = bound(design), metrics(simulate(design))
     assert_not_beaten(proven, found)
+
+
+APART: dict[str, dict[str, Any]] = {
+    "fully_connected": {},
+    "ring": {},
+    "mesh": {},
+    "fat_tree": {"leaf": 2, "oversubscription": 4.0},
+}
+"""Blocks on which the steps of an algorithm use different links."""
+
+
+@pytest.mark.parametrize("library", [{}, {"library": {"all_reduce": {"memory": "400 GB/s", "piece": "3 us"}}}])
+@pytest.mark.parametrize("inter_dimension", ["baseline", "themis"])
+@pytest.mark.parametrize("algorithm", ["ring", "halving_doubling"])
+@pytest.mark.parametrize("topology", APART)
+def test_the_bound_of_steps_that_use_different_links_holds_and_is_near(
+    topology: str, algorithm: str, inter_dimension: str, library: dict[str, Any]
+) -> None:
+    network = [
+        dimension(topology, 8, "50 GB/s", "1 us", tier="pod", **APART[topology], **library),
+        dimension("switch", 4, "40 GB/s", "1 us", tier="pod"),
+    ]
+    system = {"collective": [algorithm, "ring"], "inter_dimension": inter_dimension}
+    for chunks in (1, 3, 64):
+        design = collective("all_reduce", "1 GiB", network, chunks=chunks, **system)
+        family = NetworkFamily.of([design])
+        found = simulate(design).iteration_time_s
+        own, many = bound(design)["iteration_time"], float(collective_seconds(design, family)[0])
+        assert own is not None
+        assert many <= own * (1 + ROUNDING)
+        assert many <= found
+        if inter_dimension == "baseline" and chunks == 64:
+            assert many >= 0.85 * found
 
 
 @settings(max_examples=100)
