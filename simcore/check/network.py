@@ -115,8 +115,13 @@ def _groups_that_fit(design: Design) -> Iterator[Problem]:
 
 def _check_failed_links(design: Design) -> Iterator[Problem]:
     dimensions = design.cluster.dimensions
+    seen: set[tuple[int, frozenset[int]]] = set()
     for index, failed in enumerate(design.cluster.failed_links):
         path: Path = ("cluster", "failed_links", index)
+        link = failed.dimension, frozenset(failed.between)
+        if link in seen:
+            yield Problem((*path, "between"), "each link at most once", "{} and {}".format(*failed.between), "drop one")
+        seen.add(link)
         if failed.dimension >= len(dimensions):
             yield Problem((*path, "dimension"), f"a dimension below {len(dimensions)}", str(failed.dimension))
             continue

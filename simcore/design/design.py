@@ -167,6 +167,9 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        for link in document["cluster"].get("failed_links", ()):
+            if not link["share"]:
+                del link["share"]
         if not self.hypothetical:
             del document["hypothetical"]
         if self.cluster.switching == "cut_through":

@@ -236,25 +236,25 @@ def test_a_double_binary_tree_of_many_pieces_comes_near_the_closed_form(topology
 def test_a_failed_link_of_a_ring_is_passed_the_other_way_round() -> None:
     part, size = Slice(4, 4, 1), 960.0
     whole = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12)
-    broken = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(0, 1)}))
+    broken = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12, worn={(0, 1): 0.0})
     assert whole.send(part, 1, size) == 2 * 960 + 1
     assert broken.send(part, 1, size) == 2 * 960 + 3
     assert broken.collective("ring", "all_reduce", part, size) > whole.collective("ring", "all_reduce", part, size)
 
 
 def test_a_failed_link_between_two_of_many_is_passed_over_a_third() -> None:
-    broken = Idle(block("fully_connected"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(1, 0)}))
+    broken = Idle(block("fully_connected"), BYTE_A_PICOSECOND, 1e-12, worn={(1, 0): 0.0})
     assert broken.send(Slice(4, 4, 1), 1, 10.0) == 3 * 10 + 2
 
 
 def test_a_failed_uplink_of_a_fat_tree_is_replaced_by_another_one_of_its_leaf() -> None:
     part = Slice(4, 4, 1)  # leaves are nodes 4 and 5, spines 6 and 7
-    broken = Idle(block("fat_tree", 2, 2.0), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(4, 6)}))
+    broken = Idle(block("fat_tree", 2, 2.0), BYTE_A_PICOSECOND, 1e-12, worn={(4, 6): 0.0})
     assert broken.send(part, 2, 10.0) == 2 * 10 + 2
 
 
 def test_where_failed_links_leave_no_way_the_error_names_them() -> None:
-    broken = Idle(block("mesh"), BYTE_A_PICOSECOND, 1e-12, failed=frozenset({(1, 2)}))
+    broken = Idle(block("mesh"), BYTE_A_PICOSECOND, 1e-12, worn={(1, 2): 0.0})
     with pytest.raises(InputError, match="a way from NPU 0 to NPU 3 of their dimension, got none left without 1-2"):
         broken.send(Slice(4, 4, 1), 3, 10.0)
 
@@ -266,3 +266,10 @@ def test_messages_that_want_one_link_pass_in_the_order_they_came() -> None:
     plan.send(0, 2, plan.block_pieces(0))
     plan.send(1, 2, plan.block_pieces(0))
     assert Idle(its, BYTE_A_PICOSECOND, 0.0).plan(plan, part, 100.0) == 2 * 200
+
+
+def test_a_link_that_carries_half_takes_twice_as_long_and_is_still_on_the_way() -> None:
+    worn = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12, worn={(0, 1): 0.5})
+    whole = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12)
+    part = Slice(6, 6, 1)
+    assert worn.send(part, 1, 1e6) - 1 == 2 * (whole.send(part, 1, 1e6) - 1)
