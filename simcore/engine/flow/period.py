@@ -45,6 +45,7 @@ from simcore.engine.flow.tables import (
     SNAPSHOT_ROOM,
     SNAPSHOTS_AT,
     STAGE,
+    STAGES,
     TREE_AT,
     LEAVES,
     UNTIL,
@@ -196,7 +197,8 @@ def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> N
             play[service + BEGAN] += by
         states[c, NOW] = time
         shift(nets[plan[its + JOB]], states[c], by)
-        _move_inputs(plan, play, its, times * periods * plan[PERIOD])
+        if plan[its + STAGES] > 1:
+            _move_inputs(plan, play, its, times * periods * plan[PERIOD])
         due = play[play[TREE_AT] + play[LEAVES] + c]
         if due != NEVER:
             set_time(play, c, due + by)
