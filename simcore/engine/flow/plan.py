@@ -14,8 +14,8 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import _capacity, _serial_types
 from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.engine.fast.state import NEVER, PHASE_SIZE, new_state
 from simcore.engine.fast.state import LEVELS_AT as NET_LEVELS_AT
+from simcore.engine.fast.state import NEVER, PHASE_SIZE, new_state
 from simcore.engine.fast.sums import add_serially, sum_blocks
 from simcore.engine.fast.tables import BLOCKING, COMPUTE, KINDS, SENT, SPENT, START, pack_program
 from simcore.engine.flow import tables

@@ -16,9 +16,9 @@ from simcore.engine.flow.plan import Job, Lowered, build_world, lower, lower_sin
 from simcore.engine.flow.rates import MET, SOLVED
 from simcore.engine.flow.shared import SharedLinks
 from simcore.engine.flow.tables import Ints, World
-from simcore.program import Category, Program, Start
+from simcore.program import Category, Start
 from simcore.schedule import ORDERS
-from simcore.system.placement import Placement, place
+from simcore.system.placement import place
 
 __all__ = ["Classes", "Counts", "Job", "find_classes", "time_collective", "time_jobs", "time_program"]
 
