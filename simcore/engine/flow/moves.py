@@ -38,7 +38,6 @@ from simcore.engine.fast.tables import (
     KNOWN,
     OTHER,
     REPEATS,
-    SENT,
     START,
     UNKNOWN,
     VARIES,

@@ -29,7 +29,9 @@ SLACK = 1e-9
 """Shares that differ by less are equal: sums of floats in different orders must not make streams slower than alone."""
 
 
-def pack_flows(streams: list[tuple[float, tuple[tuple[int, float], ...]]], capacities: list[float]) -> tuple[Ints, Floats]:
+def pack_flows(
+    streams: list[tuple[float, tuple[tuple[int, float], ...]]], capacities: list[float]
+) -> tuple[Ints, Floats]:
     """The arrays of streams, each (cap [B/s], its loads as (link, messages)), over links of these capacities [B/s]."""
     loads = [(link, s, count) for s, (_, its) in enumerate(streams) for link, count in its if count > 0.0]
     n, m, k = len(streams), len(capacities), len(loads)
