@@ -21,8 +21,8 @@ from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]
 Message = tuple[float, tuple[int, ...], bool | None]
-"""Bytes, how far they go in each dimension of their group, and whether to the next stage or the previous one (`Lowering.
-directed`)."""
+"""Bytes, how far they go in each dimension of their group, and whether to the next stage or the previous one (None
+unless `Lowering.directed`)."""
 _NOTHING: Row = (-1, 0, 0)
 
 

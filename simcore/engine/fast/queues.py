@@ -125,6 +125,7 @@ def issue(net: Ints, state: Ints, kind: int, group: int) -> None:
 
 @inlined
 def can_pick(net: Ints, state: Ints, d: int) -> bool:
+    """Whether dimension `d` is idle, has something to serve, and has room for it."""
     serving = locate_serving(state, d)
     free = net[SLOTS] == 0 or state[serving + HELD] < net[SLOTS]
     return bool(state[state[END_AT] + d] == NEVER and state[serving + LANES] > 0 and free)

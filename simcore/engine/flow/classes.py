@@ -1,10 +1,10 @@
 """Which NPUs do the same at the same time: classes of NPUs, by colour refinement.
 
 NPUs begin with a colour each: their stage, how much slower they compute, and whatever else the caller says that
-distinguishes them. Two of one colour are told apart if the colours of their peers differ on any slice of any group, and
+distinguishes them. Two of one colour are told apart if the colours of their peers differ on any slice of any group,
 so on until no round tells any more apart: the coarsest equitable partition (McKay, "Practical graph isomorphism",
-1981). Then all NPUs of a class meet NPUs of the same classes everywhere, so one of them speaks for all. Where nothing but the
-stage distinguishes NPUs the classes are the stages, and nothing is done per NPU.
+1981). Then all NPUs of a class meet NPUs of the same classes everywhere, so one of them speaks for all. Where nothing
+but the stage distinguishes NPUs the classes are the stages, and nothing is done per NPU.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
 from simcore.engine.flow.shared import Served, SharedLinks
 from simcore.engine.flow.tables import Floats, Ints, World
-from simcore.program import Category, Program, Start
+from simcore.program import Category, Program
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, LONGEST, PICOSECONDS, too_long_error
 from simcore.system.interference import UNIT, slowdowns
@@ -152,9 +152,10 @@ def lower(job: Job, microbatches: int) -> Lowered:
     return Lowered(job, microbatches, lowering, choices, orders, schedule.path(program.stages, program.chunks))
 
 
-def lower_single(job: Job, single: Start) -> Lowered:
+def lower_single(job: Job) -> Lowered:
     """Lower a job that is one collective, of each group of its placement where they lie side by side."""
-    placement = job.classes.placement
+    placement, single = job.classes.placement, job.program.single
+    assert single is not None
     lowering = Lowering(job.design, placement, times_of(job.design), directed=True)
     groups = [single.group] if single.group in placement else list(placement)
     for number, group in enumerate(groups):

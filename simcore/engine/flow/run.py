@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing, block_issues, stage_use
 from simcore.engine.flow import tables
 from simcore.engine.flow.classes import Classes, find_classes
@@ -16,11 +15,10 @@ from simcore.engine.flow.plan import Job, Lowered, build_world, lower, lower_sin
 from simcore.engine.flow.rates import MET, SOLVED
 from simcore.engine.flow.shared import SharedLinks
 from simcore.engine.flow.tables import Ints, World
-from simcore.program import Category, Start
+from simcore.program import Category
 from simcore.schedule import ORDERS
-from simcore.system.placement import place
 
-__all__ = ["Classes", "Counts", "Job", "find_classes", "time_collective", "time_jobs", "time_program"]
+__all__ = ["Classes", "Counts", "Job", "find_classes", "time_job", "time_jobs"]
 
 
 @dataclass(frozen=True)
@@ -51,21 +49,21 @@ def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None = None, iterations
     ]
 
 
-def time_program(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Counts]:
-    """Time of a training iteration.
+def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Counts]:
+    """Time of a training iteration, or of a single collective, of all its groups.
 
     Where the schedule has a steady phase, fewer microbatches are played first; if all classes settle into a period, the
     rest is added, and else more are played. Raises `InputError` where it takes longer than 64 bits can say.
     """
     program = job.program
-    steady = ORDERS[program.schedule].steady(program.stages, program.chunks)
+    steady = None if program.single else ORDERS[program.schedule].steady(program.stages, program.chunks)
     played = program.microbatches
     if steady is not None:
         least = steady.warm + steady.reach + 4 * steady.period + steady.cool
         played = min(played, least + (program.microbatches - least) % (2 * steady.period))
     while True:
         missing = program.microbatches - played
-        lowered = [lower(job, played)]
+        lowered = [lower(job, played) if program.single is None else lower_single(job)]
         world = build_world(lowered, shared, 1, missing // steady.period if steady is not None else 0)
         play_all(world)
         if world[5][tables.MISSING] == 0:
@@ -75,22 +73,8 @@ def time_program(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, C
     return _timing(lowered, world, 0, 0), _count(world)
 
 
-def time_collective(
-    design: Design, single: Start, shared: SharedLinks | None = None, classes: Classes | None = None
-) -> Timing:
-    """Time of a single collective, of all its groups; `classes` other than those of the design's stragglers."""
-    from simcore.memory.plan import program_of
-
-    job = Job(design, program_of(design), classes or find_classes(design, place(design)[0]))
-    lowered = [lower_single(job, single)]
-    world = build_world(lowered, shared, 1, 0)
-    play_all(world)
-    return _timing(lowered, world, 0, 0)
-
-
 def _lower_whole(job: Job) -> Lowered:
-    single = job.program.single
-    return lower(job, job.program.microbatches) if single is None else lower_single(job, single)
+    return lower(job, job.program.microbatches) if job.program.single is None else lower_single(job)
 
 
 def _count(world: World) -> Counts:

@@ -176,7 +176,7 @@ def _serve_next(world: World, c: int, d: int) -> int:
 
 @borrowing
 def pick_next(world: World, c: int) -> None:
-    """Let every idle dimension of a class pick its next task; its stream goes on where the next phase is as the last."""
+    """Let every idle dimension of a class pick its next task; the stream goes on where the next phase is alike."""
     _, states, _, _, plan, play, _, flows, numbers = world
     state = states[c]
     for i in range(state[READY]):

@@ -15,18 +15,19 @@ from simcore.program import Category
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 World = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
-"""All that the loop plays: nets `[jobs, …]`, states `[classes, …]`, programs `[programs, …]`, orders of blocks, plan, play, what is learnt
-of segments `[programs, segments, SPENT + categories]`, and the flows with their numbers (`rates`)."""
+"""All that the loop plays: nets `[jobs, …]`, states `[classes, …]`, programs `[programs, …]`, orders of blocks, plan,
+play, what is learnt of segments `[programs, segments, SPENT + categories]`, and the flows with their numbers
+(`rates`)."""
 
 # Header of the plan: number of classes; most dimensions and types of collectives of a job; iterations that each job
-# plays; microbatches and blocks of each stage in which the schedule of the one job repeats (0: not looked at); where the
-# classes lie.
+# plays; microbatches and blocks of each stage in which the schedule of the one job repeats (0: not looked at); where
+# the classes lie.
 CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_HEADER = range(8)
 # Classes: job; program; stage; where its blocks lie in order, and how many they are; microbatches, stages that hand
-# inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the virtual
-# stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its ways lie,
-# and where the phases of its network do; where lies which types of collectives nothing can meet, and of which segments
-# all collectives are such; where its inputs lie in the play.
+# inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the
+# virtual stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its
+# ways lie, and where the phases of its network do; where lies which types of collectives nothing can meet, and of
+# which segments all collectives are such; where its inputs lie in the play.
 (
     JOB,
     PROGRAM,
@@ -56,11 +57,11 @@ MACHINES_AT, SERVICES_AT, SEQUENCES_AT, TREE_AT, LEAVES, TOUCHED_AT, MOVES_AT, S
 TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
 FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
 RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_HEADER = range(21, 29)
-# Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the segment;
-# what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may be slowed
-# meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts (-1: it is
-# counted already); whether it has a block; iterations that it played, and end of the last one; time it waited for
-# inputs; then time by category, and by dimension what services took beyond their serialization [ps].
+# Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
+# segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
+# be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
+# (-1: it is counted already); whether it has a block; iterations that it played, and end of the last one; time it
+# waited for inputs; then time by category, and by dimension what services took beyond their serialization [ps].
 (
     POSITION,
     SEGMENT,
@@ -82,8 +83,8 @@ RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_H
 ) = range(17)
 STRETCH = SPENT + len(Category)
 GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED = range(6)
-# Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when that
-# is so, when it began.
+# Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
+# that is so, when it began.
 ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)
 # Meetings: row, type, issue, chunk and phase, attendees so far, the first of them, the next meeting of its bucket.
 M_ROW, M_TYPE, M_ISSUE, M_PART, M_COUNT, M_FIRST, M_NEXT, MEETING_SIZE = range(8)
