@@ -64,6 +64,8 @@ def loads_from_links(pattern: Pattern, block: Wired, part: Slice) -> NDArray[np.
     onward, back = _to_neighbours(n, shape)
     match pattern:
         case Shift(steps):
+            if shape.kind == "line":
+                return links.sums(_sweeps(n, steps, pattern.gathers))
             return links.sums([*onward, *back], steps)
         case Exchange(distance):
             return links.sums((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
@@ -153,6 +155,14 @@ def _to_neighbours(n: int, shape: Shape) -> tuple[list[Sent], list[Sent]]:
     share = 0.5 if halves else 1.0
     onward = [(i, (i + 1) % n, share) for i in range(n - (shape.kind == "line"))]
     return onward, [(j, i, share) for i, j, _ in onward] if halves or shape.kind == "line" else []
+
+
+def _sweeps(n: int, steps: int, gathers: bool) -> Iterator[Sent]:
+    """What passes the links of a line in a Shift: of the members beyond each link, or of those behind it."""
+    for i in range(n - 1):
+        beyond, behind = float(min(steps, n - 1 - i)), float(min(steps, i + 1))
+        yield i, i + 1, behind if gathers else beyond
+        yield i + 1, i, beyond if gathers else behind
 
 
 def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:

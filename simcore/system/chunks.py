@@ -181,7 +181,7 @@ class Chunker:
     design: Design
     links_alone: bool = False
     """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
-    _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
+    _ways: dict[tuple[str, GroupSlice, bool], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | CustomAlgorithm:
         """The algorithm of a dimension: its name, or the user's own."""
@@ -230,9 +230,9 @@ class Chunker:
         links = self.seconds(cost, size, dimension, rate)
         return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
-        cost, dimension, rate, latency, kernel = self._way(kind, where)
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> Phase:
+        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `of_two`: see `phase_cost`."""
+        cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
         steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         other = self._other_links(cost, size, dimension, rate, steps)
         passes = self._passes(kernel, size)
@@ -253,16 +253,16 @@ class Chunker:
         """
         return min(picoseconds(_elsewhere(cost, size, dimension) * size / rate, least=0), steps - 1)
 
-    def _way(self, kind: str, where: GroupSlice) -> _Way:
+    def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
-        known = self._ways.get((kind, where))
+        known = self._ways.get((kind, where, of_two))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
+            known = self._ways[kind, where, of_two] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -283,7 +283,7 @@ class Chunker:
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
-        rates = [self._group_rate(where, whole) for where in group]
+        rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
             self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
@@ -359,9 +359,9 @@ class Chunker:
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
         return [self._phases_in_order(kind, order, whole, merge) for order in itertools.permutations(group)]
 
-    def _group_rate(self, where: GroupSlice, size: float) -> float:
+    def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where)
+        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where, of_two)
         elsewhere = _elsewhere(cost, size, dimension)
         if kernel is None:
             return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)
@@ -375,8 +375,8 @@ class Chunker:
             members = where.part.members
             if merge and kind == "all_reduce" and position == len(order) - 1:
                 return [*scatter, self.phase("all_reduce", where, size, size), *reversed(gather)]
-            scatter.append(self.phase("reduce_scatter", where, size, size))
-            gather.append(self.phase("all_gather", where, size, size / members))
+            scatter.append(self.phase("reduce_scatter", where, size, size, kind == "all_reduce"))
+            gather.append(self.phase("all_gather", where, size, size / members, kind == "all_reduce"))
             size /= members
         gather.reverse()
         return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]

@@ -1,7 +1,9 @@
 """What a phase of a collective costs whatever its size: load per byte, hops, and the messages that make up the load.
 
 Alone, a chunk takes all steps one after the other. Its dimension is occupied for as long as the busiest of the links
-takes that carry them: where steps use different links, the next chunk follows on those that are done.
+takes that carry them: where steps use different links, the next chunk follows on those that are done. The two phases of
+an all-reduce on a dimension are half of one such load each: on a line, the way there of a sweep loads its ends and the
+way back its middle, and while one chunk scatters another one gathers.
 """
 
 from __future__ import annotations
@@ -54,9 +56,12 @@ class PhaseCost(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def phase_cost(
-    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, in_network: bool
+    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, in_network: bool, of_two: bool = False
 ) -> PhaseCost:
-    """Cost of `kind` by `algorithm` for a group on `part` of a dimension."""
+    """Cost of `kind` by `algorithm` for a group on `part` of a dimension.
+
+    `of_two`: it is the reduce-scatter or the all-gather of an all-reduce.
+    """
     if in_network and kind == "all_reduce":
         return _one_step(StepCost(1.0, 2))
     if kind == "shift":
@@ -77,8 +82,23 @@ def phase_cost(
         steps.append(tuple(_scale_loads(link, step_taken) for link in links))
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
     over = _links_over(taken, topology, part)
-    busiest = float(over.loads.sum(axis=1).max())
-    return PhaseCost(load, hops, sent, tuple(steps), load if busiest > load * _SAME else busiest, *over)
+    loads = over.loads * (_turn_share(algorithm, topology, part) if of_two else 1.0)
+    busiest = float(loads.sum(axis=1).max())
+    occupied = load if busiest > load * _SAME else busiest
+    return PhaseCost(load, hops, sent, tuple(steps), occupied, loads, over.messages)
+
+
+@lru_cache(maxsize=1024)
+def _turn_share(algorithm: str | CustomAlgorithm, topology: Block, part: Slice) -> float:
+    """What the busiest link carries of a reduce-scatter and an all-gather, over what each one's busiest carries."""
+    both = [
+        algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members)
+        for kind in ("reduce_scatter", "all_gather")
+    ]
+    apart = [_links_over(steps, topology, part).loads.sum(axis=1).max() for steps in both]
+    together = _links_over([*both[0], *both[1]], topology, part).loads.sum(axis=1).max()
+    share = float(together / sum(apart))
+    return 1.0 if share > _SAME else share
 
 
 def send_cost(topology: Block, part: Slice, distance: int) -> PhaseCost:
