@@ -53,7 +53,7 @@ class SharedLinks(Protocol):
 
     @property
     def links(self) -> Sequence[Link]:
-        """Every link that phases share."""
+        """All of them, as streams number them."""
 
     def stream(self, served: Served) -> Stream:
         """The stream of a phase; its rate relative to `Stream.rate` is the pace at which the phase is served."""
