@@ -9,14 +9,37 @@ from pydantic import Field
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
 from simcore.design.library import NamedLibrary
-from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Natural, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
 from simcore.network import TOPOLOGIES
+from simcore.network.routing import ROUTINGS
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
+Routing = Annotated[str, MemberOf(ROUTINGS)]
+Oversubscription = Factor | Annotated[tuple[Factor, ...], Field(min_length=1)]
 Tier = Literal["chiplet", "package", "node", "pod"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
+
+
+class GraphLink(Frozen):
+    """A link between two nodes of a graph, which leads both ways."""
+
+    between: tuple[Natural | str, Natural | str]
+    """Its ends: numbers of NPUs along the dimension, or names of switches."""
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """Each way [B/s]."""
+    latency: Annotated[Time, Field(ge=0)] | None = None
+    """Unless given that of the dimension; none from an NPU up to a switch [s]."""
+
+
+class Graph(Frozen):
+    """NPUs and switches of a dimension, and the links between them."""
+
+    switches: tuple[str, ...] = ()
+    """Names of nodes that are no NPUs."""
+    links: Annotated[tuple[GraphLink, ...], Field(min_length=1)]
+    """All of them."""
 
 
 class Dimension(Frozen):
@@ -33,9 +56,30 @@ class Dimension(Frozen):
     tier: Tier = "node"
     """Where the links run, which decides their price."""
     leaf: Count | None = None
-    """NPUs under each leaf switch of a fat tree."""
-    oversubscription: Factor = 1.0
-    """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
+    """NPUs under each leaf switch of a fat tree or a Clos."""
+    oversubscription: Oversubscription = 1.0
+    """Traffic that leaves the leaf of a fat tree or a Clos (of a switch: all of it) gets bandwidth / oversubscription;
+    of a Clos with pods, a list: of leaves, then of pods."""
+    pod: Count | None = None
+    """NPUs of each pod of a Clos of three levels."""
+    routers: Count | None = None
+    """Routers of each group of a dragonfly, each with `leaf` NPUs."""
+    global_links: Count | None = None
+    """Links of each router of a dragonfly to other groups."""
+    sides: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
+    """Sides of a torus, whose product is its size; NPUs are numbered along the first one first."""
+    wrap: Annotated[tuple[Flag, ...], Field(min_length=2, max_length=3)] | None = None
+    """Whether each side of a torus is closed; all are unless given."""
+    twisted: Flag | None = None
+    """Whether sides of k, of a torus of sides k and 2 k, close k places further along those of 2 k."""
+    graph: Graph | None = None
+    """The links of a graph, each between two NPUs (numbers from 0) or switches (names)."""
+    routing: Routing | None = None
+    """Which of several ways messages take; unless given the topology's usual one."""
+    routing_seed: Natural = 0
+    """Of the hash of `ecmp`: another seed, other collisions."""
+    connections: Count = 1
+    """Connections between two NPUs, over which `ecmp` spreads each message, every one by a hash of its own."""
     in_network: Flag = False
     """The switch reduces: an all-reduce sends its buffer once."""
     efficiency: Efficiency = 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 
@@ -23,6 +23,15 @@ class Shape(NamedTuple):
 
     kind: Literal["ring", "line", "star"]
     leaf: int = 0
+    cycles: tuple[tuple[int, ...], ...] = ()
+    """Of a star, the orders in which a ring goes round its members, each with an even share; else in that of members.
+    """
+
+    def orders(self, members: int) -> Sequence[Sequence[int]]:
+        """The orders in which rings go round the members at once; of a closed ring of neighbours, both ways round."""
+        if self.kind == "ring" and members > 2:
+            return range(members), range(members)[::-1]
+        return self.cycles or (range(members),)
 
     def peers(self, member: int, members: int) -> Iterator[int]:
         """The others in the order in which `member` of a star sends to them: its leaf, then the leaves that follow."""
@@ -41,7 +50,7 @@ class Link(NamedTuple):
     target: int
     rate: float
     """Its bandwidth, as a factor on the injection bandwidth B of an NPU."""
-    hops: int
+    hops: float
     """Its latency, in steps between neighbours."""
 
 

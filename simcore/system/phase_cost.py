@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from simcore.collective import CustomAlgorithm, Step, algorithm_for
 from simcore.design.efficiency import EfficiencyTable, slowdown
 from simcore.network import Block, Listed, Loads, Pattern, Send, Shift, Slice, StepCost
-from simcore.network.from_links import listed_cost, listed_loads
 
 _SAME = 1 - 1e-12
 """Shares of a load above this differ from all of it by the order of sums alone."""
@@ -30,7 +29,7 @@ class PhaseCost(NamedTuple):
 
     load: float
     """Of its steps one after the other."""
-    hops: int
+    hops: float
     sent: float
     steps: tuple[tuple[Loads, ...], ...]
     """For each step the links that may be its busiest, each with its load, message by message size (both per byte of
@@ -67,13 +66,17 @@ def phase_cost(
         return _one_step(StepCost(1.0, 2))
     if kind == "shift":
         return _one_step(topology.step(Shift(1), part))
-    load, hops = 0.0, 0
+    load, hops = 0.0, 0.0
     steps: list[tuple[Loads, ...]] = []
     taken = algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members)
     for step_taken in taken:
         pattern = step_taken.pattern
-        cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
-        links = _listed_links(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
+        if isinstance(pattern, Listed):
+            cost, by_link = topology.listed(pattern, part)
+            links = tuple(sorted(set(by_link.values())))
+        else:
+            cost = topology.step(pattern, part)
+            links = (cost.loads,)
         load += cost.load * step_taken.share
         hops += cost.hops
         steps.append(tuple(_scale_loads(link, step_taken) for link in links))
@@ -112,10 +115,6 @@ def _one_step(cost: StepCost) -> PhaseCost:
 
 def _scale_loads(link: Loads, step: Step) -> Loads:
     return tuple((load * step.share, message * step.share / step.pieces) for load, message in link)
-
-
-def _listed_links(pattern: Listed, topology: Block, part: Slice) -> tuple[Loads, ...]:
-    return tuple(sorted(set(listed_loads(pattern, topology, part).values())))
 
 
 class _Over(NamedTuple):
@@ -163,7 +162,7 @@ def _over_messages(steps: Sequence[tuple[Step, Listed]], topology: Block, part: 
     """Over steps that are lists of messages."""
     links: dict[int, Loads] = defaultdict(tuple)
     for step, pattern in steps:
-        for link, loads in listed_loads(pattern, topology, part).items():
+        for link, loads in topology.listed(pattern, part)[1].items():
             links[link] += _scale_loads(loads, step)
     messages = sorted({message for loads in links.values() for _, message in loads})
     found = np.zeros((len(links), len(messages)))
