@@ -15,6 +15,7 @@ from simcore.design.nics import shared_nics
 from simcore.design.node import NamedNode
 from simcore.design.npu import NamedNpu, Npu
 from simcore.design.power_cap import capped
+from simcore.design.transport import Transport
 from simcore.document.field import Frozen, Natural
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Power
@@ -59,6 +60,8 @@ class Cluster(Frozen):
     """Links that do not work; only engine `reference_links` plays them."""
     switching: Literal["cut_through", "store_and_forward"] = "cut_through"
     """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
+    transport: Transport = Transport()
+    """How messages travel as packets over the outermost dimension (engine `packets` alone)."""
 
     @model_validator(mode="before")
     @classmethod
