@@ -7,8 +7,8 @@ bytes/s. `p` are the control's parameters (`Control.parameters`), in their order
 
     begin(row, p)               once, before the first packet
     on_send(row, p, size)       a packet of `size` bytes (headers included) leaves
-    on_ack(row, p, hops)        an acknowledgement arrives; `hops[j]` is what the j-th switch on its packet's way wrote as
-                                it left that switch (`[switches, HOP]`; none unless `Control.telemetry`)
+    on_ack(row, p, hops)        an acknowledgement arrives; `hops[j]` is what the j-th switch on its packet's way wrote
+                                as it left that switch (`[switches, HOP]`; none unless `Control.telemetry`)
     on_cnp(row, p)              a congestion notification arrives
     on_timer(row, p)            `TIMER` is reached
 
