@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -40,10 +40,8 @@ class Transport(Frozen):
     """An acknowledgement on the wire [B]: the header and its AETH."""
     acknowledge_every: Count = 1
     """Packets that one acknowledgement speaks for; the last of a message, and what is out of order, at once."""
-    routing: Literal["hash", "spray"] = "hash"
-    """Where there are several ways: one for each queue pair by hash, or each packet by the next."""
     seed: Natural = 0
-    """Of the hash, and of marking."""
+    """Of what is random: which packets are marked."""
     buffer: Size = 32e6
     """Memory that all ports of a switch share [B]."""
     pfc: Flag = True
