@@ -3,6 +3,13 @@
 from simcore.engine.packets.control.base import Control
 from simcore.family import Family
 
-CONTROLS: Family[Control] = Family("simcore.controls", Control, {"none": "simcore.engine.packets.control.none:NONE"})
+CONTROLS: Family[Control] = Family(
+    "simcore.controls",
+    Control,
+    {
+        name: f"simcore.engine.packets.control.{name}:{name.upper()}"
+        for name in ("none", "dcqcn", "dctcp", "timely", "hpcc")
+    },
+)
 
 __all__ = ["CONTROLS", "Control"]

@@ -7,8 +7,8 @@ bytes/s. `p` are the control's parameters (`Control.parameters`), in their order
 
     begin(row, p)               once, before the first packet
     on_send(row, p, size)       a packet of `size` bytes (headers included) leaves
-    on_ack(row, p, hops)        an acknowledgement arrives; `hops[j]` is what the j-th switch on its packet's way wrote as
-                                it left that switch (`[switches, HOP]`; none unless `Control.telemetry`)
+    on_ack(row, p, hops)        an acknowledgement arrives; `hops[j]` is what the j-th switch on its packet's way wrote
+                                as it left that switch (`[switches, HOP]`; none unless `Control.telemetry`)
     on_cnp(row, p)              a congestion notification arrives
     on_timer(row, p)            `TIMER` is reached
 
@@ -18,6 +18,8 @@ bytes/s. `p` are the control's parameters (`Control.parameters`), in their order
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -67,6 +69,8 @@ class Control(ABC):
     """Whether it listens to acknowledgements (`on_ack`)."""
     telemetry: ClassVar[bool] = False
     """Whether packets collect `hops`, which makes their headers longer."""
+    quantities: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What those parameters are that are no plain numbers, as `simcore.document.quantity.KINDS` has it."""
 
     @abstractmethod
     def parameters(self, line: float, rtt: float) -> dict[str, float]:

@@ -22,6 +22,7 @@ class _None(Control):
     def marking(self, rate: float, rtt: float) -> Marking | None:
         """See `Control.marking`: nobody would listen."""
         del rate, rtt
+        return None
 
 
 NONE = _None()
