@@ -1,6 +1,6 @@
 """How senders react to congestion: one file per control, loaded when it is first used."""
 
-from simcore.engine.packets.control.base import Control
+from simcore.engine.packets.control.base import Control, Reached
 from simcore.family import Family
 
 CONTROLS: Family[Control] = Family(
@@ -12,4 +12,4 @@ CONTROLS: Family[Control] = Family(
     },
 )
 
-__all__ = ["CONTROLS", "Control"]
+__all__ = ["CONTROLS", "Control", "Reached"]

@@ -58,6 +58,16 @@ class Marking(NamedTuple):
     most: float
 
 
+class Reached(NamedTuple):
+    """Share of the links' rate that collectives reach under load, over what max-min fair flows would: docs/roce.md."""
+
+    point: float
+    low: float
+    """Of the cases that the share was fitted to, the lowest."""
+    high: float
+    """The highest."""
+
+
 class Control(ABC):
     """A member of the family; has no state."""
 
@@ -69,6 +79,8 @@ class Control(ABC):
     """Whether it listens to acknowledgements (`on_ack`)."""
     telemetry: ClassVar[bool] = False
     """Whether packets collect `hops`, which makes their headers longer."""
+    reached: ClassVar[Reached]
+    """What engines without packets take from it."""
     quantities: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """What those parameters are that are no plain numbers, as `simcore.document.quantity.KINDS` has it."""
 

@@ -16,7 +16,7 @@ import math
 from typing import ClassVar
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import LINE, NOW, OWN, RATE, TIMER, WINDOW, Control, Floats, Marking
+from simcore.engine.packets.control.base import LINE, NOW, OWN, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
 
 TARGET, ALPHA, BYTE_EVENTS, TIME_EVENTS, BYTES, DECAYED = range(OWN, OWN + 6)
 GAIN, DECAY, PERIOD, COUNTER, RECOVERY, STEP, LEAP, LEAST = range(8)
@@ -27,6 +27,7 @@ class Dcqcn(Control):
     """See the module."""
 
     number = 1
+    reached = Reached(1.0, 1.0, 1.0)
     notified = True
     acknowledged = False
     quantities: ClassVar = {

@@ -30,6 +30,7 @@ from simcore.engine.packets.control.base import (
     Control,
     Floats,
     Marking,
+    Reached,
 )
 
 ALPHA, SEEN, SEEN_MARKED, WINDOW_END, CUT_END = range(OWN, OWN + 5)
@@ -40,6 +41,7 @@ class Dctcp(Control):
     """See the module."""
 
     number = 2
+    reached = Reached(1.0, 1.0, 1.0)
 
     def parameters(self, line: float, rtt: float) -> dict[str, float]:
         """See `Control.parameters`: g = 1/16 (section 3.4), or what equation 15 allows for a longer way.

@@ -38,6 +38,7 @@ from simcore.engine.packets.control.base import (
     Control,
     Floats,
     Marking,
+    Reached,
 )
 
 REFERENCE, UTILISATION, STAGE, UPDATE_END, KNOWN, HOPS = range(OWN, OWN + 6)
@@ -49,6 +50,7 @@ class Hpcc(Control):
     """See the module."""
 
     number = 4
+    reached = Reached(1.0, 1.0, 1.0)
     telemetry = True
     quantities: ClassVar = {"step": "bandwidth", "round_trip": "time", "least": "bandwidth"}
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking
+from simcore.engine.packets.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
 
 
 class _None(Control):
     """See the module."""
 
     number = 0
+    reached = Reached(1.0, 1.0, 1.0)
     acknowledged = False
 
     def parameters(self, line: float, rtt: float) -> dict[str, float]:

@@ -30,6 +30,7 @@ from simcore.engine.packets.control.base import (
     Control,
     Floats,
     Marking,
+    Reached,
 )
 
 LAST_RTT, GRADIENT, SAMPLED_BYTES, SAMPLED_AT = range(OWN, OWN + 4)
@@ -40,6 +41,7 @@ class Timely(Control):
     """See the module."""
 
     number = 3
+    reached = Reached(1.0, 1.0, 1.0)
     quantities: ClassVar = {
         **dict.fromkeys(("low", "high", "least_rtt"), "time"),
         **dict.fromkeys(("step", "least"), "bandwidth"),
