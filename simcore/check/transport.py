@@ -8,7 +8,7 @@ from simcore.design.design import Design
 from simcore.design.transport import Transport
 from simcore.document.problem import Problem
 from simcore.document.quantity import write_quantity
-from simcore.engine.packets.control import CONTROLS
+from simcore.policy.control import CONTROLS
 
 _AT = ("cluster", "transport")
 

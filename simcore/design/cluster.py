@@ -31,12 +31,14 @@ class Straggler(Frozen):
 
 
 class FailedLink(Frozen):
-    """A link that does not work, in every row of NPUs along its dimension: both directions of it."""
+    """A link that does not work, or carries less, in every row of NPUs along its dimension: both directions of it."""
 
     dimension: Natural
     """Number of the dimension, innermost first, from 0."""
     between: tuple[Natural, Natural]
     """The places of its two ends in the dimension."""
+    share: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
+    """The share of its bandwidth that is left; 0: none, and messages go around."""
 
 
 class Cluster(Frozen):
@@ -57,7 +59,7 @@ class Cluster(Frozen):
     memory: ClusterMemory | None = None
     """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
-    """Links that do not work; only engine `reference_links` plays them."""
+    """Links that do not work, or carry less; engines `flow` and `reference_links` play them."""
     switching: Literal["cut_through", "store_and_forward"] = "cut_through"
     """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
     transport: NamedTransport = None
@@ -92,6 +94,10 @@ class Cluster(Frozen):
         if self.transport is None or dimension is not self.dimensions[-1]:
             return 1.0
         return self.transport.reached.point
+
+    def worn(self, dimension: int) -> dict[tuple[int, int], float]:
+        """What is left of the links of a dimension that have failed, or carry less (`simcore.network.ways`)."""
+        return {link.between: link.share for link in self.failed_links if link.dimension == dimension}
 
     @property
     def running_npu(self) -> Npu:

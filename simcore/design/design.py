@@ -32,7 +32,14 @@ from simcore.document.field import Flag, Frozen
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 
-_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
+_USUAL: dict[str, Any] = {
+    "oversubscription": 1.0,
+    "routing_seed": 0,
+    "connections": 1,
+    "in_network": False,
+    "efficiency": 1.0,
+    "affinity": 1.0,
+}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 
@@ -167,6 +174,9 @@ class Design(Frozen):
         for key in ("stragglers", "failed_links"):
             if not document["cluster"][key]:
                 del document["cluster"][key]
+        for link in document["cluster"].get("failed_links", ()):
+            if not link["share"]:
+                del link["share"]
         if not self.hypothetical:
             del document["hypothetical"]
         if self.cluster.switching == "cut_through":

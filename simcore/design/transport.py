@@ -25,7 +25,7 @@ from simcore.document.form import format_value
 from simcore.document.member import MemberOf
 from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.quantity import Size, Time, parse_quantity, write_quantity
-from simcore.engine.packets.control import CONTROLS, Control, Reached
+from simcore.policy.control import CONTROLS, Control, Reached
 
 Positive = Annotated[float, Field(strict=True, gt=0)]
 PositiveSize = Annotated[Size, Field(gt=0)]

@@ -29,7 +29,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.document.problem import InputError, Problem
-from simcore.network import Block, Send, block
+from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
@@ -73,7 +73,10 @@ class Chunks(NamedTuple):
 
 def block_of(dimension: Dimension) -> Block:
     """The topology block of a dimension."""
-    return block(dimension.topology, dimension.leaf, dimension.oversubscription)
+    its = TOPOLOGIES[dimension.topology]
+    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
+    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
+    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
 
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")

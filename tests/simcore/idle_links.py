@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import simpy
 
@@ -12,6 +12,7 @@ from simcore.engine.reference.clock import now
 from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
 from simcore.engine.reference.links import LinkNetwork, Switching
 from simcore.network import Block, Slice
+from simcore.network.ways import Worn
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Idle:
     latency: float
     """One step [s]."""
     switching: Switching = "cut_through"
-    failed: frozenset[tuple[int, int]] = frozenset()
+    worn: Worn = field(default_factory=dict)
     efficiency: float | EfficiencyTable = 1.0
 
     def collective(self, algorithm: str, kind: str, part: Slice, size: float, in_network: bool = False) -> int:
@@ -60,7 +61,7 @@ class Idle:
         return now(network.env)
 
     def _network(self, env: simpy.Environment, part: Slice) -> LinkNetwork:
-        rest = (self.switching, self.failed, self.efficiency)
+        rest = (self.switching, self.worn, self.efficiency)
         return LinkNetwork(env, self.block, part, self.bandwidth, self.latency, *rest)
 
     def _run(self, network: LinkNetwork, exchanges: list[PlanExchange] | list[SwitchReduction]) -> int:

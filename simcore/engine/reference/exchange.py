@@ -100,7 +100,7 @@ class SwitchReduction:
     def begin(self, member: int, done: Then) -> None:
         """See `Exchange.begin`."""
         node, other = self.nodes[member], self.nodes[member - 1]
-        up, down = self.network.routes(node, other)[0][0], self.network.routes(other, node)[0][-1]
+        up, down = self.network.ways.routes(node, other)[0][0], self.network.ways.routes(other, node)[0][-1]
         self.done[member] = done
         transit = Transit(self.size, (up, down), self.key, lambda: self._on_arrived(member), slowed=self.slowed)
         transit.gate = self._add

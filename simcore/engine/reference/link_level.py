@@ -141,7 +141,6 @@ class LinkLevel(Transport):
                 self.processors[first + node * self.cluster.strides[dimension]].serve(dimension, more)
 
             its = self.design.cluster.dimensions[dimension]
-            failed = frozenset(link.between for link in self.design.cluster.failed_links if link.dimension == dimension)
             self.networks[key] = LinkNetwork(
                 self.env,
                 block_of(its),
@@ -149,7 +148,7 @@ class LinkLevel(Transport):
                 self.chunker.rate(its),
                 its.latency,
                 self.design.cluster.switching,
-                failed,
+                self.design.cluster.worn(dimension),
                 its.efficiency,
                 serve if self.slowdowns[dimension] else None,
             )

@@ -2,14 +2,13 @@
 
 Cut-through: a message's head goes on at the next node as soon as it has arrived there, unless the next link is busy;
 a link stays busy until the message's tail has left. Store-and-forward: a message goes on once it has arrived whole.
-NPUs in between and switches do the same. A message that has several ways splits evenly among them. Where a link of
-its way has failed, it takes the shortest way that is left.
+NPUs in between and switches do the same. A message that has several ways splits evenly among them. `ways` says which
+ones are left where links have failed.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,9 +17,9 @@ from typing import Literal
 import simpy
 
 from simcore.design.efficiency import EfficiencyTable, slowdown
-from simcore.document.problem import InputError, Problem
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.network import Block, Link, Route, Slice
+from simcore.network.ways import Ways, Worn
 from simcore.system.chunks import picoseconds
 
 Switching = Literal["cut_through", "store_and_forward"]
@@ -40,6 +39,8 @@ class Transit:
     """When its last byte is at the link that it waits for [ps]."""
     slowed: float = 1.0
     """How many times as long as its bytes its library makes it occupy each link."""
+    whole: float = 0.0
+    """The message whose packets it is a part of [B]; 0 where it is a message itself."""
     gate: Callable[[Transit], None] | None = None
     """What decides when it may go on after its first link (a switch that adds up what it receives)."""
 
@@ -75,7 +76,7 @@ class Channel:
         if not self.waiting:
             return
         transit = heapq.heappop(self.waiting)[-1]
-        slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.size)
+        slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.whole or transit.size)
         self.bytes += transit.size
         self.load += slowed
         serialization = picoseconds(slowed / (self.link.rate * self.network.bandwidth))
@@ -111,8 +112,8 @@ class LinkNetwork:
     latency: float
     """One step [s]."""
     switching: Switching = "cut_through"
-    failed: frozenset[tuple[int, int]] = frozenset()
-    """Pairs of nodes between which no link works."""
+    worn: Worn = field(default_factory=dict)
+    """What is left of links that have failed, or carry less."""
     efficiency: float | EfficiencyTable = 1.0
     """How much of it which messages get, where that is a table."""
     serve: Callable[[int, int], None] | None = None
@@ -121,9 +122,8 @@ class LinkNetwork:
     channels: list[Channel] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.links = self.block.wiring(self.part)
-        self.channels = [Channel(self, link) for link in self.links]
-        self._routes: dict[tuple[int, int], tuple[Route, ...]] = {}
+        self.ways = Ways(self.block, self.part, self.worn)
+        self.channels = [Channel(self, link) for link in self.ways.links]
 
     def send(self, nodes: Sequence[int], size: float, key: int, arrived: Then, slowed: float = 1.0) -> None:
         """Send `size` [B] from the first of `nodes` to the last; those in between receive it whole and pass it on.
@@ -133,7 +133,7 @@ class LinkNetwork:
         if len(nodes) == 1:
             arrived()
             return
-        routes = self.routes(nodes[0], nodes[1])
+        routes = self.ways.routes(nodes[0], nodes[1])
         left = len(routes)
 
         def part_arrived() -> None:
@@ -143,7 +143,9 @@ class LinkNetwork:
                 self.send(nodes[1:], size, key, arrived, slowed)
 
         for route in routes:
-            self.enter(Transit(size / len(routes), route, key, part_arrived, slowed=slowed))
+            part = size / len(routes)
+            whole = size if self.block.sprayed else part
+            self.enter(Transit(part, route, key, part_arrived, slowed=slowed, whole=whole))
 
     def tell_carrying(self, node: int, time: int) -> None:
         """A link out of a node carries a message for `time` [ps] from now."""
@@ -154,39 +156,3 @@ class LinkNetwork:
     def enter(self, transit: Transit) -> None:
         """A message is at the next link of its way."""
         self.channels[transit.route[transit.position]].enter(transit)
-
-    def routes(self, source: int, target: int) -> tuple[Route, ...]:
-        """Working ways between two nodes; raises `InputError` where failed links leave none."""
-        if (source, target) not in self._routes:
-            usual = self.block.routes(self.part, source, target)
-            working = tuple(route for route in usual if not any(self._is_broken(link) for link in route))
-            self._routes[source, target] = working or (self._route_around(source, target),)
-        return self._routes[source, target]
-
-    def _is_broken(self, number: int) -> bool:
-        link = self.links[number]
-        return (link.source, link.target) in self.failed or (link.target, link.source) in self.failed
-
-    def _route_around(self, source: int, target: int) -> Route:
-        """The shortest way over links that work."""
-        ways: dict[int, Route] = {source: ()}
-        edge = deque([source])
-        while edge and target not in ways:
-            node = edge.popleft()
-            for number, link in enumerate(self.links):
-                if link.source == node and link.target not in ways and not self._is_broken(number):
-                    ways[link.target] = (*ways[node], number)
-                    edge.append(link.target)
-        if target not in ways:
-            failed = ", ".join(f"{a}-{b}" for a, b in sorted(self.failed))
-            raise InputError(
-                [
-                    Problem(
-                        ("cluster", "failed_links"),
-                        f"a way from NPU {source} to NPU {target} of their dimension",
-                        f"none left without {failed}",
-                        "let fewer links fail, or choose a topology with more ways",
-                    )
-                ]
-            )
-        return ways[target]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.compiled import compiled
-from simcore.engine.packets.control import CONTROLS
-from simcore.engine.packets.control.base import (
+from simcore.policy.control import CONTROLS
+from simcore.policy.control.base import (
     ACKED,
     BASE_RTT,
     HOP,
@@ -36,7 +36,7 @@ from simcore.engine.packets.control.base import (
     Floats,
     Marking,
 )
-from simcore.engine.packets.control.dispatch import begin, on_ack, on_cnp, on_send, on_timer
+from simcore.policy.control.dispatch import begin, on_ack, on_cnp, on_send, on_timer
 
 SIZE = 1000.0
 

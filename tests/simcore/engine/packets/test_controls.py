@@ -12,8 +12,8 @@ from fixed_points import (
 )
 from one_queue import Played, play
 
-from simcore.engine.packets.control import CONTROLS, dispatch
-from simcore.engine.packets.control.base import Marking
+from simcore.policy.control import CONTROLS, dispatch
+from simcore.policy.control.base import Marking
 
 LINE = 200e9 / 8
 ROUND_TRIP = 10e-6

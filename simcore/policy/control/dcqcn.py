@@ -16,7 +16,7 @@ import math
 from typing import ClassVar
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import LINE, NOW, OWN, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
+from simcore.policy.control.base import LINE, NOW, OWN, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
 
 TARGET, ALPHA, BYTE_EVENTS, TIME_EVENTS, BYTES, DECAYED = range(OWN, OWN + 6)
 GAIN, DECAY, PERIOD, COUNTER, RECOVERY, STEP, LEAP, LEAST = range(8)
@@ -64,7 +64,7 @@ DCQCN = Dcqcn()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[RATE] = row[TARGET] = row[LINE]
     row[WINDOW] = row[TIMER] = math.inf
     row[ALPHA] = 1.0
@@ -89,7 +89,7 @@ def _recover(row: Floats, p: Floats) -> None:
 
 @inlined
 def on_send(row: Floats, p: Floats, size: int) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if row[TIMER] == math.inf:
         return
     row[BYTES] += size
@@ -101,7 +101,7 @@ def on_send(row: Floats, p: Floats, size: int) -> None:
 
 @inlined
 def on_timer(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[TIMER] += p[PERIOD]
     row[TIME_EVENTS] += 1
     _recover(row, p)
@@ -109,7 +109,7 @@ def on_timer(row: Floats, p: Floats) -> None:
 
 @inlined
 def on_cnp(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`; alpha is read here alone, so it decays here."""
+    """See `simcore.policy.control.base`; alpha is read here alone, so it decays here."""
     now, alpha = row[NOW], row[ALPHA]
     if row[DECAYED] > 0:
         alpha *= (1 - p[GAIN]) ** math.floor((now - row[DECAYED]) / p[DECAY])

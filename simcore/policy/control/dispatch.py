@@ -6,25 +6,25 @@ A new control adds its lines here. Functions are imported by names of their own,
 from __future__ import annotations
 
 from simcore.compiled import borrowing
-from simcore.engine.packets.control.base import Floats
-from simcore.engine.packets.control.dcqcn import begin as begin_dcqcn
-from simcore.engine.packets.control.dcqcn import on_cnp as on_cnp_dcqcn
-from simcore.engine.packets.control.dcqcn import on_send as on_send_dcqcn
-from simcore.engine.packets.control.dcqcn import on_timer as on_timer_dcqcn
-from simcore.engine.packets.control.dctcp import begin as begin_dctcp
-from simcore.engine.packets.control.dctcp import on_ack as on_ack_dctcp
-from simcore.engine.packets.control.hpcc import begin as begin_hpcc
-from simcore.engine.packets.control.hpcc import on_ack as on_ack_hpcc
-from simcore.engine.packets.control.none import begin as begin_none
-from simcore.engine.packets.control.timely import begin as begin_timely
-from simcore.engine.packets.control.timely import on_ack as on_ack_timely
+from simcore.policy.control.base import Floats
+from simcore.policy.control.dcqcn import begin as begin_dcqcn
+from simcore.policy.control.dcqcn import on_cnp as on_cnp_dcqcn
+from simcore.policy.control.dcqcn import on_send as on_send_dcqcn
+from simcore.policy.control.dcqcn import on_timer as on_timer_dcqcn
+from simcore.policy.control.dctcp import begin as begin_dctcp
+from simcore.policy.control.dctcp import on_ack as on_ack_dctcp
+from simcore.policy.control.hpcc import begin as begin_hpcc
+from simcore.policy.control.hpcc import on_ack as on_ack_hpcc
+from simcore.policy.control.none import begin as begin_none
+from simcore.policy.control.timely import begin as begin_timely
+from simcore.policy.control.timely import on_ack as on_ack_timely
 
 NONE, DCQCN, DCTCP, TIMELY, HPCC = range(5)
 
 
 @borrowing
 def begin(control: int, row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if control == NONE:
         begin_none(row, p)
     elif control == DCQCN:
@@ -39,14 +39,14 @@ def begin(control: int, row: Floats, p: Floats) -> None:
 
 @borrowing
 def on_send(control: int, row: Floats, p: Floats, size: int) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if control == DCQCN:
         on_send_dcqcn(row, p, size)
 
 
 @borrowing
 def on_ack(control: int, row: Floats, p: Floats, hops: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if control == DCTCP:
         on_ack_dctcp(row, p, hops)
     elif control == TIMELY:
@@ -57,13 +57,13 @@ def on_ack(control: int, row: Floats, p: Floats, hops: Floats) -> None:
 
 @borrowing
 def on_cnp(control: int, row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if control == DCQCN:
         on_cnp_dcqcn(row, p)
 
 
 @borrowing
 def on_timer(control: int, row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if control == DCQCN:
         on_timer_dcqcn(row, p)

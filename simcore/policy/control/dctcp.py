@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import (
+from simcore.policy.control.base import (
     ACKED,
     BASE_RTT,
     LINE,
@@ -65,7 +65,7 @@ DCTCP = Dctcp()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[RATE] = row[LINE]
     row[WINDOW] = row[LINE] * row[BASE_RTT] * row[PAYLOAD] / row[PACKET]
     row[TIMER] = math.inf
@@ -74,7 +74,7 @@ def begin(row: Floats, p: Floats) -> None:
 
 @inlined
 def on_ack(row: Floats, p: Floats, hops: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     newly, marked, acked = row[NEWLY], row[MARKED] > 0, row[ACKED]
     row[SEEN] += newly
     if marked:

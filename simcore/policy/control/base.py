@@ -12,7 +12,7 @@ bytes/s. `p` are the control's parameters (`Control.parameters`), in their order
     on_cnp(row, p)              a congestion notification arrives
     on_timer(row, p)            `TIMER` is reached
 
-`simcore.engine.packets.control.dispatch` calls the functions of a control by its `number`.
+`simcore.policy.control.dispatch` calls the functions of a control by its `number`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import math
 from typing import ClassVar
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import (
+from simcore.policy.control.base import (
     ACKED,
     LINE,
     NOW,
@@ -77,7 +77,7 @@ TIMELY = Timely()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[RATE] = row[LINE]
     row[WINDOW] = row[TIMER] = math.inf
     row[SAMPLED_AT] = -math.inf
@@ -85,7 +85,7 @@ def begin(row: Floats, p: Floats) -> None:
 
 @inlined
 def on_ack(row: Floats, p: Floats, hops: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     now, acked, rtt = row[NOW], row[ACKED], row[RTT]
     if acked - row[SAMPLED_BYTES] < p[SEGMENT]:
         return

@@ -20,7 +20,7 @@ import math
 from typing import ClassVar
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import (
+from simcore.policy.control.base import (
     ACKED,
     LEFT_AT,
     LINE,
@@ -72,7 +72,7 @@ HPCC = Hpcc()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[REFERENCE] = row[LINE]
     row[UTILISATION] = 1.0
     row[TIMER] = math.inf
@@ -81,7 +81,7 @@ def begin(row: Floats, p: Floats) -> None:
 
 @inlined
 def on_ack(row: Floats, p: Floats, hops: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     if not _measure(row, p, hops):
         return
     beyond = row[UTILISATION] / p[TARGET]

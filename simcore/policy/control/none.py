@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
+from simcore.policy.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
 
 
 class _None(Control):
@@ -31,7 +31,7 @@ NONE = _None()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[RATE] = row[LINE]
     row[WINDOW] = math.inf
     row[TIMER] = math.inf

@@ -1,0 +1,106 @@
+"""What is to be done, as a graph: gates, tasks that occupy a resource of an NPU for a time, and messages.
+
+A piece of work waits for others, and for a time (`lag`) from then on. It is known by its number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.engine.packets.layout import GATE, MESSAGE, TASK
+
+Numbers = NDArray[np.int64]
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+@dataclass
+class Graph:
+    """Work of `npus` NPUs with `dimensions` dimensions each, of which the last one has packets."""
+
+    npus: int
+    dimensions: int = 1
+    kinds: array[int] = field(default_factory=_numbers)
+    where: array[int] = field(default_factory=_numbers)
+    """Of a task its resource, of a message its sender x `npus` + its receiver."""
+    amounts: array[int] = field(default_factory=_numbers)
+    """Of a task its duration [ps], of a message its bytes."""
+    lags: array[int] = field(default_factory=_numbers)
+    """[ps]."""
+    orders: array[int] = field(default_factory=_numbers)
+    earlier: array[int] = field(default_factory=_numbers)
+    later: array[int] = field(default_factory=_numbers)
+    """For each wait who is waited for, and who waits."""
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def processor(self, npu: int) -> int:
+        """The resource that computes."""
+        return npu
+
+    def queue(self, npu: int, dimension: int) -> int:
+        """The resource that serves a dimension without packets; of the last one, the port that packets leave by."""
+        return (1 + dimension) * self.npus + npu
+
+    @property
+    def resources(self) -> int:
+        """Number of resources."""
+        return (1 + self.dimensions) * self.npus
+
+    def _add(self, kind: int, where: int, amount: int, lag: int, order: int) -> int:
+        self.kinds.append(kind)
+        self.where.append(where)
+        self.amounts.append(amount)
+        self.lags.append(lag)
+        self.orders.append(order)
+        return len(self.kinds) - 1
+
+    def gate(self, *after: int, lag: int = 0) -> int:
+        """Add what only waits."""
+        return self._after(self._add(GATE, -1, 0, lag, 0), after)
+
+    def task(self, resource: int, duration: int, *after: int, order: int = 0) -> int:
+        """Add what occupies a resource for `duration` [ps]."""
+        return self._after(self._add(TASK, resource, duration, 0, order), after)
+
+    def message(self, source: int, target: int, size: float, *after: int, order: int = 0, lag: int = 0) -> int:
+        """Add a message of `size` [B], at least 1."""
+        where = source * self.npus + target
+        return self._after(self._add(MESSAGE, where, max(1, round(size)), lag, order), after)
+
+    def _after(self, work: int, after: tuple[int, ...]) -> int:
+        for before in after:
+            self.wait(work, before)
+        return work
+
+    def wait(self, later: int, earlier: int) -> None:
+        """Let one piece of work wait for another."""
+        self.later.append(later)
+        self.earlier.append(earlier)
+
+    def messages(self, source: Numbers, target: Numbers, sizes: NDArray[np.float64], order: int) -> int:
+        """Add many messages; the number of the first."""
+        first, many = len(self), len(source)
+        bytes_ = np.maximum(1, np.rint(sizes)).astype(np.int64)
+        _extend(self.kinds, np.full(many, MESSAGE))
+        _extend(self.where, source * self.npus + target)
+        _extend(self.amounts, bytes_)
+        _extend(self.lags, np.zeros(many, np.int64))
+        _extend(self.orders, np.full(many, order))
+        return first
+
+    def wait_each(self, later: Numbers, earlier: Numbers) -> None:
+        """Let each of many pieces of work wait for another."""
+        _extend(self.later, later)
+        _extend(self.earlier, earlier)
+
+
+def _extend(numbers: array[int], more: Numbers) -> None:
+    numbers.frombytes(np.ascontiguousarray(more, np.int64).tobytes())
