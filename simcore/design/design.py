@@ -27,7 +27,6 @@ from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.software import NamedSoftware, usual_software
 from simcore.design.system import System
-from simcore.design.transport import Transport
 from simcore.design.workload import AnyWorkload
 from simcore.document.field import Flag, Frozen
 from simcore.document.text import dump_document
@@ -182,8 +181,6 @@ class Design(Frozen):
             del document["hypothetical"]
         if self.cluster.switching == "cut_through":
             del document["cluster"]["switching"]
-        if self.cluster.transport == Transport():
-            del document["cluster"]["transport"]
         if not self.system.algorithms:
             del system["algorithms"]
         system.pop("collective", None)

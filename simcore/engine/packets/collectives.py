@@ -1,9 +1,9 @@
 """Collectives as work of the graph: their plans' messages on the outermost dimension, phases on those further in.
 
 A phase of the outermost dimension is the messages of its algorithm's plan, as at link level: a member's messages leave
-once its own previous phase is over and the messages that they wait for have arrived. A phase further in, where no packets
-are played, occupies each member's queue of its dimension for what the phase model says; once every member has been
-served, and the phase's latency has passed, they go on.
+once its own previous phase is over and the messages that they wait for have arrived. A phase further in, where no
+packets are played, occupies each member's queue of its dimension for what the phase model says; once every member has
+been served, and the phase's latency has passed, they go on.
 """
 
 from __future__ import annotations

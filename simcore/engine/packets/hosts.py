@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from simcore.compiled import inlined
 from simcore.engine.packets.buffers import interject
-from simcore.engine.packets.control import base
-from simcore.engine.packets.control.dispatch import begin, on_ack, on_cnp, on_send, on_timer
 from simcore.engine.packets.heap import push
 from simcore.engine.packets.layout import (
     ACK,
@@ -116,6 +114,8 @@ from simcore.engine.packets.layout import HEAD as FIRST_READY
 from simcore.engine.packets.layout import TAIL as LAST_READY
 from simcore.engine.packets.ports import is_idle, link_at, transmit, wake
 from simcore.engine.packets.processor import serve_more
+from simcore.policy.control import base
+from simcore.policy.control.dispatch import begin, on_ack, on_cnp, on_send, on_timer
 
 _SECOND = 1e12
 _FAR = 1e6

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from simcore.design.transport import Transport
 from simcore.engine.packets import layout as at
-from simcore.engine.packets.control import CONTROLS, Control, base
-from simcore.engine.packets.control.base import Marking
 from simcore.engine.packets.fabric import Fabric, Way
 from simcore.engine.packets.graph import Graph
+from simcore.policy.control import CONTROLS, Control, base
+from simcore.policy.control.base import Marking
 from simcore.system.chunks import PICOSECONDS
 
 PAUSE_FRAME = 84

@@ -6,7 +6,6 @@ import math
 
 from simcore.compiled import inlined
 from simcore.engine.packets.buffers import release
-from simcore.engine.packets.control.base import LEFT_AT, PORT_RATE, QUEUE, SENT_BEFORE
 from simcore.engine.packets.heap import push
 from simcore.engine.packets.layout import (
     AREA,
@@ -61,6 +60,7 @@ from simcore.engine.packets.layout import (
     Ints,
     Reals,
 )
+from simcore.policy.control.base import LEFT_AT, PORT_RATE, QUEUE, SENT_BEFORE
 
 _SECOND = 1e12
 

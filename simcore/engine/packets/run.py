@@ -8,6 +8,7 @@ import numpy as np
 
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.design.transport import Transport
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.packets import layout as at
 from simcore.engine.packets.collectives import Collectives
@@ -42,7 +43,7 @@ def fabric_of(design: Design) -> Fabric:
     outer = len(design.cluster.dimensions) - 1
     dimension = design.cluster.dimensions[outer]
     stride = design.cluster.npus // dimension.size
-    rate = Chunker(design).rate(dimension)
+    rate = Chunker(design).rate(dimension) / design.cluster.transport_share(dimension)  # which packets show themselves
     worn = design.cluster.worn(outer)
     return Fabric(block_of(dimension), dimension.size, rate, dimension.latency, stride, worn)
 
@@ -75,7 +76,7 @@ def prepare(design: Design, program: Program) -> Ready:
 
 def play_ready(ready: Ready, watch: Watch | None = None, every: int = at.NEVER) -> Played:
     """Play a design; `watch` looks at it each `every` [ps]. Raises as `play`."""
-    transport = ready.design.cluster.transport
+    transport = ready.design.cluster.transport or Transport()
     return play(ready.fabric, ready.graph, transport, interference(ready.design), watch, every)
 
 

@@ -12,12 +12,14 @@ bytes/s. `p` are the control's parameters (`Control.parameters`), in their order
     on_cnp(row, p)              a congestion notification arrives
     on_timer(row, p)            `TIMER` is reached
 
-`simcore.engine.packets.control.dispatch` calls the functions of a control by its `number`.
+`simcore.policy.control.dispatch` calls the functions of a control by its `number`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -56,6 +58,16 @@ class Marking(NamedTuple):
     most: float
 
 
+class Reached(NamedTuple):
+    """Share of the links' rate that collectives reach under load, over what max-min fair flows would: docs/roce.md."""
+
+    point: float
+    low: float
+    """Of the cases that the share was fitted to, the lowest."""
+    high: float
+    """The highest."""
+
+
 class Control(ABC):
     """A member of the family; has no state."""
 
@@ -67,6 +79,10 @@ class Control(ABC):
     """Whether it listens to acknowledgements (`on_ack`)."""
     telemetry: ClassVar[bool] = False
     """Whether packets collect `hops`, which makes their headers longer."""
+    reached: ClassVar[Reached]
+    """What engines without packets take from it."""
+    quantities: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What those parameters are that are no plain numbers, as `simcore.document.quantity.KINDS` has it."""
 
     @abstractmethod
     def parameters(self, line: float, rtt: float) -> dict[str, float]:

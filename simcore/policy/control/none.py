@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from simcore.compiled import inlined
-from simcore.engine.packets.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking
+from simcore.policy.control.base import LINE, RATE, TIMER, WINDOW, Control, Floats, Marking, Reached
 
 
 class _None(Control):
     """See the module."""
 
     number = 0
+    reached = Reached(1.0, 1.0, 1.0)
     acknowledged = False
 
     def parameters(self, line: float, rtt: float) -> dict[str, float]:
@@ -30,7 +31,7 @@ NONE = _None()
 
 @inlined
 def begin(row: Floats, p: Floats) -> None:
-    """See `simcore.engine.packets.control.base`."""
+    """See `simcore.policy.control.base`."""
     row[RATE] = row[LINE]
     row[WINDOW] = math.inf
     row[TIMER] = math.inf
