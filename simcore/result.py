@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from simcore.engine.traffic import Traffic
+
 
 @dataclass(frozen=True, slots=True)
 class ExposedCommunication:
@@ -183,6 +185,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    traffic: Traffic | None = None
+    """What packets went through, where engine `packets` played them."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
@@ -220,6 +224,7 @@ class Result:
 
 
 _OF_SOME = {
+    "traffic",
     "engine_reason",
     "kv_cache",
     "expanded",

@@ -39,9 +39,10 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     """Time, breakdown, memory, cost and energy of one valid design (see `check`).
 
     `engine` is `"fast"` (one NPU of each stage), `"flow"` (one of each class of NPUs, which share links), `"auto"`
-    (`fast` where that is exact, else `flow`), `"reference"` (every NPU, phase level), `"reference_links"` (every
-    message over every link), or any callable from a design to a result. Raises `InputError` where the engine cannot
-    play the design, and `EventBudgetError` where the reference engine would take too long.
+    (`fast` where that is exact, else `flow`), `"packets"` (every packet through every switch), `"reference"` (every
+    NPU, phase level), `"reference_links"` (every message over every link), or any callable from a design to a result.
+    Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
+    engine would take too long.
     """
     if callable(engine):
         return with_measured(design, engine(design))
@@ -53,6 +54,8 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
         return _simulate_flow(design)
     if engine in ("reference", "reference_links"):
         return _simulate_reference(design, engine)
+    if engine == "packets":
+        return _simulate_packets(design)
     known = ", ".join(f"'{name}'" for name in BUILT_IN)
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
 
@@ -97,8 +100,22 @@ def _simulate_reference(design: Design, engine: str) -> Result:
     return _result(design, timing, program, engine, first)
 
 
+def _simulate_packets(design: Design) -> Result:
+    from simcore.engine.packets import simulate  # loads its kernels
+
+    _refuse_unplayable(design, "packets")
+    program = program_of(design)
+    timing, traffic, first = simulate.time_design(design, program, check)
+    its = None if program.single is not None else program
+    return replace(_result(design, timing, its, "packets", first), traffic=traffic)
+
+
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
+    if engine == "packets":
+        from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
+
+        return packet_problems(design)
     problems = []
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)

@@ -100,10 +100,10 @@ def neutral_network(design: Design) -> Networks:
     }
     dimension = first.model_copy(update=switch | plain)
     cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
-    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links")}
+    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links", "transport")}
     document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
     # The NPU is the very one of the space: written and read again, the order of its keys may change.
-    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": ()}
+    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": (), "transport": None}
     whole = join_designs(design, parse_sound(document)).model_copy(
         update={"cluster": design.cluster.model_copy(update=parts)}
     )

@@ -81,7 +81,8 @@ def _make_probe(design: Design) -> Design:
         same = {"efficiency": 1.0, "latency": _LATENCY, "nics": None, "nic_bandwidth": None}
         return dimension.model_copy(update={"bandwidth": _RATE * block_of(dimension).slowed, **same})
 
-    cluster = design.cluster.model_copy(update={"dimensions": tuple(map(set_unit_speed, design.cluster.dimensions))})
+    dimensions = tuple(map(set_unit_speed, design.cluster.dimensions))
+    cluster = design.cluster.model_copy(update={"dimensions": dimensions, "transport": None})
     return design.model_copy(update={"cluster": cluster})
 
 

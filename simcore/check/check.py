@@ -13,6 +13,7 @@ from simcore.check.compute import compute_problems
 from simcore.check.network import network_problems
 from simcore.check.power import power_problems
 from simcore.check.reliability import reliability_problems
+from simcore.check.transport import transport_problems
 from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
 from simcore.design.algorithm import CUSTOM
@@ -36,6 +37,7 @@ def check(design: Design) -> list[Problem]:
         *kind_of(design.workload).problems(design),
     ]
     problems += [*memory_problems(design), *power_problems(design), *reliability_problems(design)]
+    problems += transport_problems(design)
     problems += network_problems(design) + price_problems(design)
     return problems or compute_problems(design)
 

@@ -15,6 +15,7 @@ from simcore.design.nics import shared_nics
 from simcore.design.node import NamedNode
 from simcore.design.npu import NamedNpu, Npu
 from simcore.design.power_cap import capped
+from simcore.design.transport import NamedTransport
 from simcore.document.field import Frozen, Natural
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Power
@@ -61,6 +62,8 @@ class Cluster(Frozen):
     """Links that do not work, or carry less; engines `flow` and `reference_links` play them."""
     switching: Literal["cut_through", "store_and_forward"] = "cut_through"
     """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
+    transport: NamedTransport = None
+    """How messages travel as packets over the outermost dimension: a control's name, or a section."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,6 +88,12 @@ class Cluster(Frozen):
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
+
+    def transport_share(self, dimension: Dimension) -> float:
+        """Share of a dimension's rate that its transport lets collectives reach; 1 where none is named."""
+        if self.transport is None or dimension is not self.dimensions[-1]:
+            return 1.0
+        return self.transport.reached.point
 
     def worn(self, dimension: int) -> dict[tuple[int, int], float]:
         """What is left of the links of a dimension that have failed, or carry less (`simcore.network.ways`)."""

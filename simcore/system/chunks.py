@@ -203,7 +203,8 @@ class Chunker:
 
     def rate(self, dimension: Dimension) -> float:
         """Most bandwidth that messages get on a dimension [B/s]; a fat tree knows which its spines slow down."""
-        return dimension.bandwidth * best_share(dimension.efficiency) / block_of(dimension).slowed
+        share = best_share(dimension.efficiency) * self.design.cluster.transport_share(dimension)
+        return dimension.bandwidth * share / block_of(dimension).slowed
 
     def rate_reached(self, where: GroupSlice) -> float:
         """Most bandwidth that the collectives of a group get on its slice of a dimension [B/s]."""

@@ -1,0 +1,82 @@
+"""`cluster.transport`: a control by name or as a section, its parameters with units, and what contradicts buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from designs import dimension, training
+
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.simulate import simulate
+
+
+def plain() -> dict[str, Any]:
+    return training({"data": 8, "tensor": 4}, [dimension(size=4), dimension(size=8)])
+
+
+def with_transport(transport: Any) -> Design:
+    document = plain()
+    return design_from({**document, "cluster": {**document["cluster"], "transport": transport}})
+
+
+def test_a_name_alone_is_the_control() -> None:
+    named, spelled = with_transport("dcqcn"), with_transport({"control": "dcqcn", "pfc": True})
+    assert named == spelled
+    assert named.document()["cluster"]["transport"] == {"control": "dcqcn"}
+
+
+def test_no_transport_is_none_and_is_not_written() -> None:
+    design = design_from(plain())
+    assert design.cluster.transport is None
+    assert "transport" not in design.document()["cluster"]
+
+
+def test_what_is_given_comes_back_with_its_units() -> None:
+    given = {
+        "control": "dcqcn",
+        "parameters": {"step": "5 MB/s", "recovery": 5},
+        "mtu": "4 KB",
+        "buffer": "64 MB",
+        "marking": {"low": "100 kB", "high": "400 kB", "most": 0.2},
+    }
+    design = with_transport(given)
+    transport = design.cluster.transport
+    assert transport is not None
+    assert transport.payload == 4000
+    assert transport.parameters == {"step": 5e6, "recovery": 5.0}
+    assert design_from(design.document()).document() == design.document()
+
+
+@pytest.mark.parametrize(
+    ("transport", "said"),
+    [
+        ("dcqn", r"cluster\.transport\.control: .*did you mean 'dcqcn'"),
+        ({"control": "hpcc", "buffer": "1 kB"}, r"cluster\.transport\.buffer: expected switches with a buffer"),
+        ({"control": "dcqcn", "buffer": "0 B"}, r"cluster\.transport\.buffer: "),
+        ({"control": "dctcp", "parameters": {"gian": 0.1}}, r"parameters: .*'gian'; did you mean 'gain'"),
+        ({"control": "none", "parameters": {"gain": 0.1}}, r"parameters: .*'gain'; it has none"),
+        ({"control": "dcqcn", "parameters": {"step": 5e6}}, r"parameters: expected a bandwidth for 'step'"),
+        ({"control": "dcqcn", "parameters": {"gain": -1}}, r"parameters: expected a number above 0 for 'gain'"),
+        ({"control": "dcqcn", "marking": {"low": "4 MB", "high": "1 MB"}}, r"marking: expected 'low' of at most"),
+        (
+            {"control": "dcqcn", "buffer": "1 MB", "marking": {"low": "1 MB", "high": "2 MB"}},
+            r"marking\.high: expected at most the buffer \(1 MB\), got 2 MB",
+        ),
+        ({"control": "dcqcn", "buffer": "1 MB"}, r"transport\.marking: .*the usual ones of 'dcqcn'"),
+        ({"control": "timely", "marking": {"low": "1 MB", "high": "1 MB"}}, r"marking: expected a control that heeds"),
+        ({"control": "none", "threshold": "40 MB"}, r"threshold: expected at most the buffer"),
+    ],
+)
+def test_what_cannot_be_is_said_at_its_place(transport: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        with_transport(transport)
+
+
+def test_engines_without_packets_give_the_outermost_dimension_its_share_of_the_rate() -> None:
+    whole, half = design_from(plain()), with_transport({"control": "none", "efficiency": 0.5})
+    (inner, outer), (same, slowed) = (simulate(design).network for design in (whole, half))
+    assert slowed.busy_s == pytest.approx(2 * outer.busy_s)
+    assert same.busy_s == inner.busy_s
