@@ -6,9 +6,10 @@ links inside the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
-from simcore.network.base import Block
+from simcore.network.base import Block, Seen
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
@@ -42,6 +43,10 @@ class FullyConnected(Block):
                 return StepCost((pieces + n - 2) * links, n - 1)
             case _:
                 assert_never(pattern)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: its links to others' NPUs are of no use to it."""
+        return Seen(bandwidth=max(1, len(places) - 1) / (size - 1))
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

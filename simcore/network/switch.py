@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from simcore.network.base import Block
+from collections.abc import Sequence
+
+from simcore.network.base import Block, Seen
 from simcore.network.fat_tree import FatTree
 from simcore.network.pattern import Pattern, StepCost
 from simcore.network.wiring import Link, Route, Shape, Slice
@@ -22,6 +24,10 @@ class Switch(Block):
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
         return FatTree(part.size).step(pattern, part)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: any part of a switch is a switch."""
+        return Seen()
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""
