@@ -35,10 +35,11 @@ def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refu
     """
     rails = node.size if count % node.size == 0 else count
     leaf = None if wire.leaf is None else wire.leaf * step
+    pod = None if wire.pod is None else wire.pod * step
     found: Refusal | None = Refusal(f"a switch with ports of {write_quantity(rate, 'bandwidth')}", "none")
     for ports in _port_counts(rate):
         try:
-            cable(wire.size * step, rails, ports, wire.oversubscription, leaf)
+            cable(wire.size * step, rails, ports, wire.oversubscription, leaf, pod)
             return None
         except Refusal as refusal:
             found = refusal

@@ -36,7 +36,14 @@ from simcore.network import TOPOLOGIES
 
 Section = TypeVar("Section", bound=Frozen)
 
-_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
+_USUAL: dict[str, Any] = {
+    "oversubscription": 1.0,
+    "routing_seed": 0,
+    "connections": 1,
+    "in_network": False,
+    "efficiency": 1.0,
+    "affinity": 1.0,
+}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simcore.design.dimension import Dimension
+from simcore.design.dimension import Dimension, block_of
 from simcore.design.job import Job
 from simcore.design.once import once
 from simcore.design.placing import Placing, manners_of
 from simcore.document.problem import Problem, Refusal
-from simcore.network import TOPOLOGIES, Block
 
 if TYPE_CHECKING:
     from simcore.design.design import Design
@@ -75,13 +74,9 @@ def shares_of(design: Design) -> tuple[tuple[JobShare, ...], list[Problem]]:
     return (() if problems else tuple(shares)), problems
 
 
-def _block(dimension: Dimension) -> Block:
-    return TOPOLOGIES[dimension.topology](dimension.leaf or 0, dimension.oversubscription)
-
-
 def _sees(dimension: Dimension, places: Sequence[int]) -> bool:
     try:
-        _block(dimension).seen_from(dimension.size, places)
+        block_of(dimension).seen_from(dimension.size, places)
     except Refusal:
         return False
     return True
@@ -101,7 +96,7 @@ def _share(design: Design, number: int, job: Job, shared: int, places: tuple[int
 
 
 def _seen_dimension(dimension: Dimension, places: tuple[int, ...]) -> Dimension:
-    seen = _block(dimension).seen_from(dimension.size, places)
+    seen = block_of(dimension).seen_from(dimension.size, places)
     bandwidth = dimension.bandwidth * seen.bandwidth
     return dimension.model_copy(update={"bandwidth": bandwidth, "size": len(places), **seen.keys})
 

@@ -12,15 +12,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from simcore.document.problem import Refusal
-from simcore.network.from_links import cost_from_links
-from simcore.network.pattern import Pattern, StepCost
+from simcore.network.from_links import cost_from_links, listed_cost, listed_loads
+from simcore.network.loads import Crossings, Pools, crossings_of, loads_of, pools_of, whole_links
+from simcore.network.pattern import Listed, Loads, Pattern, StepCost
+from simcore.network.sent import Floats, Ints
 from simcore.network.wiring import Link, Route, Shape, Slice
+
+
+def ratios_of(oversubscription: float | tuple[float, ...]) -> tuple[float, ...]:
+    """Of each level, from the leaves up; one number is that of the leaves."""
+    return oversubscription if isinstance(oversubscription, tuple) else (oversubscription,)
+
+
+class Misfit(NamedTuple):
+    """A key of a dimension that does not fit the others."""
+
+    key: str
+    expected: str
+    found: str
+    fix: str = ""
 
 
 class Seen(NamedTuple):
@@ -37,6 +53,8 @@ def seen_by_switches(inside: int, places: Sequence[int], what: str) -> int:
 
     Raises `Refusal` where these are not equally many.
     """
+    if not inside:
+        raise Refusal(f"the size of its {what}", "none")
     counts = Counter(place // inside for place in places)
     if len(set(counts.values())) > 1:
         found = f"{min(counts.values())} to {max(counts.values())} of them"
@@ -61,8 +79,20 @@ class Block(ABC):
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
     """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    shares: ClassVar[bool] = True
+    """Whether messages from different NPUs, to different ones, meet on its links."""
     takes_any_groups: ClassVar[bool] = False
     """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
+
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Keys of a dimension, beside `leaf` and `oversubscription`, that say something of the block; `routing` aside."""
+    routings: ClassVar[tuple[str, ...]] = ()
+    """The routings that it knows (`simcore.network.routing`), the usual one first; none where ways are fixed."""
+
+    @classmethod
+    def of(cls, leaf: int, oversubscription: float | tuple[float, ...], given: dict[str, Any]) -> Self:
+        """The block of a dimension that gives these of its `keys`, and `routing`, `routing_seed` and `connections`."""
+        return cls(leaf, ratios_of(oversubscription)[0], **given)
 
     @classmethod
     def default_algorithm(cls, size: int) -> str:
@@ -78,9 +108,18 @@ class Block(ABC):
         return self.oversubscription
 
     @property
+    def sprayed(self) -> bool:
+        """Whether the parts of a message that take several ways are its packets, not messages of their own."""
+        return False
+
+    @property
     def levels(self) -> float:
         """Levels of links and switches that each NPU's bandwidth is paid for."""
         return 1.0
+
+    def misfits(self, size: int) -> Iterator[Misfit]:
+        """What keeps the keys of a dimension of `size` NPUs from describing a block."""
+        yield from ()
 
     def needs(self, part: Slice) -> str | None:
         """What there must be for a group on `part` to fit ("a power of two NPUs"); None where it does.
@@ -111,9 +150,42 @@ class Block(ABC):
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """The ways from member `source` to member `target`; a message splits evenly among them."""
 
+    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, tuple[Loads, ...]]:
+        """Cost of messages of any kind for a group on `part`, and the different loads of links that they make."""
+        return listed_cost(pattern, self, part), listed_loads(pattern, self, part)
+
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """Cost of `pattern` for a group on `part`, per byte of one message.
 
         The load counts from the injection bandwidth B of one NPU: 1 means that the message passes at B.
         """
         return cost_from_links(pattern, self, part)
+
+    def pools(self, size: int) -> Pools:
+        """The links of a dimension of `size` NPUs (those of `wiring(Slice(size, size, 1))`), pool by pool.
+
+        A *pool* is links that any messages load alike, such as a leaf's uplinks over which packets are sprayed; most
+        are single links. What `carried` counts is the bytes on a pool together.
+        """
+        return pools_of(self, size)
+
+    def pool_ends(self, size: int, pool: int) -> tuple[tuple[int, int], ...]:
+        """The links of a pool, as the nodes that they lead from and to."""
+        link = whole_links(self, size)[pool]
+        return ((link.source, link.target),)
+
+    def crossed(self, size: int, source: Ints, target: Ints) -> Crossings:
+        """Which pools messages between NPUs `source` and `target` of a dimension pass, with which share of each."""
+        return crossings_of(self, size, source, target)
+
+    def carried(self, pattern: Pattern | Listed, part: Slice, firsts: Ints | None = None) -> Floats:
+        """Bytes that each pool carries in a step, per byte of one message: `[pools]`.
+
+        `firsts` are the first NPUs of the groups on `part` that follow the pattern at the same time; None means all
+        groups of the dimension. Of a Send every member sends that has a receiver.
+        A Shift counts all its steps, a Chain all its pieces, a Tree its whole buffer both up and down.
+
+        A link of pool p is busy for `carried[p] / pools.rate[p]` x (bytes of one message) / bandwidth. Ports of NPUs
+        at a switch (`pools.port`), which the sender's own queue counts, are in it as well.
+        """
+        return loads_of(self, pattern, part, firsts)

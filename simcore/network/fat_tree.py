@@ -22,6 +22,7 @@ class FatTree(Block):
     """See the module."""
 
     switched = True
+    shares = False
     leaves = True
 
     @property

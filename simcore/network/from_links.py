@@ -97,7 +97,7 @@ class _Links:
         return _of_sizes(busiest, hops)
 
 
-def _of_sizes(loads: Sequence[tuple[float, float]], hops: int) -> StepCost:
+def _of_sizes(loads: Sequence[tuple[float, float]], hops: float) -> StepCost:
     """A cost, its load message size by message size; `loads` are (load, size)."""
     total = sum(load for load, _ in loads)
     by_size: dict[float, float] = defaultdict(float)
@@ -129,7 +129,7 @@ def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:
         yield [(i, j, 1.0) for i in range(n) for j in order[i][begin : begin + (window or n - 1)]]
 
 
-def _longest_run(hops: Sequence[int], steps: int, closed: bool) -> int:
+def _longest_run(hops: Sequence[float], steps: int, closed: bool) -> float:
     """The most hops of `steps` ways in a row."""
     row = [*hops, *(hops[: steps - 1] if closed else ())]
     return max(sum(row[i : i + steps]) for i in range(len(row) - steps + 1))

@@ -72,7 +72,7 @@ class StepCost(NamedTuple):
     """Cost of a step: `load` x (bytes of one message) / bandwidth [s], and `hops` x latency [s]."""
 
     load: float
-    hops: int
+    hops: float
     messages: Loads = ((1.0, 1.0),)
     """(Share of the load, size as it passes a link per byte of one message): not 1 where messages are split on their
     way, or put together with others."""

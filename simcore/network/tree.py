@@ -41,9 +41,9 @@ def _map_member(member: int, members: int) -> int:
 def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], tuple[Route, ...]]) -> StepCost:
     """Each edge passes half of the buffer up and down; the busiest link, and the longest way up and down again."""
     load = [0.0] * len(links)
-    hops = 0
+    hops = 0.0
     for parent in trees(members):
-        climb = [0] * members
+        climb = [0.0] * members
         for member in sorted(range(members), key=lambda member: _level_of(parent, member)):
             above = parent[member]
             if above < 0:

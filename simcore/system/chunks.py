@@ -26,10 +26,11 @@ from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
+from simcore.design.dimension import block_of as block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.document.problem import InputError, Problem
-from simcore.network import Block, Send, block
+from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
@@ -69,11 +70,6 @@ class Chunks(NamedTuple):
         if len(self.paths) == 1:
             return [(self.paths[0], len(self.chosen))]
         return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
-
-
-def block_of(dimension: Dimension) -> Block:
-    """The topology block of a dimension."""
-    return block(dimension.topology, dimension.leaf, dimension.oversubscription)
 
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")

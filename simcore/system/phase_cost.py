@@ -8,14 +8,13 @@ from typing import NamedTuple
 from simcore.collective import CustomAlgorithm, Step, algorithm_for
 from simcore.design.efficiency import EfficiencyTable, slowdown
 from simcore.network import Block, Listed, Loads, Send, Shift, Slice
-from simcore.network.from_links import listed_cost, listed_loads
 
 
 class PhaseCost(NamedTuple):
     """Cost of a phase per byte of the buffer / bandwidth, in hops, and bytes sent per byte of the buffer."""
 
     load: float
-    hops: int
+    hops: float
     sent: float
     steps: tuple[tuple[Loads, ...], ...]
     """For each step the links that may be its busiest, each with its load, message by message size (both per byte of
@@ -39,12 +38,15 @@ def phase_cost(
     if kind == "shift":
         once = topology.step(Shift(1), part)
         return PhaseCost(once.load, once.hops, 1.0, ((once.loads,),))
-    load, hops = 0.0, 0
+    load, hops = 0.0, 0.0
     steps = []
     for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
         pattern = step.pattern
-        cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
-        links = listed_loads(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
+        if isinstance(pattern, Listed):
+            cost, links = topology.listed(pattern, part)
+        else:
+            cost = topology.step(pattern, part)
+            links = (cost.loads,)
         load += cost.load * step.share
         hops += cost.hops
         steps.append(tuple(_scale_loads(link, step) for link in links))
