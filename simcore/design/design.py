@@ -238,16 +238,23 @@ class Design(Frozen):
         return document
 
     def _with_jobs(self, document: dict[str, Any]) -> dict[str, Any]:
-        """The canonical document of several jobs, each with the sections that it has alone on its share."""
-        from simcore.design.jobs import shares_of  # a job becomes a design there
-
-        for share in shares_of(self)[0]:
-            alone = share.design.document()
-            listed = document["jobs"][share.number]
-            document["jobs"][share.number] = listed | {key: alone[key] for key in OF_JOB if key in alone}
-            if "parallelism" not in alone:
-                del document["jobs"][share.number]["parallelism"]
+        """The canonical document of several jobs, each with the sections of a design of its own."""
+        for job, listed in zip(self.jobs or (), document["jobs"], strict=True):
+            alone = self._on_its_npus(job).document()
+            for key in OF_JOB:
+                listed.pop(key, None)
+            listed |= {key: alone[key] for key in OF_JOB if key in alone}
         return {key: section for key, section in document.items() if key not in OF_JOB}
+
+    def _on_its_npus(self, job: Job) -> Design:
+        """A job on as many NPUs as it has, wherever these are."""
+        outer = self.cluster.dimensions[-1]
+        npus = job.npus or len(job.nodes or ()) * (self.cluster.npus // outer.size)
+        cluster = self.cluster.model_copy(update={"dimensions": (outer.model_copy(update={"size": max(1, npus)}),)})
+        own = {key: getattr(job, key) for key in OF_JOB}
+        return self.model_copy(
+            update={**own, "jobs": None, "cluster": cluster, "software": job.software or self.software}
+        )
 
     def _repr_html_(self) -> str:
         """For notebooks: the document, as YAML."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simcore.design.design import Design
 from simcore.design.dimension import Dimension, block_of
 from simcore.design.job import Job
 from simcore.design.once import once
 from simcore.design.placing import Placing, manners_of
 from simcore.document.problem import Problem, Refusal
-
-if TYPE_CHECKING:
-    from simcore.design.design import Design
 
 MOST_JOBS = 64
 """Jobs of a design; each is played by itself."""
@@ -37,6 +35,10 @@ class JobShare:
     """The dimension of the cluster that each of the design's dimensions is a part of."""
     npus: tuple[int, ...]
     """The NPU of the cluster that each NPU of the design is; both count the innermost dimension first."""
+    shared: int
+    """The dimension of the cluster of which each job has a part."""
+    places: tuple[int, ...]
+    """Its places there, in rising order."""
 
 
 def job_designs(design: Design) -> list[tuple[Design, tuple[int, ...]]]:
@@ -92,7 +94,7 @@ def _share(design: Design, number: int, job: Job, shared: int, places: tuple[int
     seen = [index for index, each in enumerate(dimensions) if each.size > 1] or [0]
     npus = _npus_at([each.size for each in design.cluster.dimensions], shared, places)
     alone = _design_of(design, job, [dimensions[index] for index in seen], seen, npus)
-    return JobShare(number, job.name or f"job {number}", alone, tuple(seen), npus)
+    return JobShare(number, job.name or f"job {number}", alone, tuple(seen), npus, shared, places)
 
 
 def _seen_dimension(dimension: Dimension, places: tuple[int, ...]) -> Dimension:
@@ -137,7 +139,7 @@ def _design_of(
         "reliability": design.reliability,
         "hypothetical": design.hypothetical,
     }
-    return type(design).model_validate(sections)
+    return Design.model_validate(sections)
 
 
 def _without_nics(dimension: Dimension) -> Dimension:

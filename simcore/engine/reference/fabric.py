@@ -24,6 +24,8 @@ class Fabric:
 
     env: simpy.Environment
     design: Design
+    of_jobs: bool = False
+    """See `LinkNetwork.of_jobs`."""
     networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
     """(dimension, first NPU) -> the links between the NPUs that differ from that one in the dimension alone."""
     listeners: dict[int, Listener] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Fabric:
                 self.design.cluster.worn(dimension),
                 its.efficiency,
                 serve if self.listeners else None,
+                self.of_jobs,
             )
         return self.networks[key]
 

@@ -59,7 +59,7 @@ class PlayedJob:
 def time_jobs(design: Design, shares: Sequence[JobShare], least: int) -> list[list[Timing]]:
     """The iterations of each job, at least `least` of them, played at link level on the cluster of `design`."""
     env = simpy.Environment()
-    fabric, stop = Fabric(env, design), env.event()
+    fabric, stop = Fabric(env, design, of_jobs=True), env.event()
     jobs = [PlayedJob(env, fabric, share) for share in shares]
 
     def finished() -> None:
