@@ -144,6 +144,7 @@ class Result:
     energy_j: float
     perf_per_cost: float | None
     engine: str
+    """The engine that ran."""
     npus: int
     racks: int = 1
     electricity_cost: float = 0.0
@@ -189,6 +190,8 @@ class Result:
     """What of it nobody sells, or why that was not checked."""
     jobs: tuple[JobResult, ...] = ()
     """Of a cluster that runs several jobs: each of them."""
+    engine_reason: str | None = None
+    """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -229,6 +232,7 @@ class Result:
 
 
 _OF_SOME = {
+    "engine_reason",
     "kv_cache",
     "expanded",
     "tokens_to_train",

@@ -1,10 +1,10 @@
 """Which NPUs do the same at the same time: classes of NPUs, by colour refinement.
 
 NPUs begin with a colour each: their stage, how much slower they compute, and whatever else the caller says that
-distinguishes them. Two of one colour are told apart if the colours of their peers differ on any slice of any group, and
-so on until no round tells any more apart (the coarsest equitable partition; McKay, "Practical graph isomorphism", 1981).
-Then all NPUs of a class meet NPUs of the same classes everywhere, so one of them speaks for all. Where nothing but the
-stage distinguishes NPUs the classes are the stages, and nothing is done per NPU.
+distinguishes them. Two of one colour are told apart if the colours of their peers differ on any slice of any group,
+so on until no round tells any more apart: the coarsest equitable partition (McKay, "Practical graph isomorphism",
+1981). Then all NPUs of a class meet NPUs of the same classes everywhere, so one of them speaks for all. Where nothing
+but the stage distinguishes NPUs the classes are the stages, and nothing is done per NPU.
 """
 
 from __future__ import annotations
@@ -100,18 +100,18 @@ def find_classes(design: Design, placement: Placement, colours: Ints | None = No
     if colours is not None:
         first.append(np.unique(colours, return_inverse=True)[1])
     refined = _refine(_number(np.stack(first)), _rows(design, placement))
-    firsts, sizes_ = np.unique(refined, return_index=True, return_counts=True)[1:]
-    order = np.lexsort((firsts, of_stage[firsts]))
-    firsts, sizes_ = firsts[order], sizes_[order]
+    found, counts = np.unique(refined, return_index=True, return_counts=True)[1:]
+    order = np.lexsort((found, of_stage[found]))
+    found, counts = found[order], counts[order]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return Classes(
         design,
         placement,
-        tuple(of_stage[firsts].tolist()),
-        tuple(slowdowns[firsts].tolist()),
-        tuple(firsts.tolist()),
-        tuple(sizes_.tolist()),
+        tuple(of_stage[found].tolist()),
+        tuple(slowdowns[found].tolist()),
+        tuple(found.tolist()),
+        tuple(counts.tolist()),
         rank[refined],
     )
 

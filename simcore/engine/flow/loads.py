@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 
 from simcore.collective import CustomAlgorithm
 from simcore.engine.flow.rows import Onward, Row, unpack
-from simcore.engine.flow.traffic import Traffic, phase_traffic
-from simcore.engine.flow.wires import Floats, Ints, Wires, WornItems, wires_of
+from simcore.engine.flow.traffic import PhaseTraffic, join, phase_traffic, to_everybody
+from simcore.engine.flow.wires import Wires, WornItems, wires_of
 from simcore.network import Block, Slice
+from simcore.network.sent import Floats, Ints, Sent
 from simcore.system.phase_cost import phase_cost, send_cost
 
+MEMBERS_EACH = 64
+"""In larger groups one member stands for all of them, to find the rate of a message: they are connected by switches."""
 NEARLY = 1e-9
 """By how much sums of shares may be off."""
 
@@ -114,19 +117,52 @@ def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:
 
 
 def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires) -> Iterator[Load]:
-    part = phase.part
-    traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part)).all(part.members)
-    cost = phase_cost(phase.algorithm, carried.block, phase.kind, part, phase.in_network)
     if phase.in_network and phase.kind == "all_reduce":
         return  # its messages use the ports of NPUs alone
-    firsts = np.array(phase.firsts)
-    source, target = (firsts[:, None] + member[None, :] * part.stride for member in (traffic.source, traffic.target))
-    size = np.broadcast_to(traffic.share, source.shape)
-    sending = classes[source]
+    part, firsts = phase.part, np.array(phase.firsts)
+    traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
+    time = _time(carried.block, phase)
+    if _is_each_of_one_class(part, firsts, classes):
+        few = part.members <= MEMBERS_EACH
+        alone = traffic.all(part.members) if few else traffic.of(0, part.members)
+        rate = wires.most(alone.of_groups(part, firsts[:1])) / time
+        for its in np.unique(classes[firsts]).tolist():
+            loads = _load_of_groups(carried, traffic, part, firsts[classes[firsts] == its], wires)
+            yield Load(Sender(its, phase.group, phase.kind, -1), _shares(loads, time, wires), rate)
+        return
+    sent = traffic.all(part.members).of_groups(part, firsts)
+    sending = classes[sent.source]
     for its in np.unique(sending).tolist():
-        chosen = sending == its
-        messages = Traffic(source[chosen], target[chosen], size[chosen])
-        yield _load(Sender(its, phase.group, phase.kind, -1), messages, cost.load * phase.slowed, wires)
+        messages = Sent(*(column[sending == its] for column in sent))
+        yield _load(Sender(its, phase.group, phase.kind, -1), messages, time, wires)
+
+
+def _time(block: Block, phase: PhaseKind) -> float:
+    """What a phase takes alone for a byte of its buffer, in bytes / injection bandwidth."""
+    if phase.kind == "send_recv":
+        return send_cost(block, phase.part, phase.part.members - 1).load
+    return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).load * phase.slowed
+
+
+def _is_each_of_one_class(part: Slice, firsts: Ints, classes: Ints) -> bool:
+    members = classes[firsts[:, None] + part.stride * np.arange(part.members)]
+    return bool((members == members[:, :1]).all())
+
+
+def _load_of_groups(carried: Carried, traffic: PhaseTraffic, part: Slice, firsts: Ints, wires: Wires) -> Floats:
+    """Bytes on each pool of what groups send in a phase.
+
+    Where packets are sprayed, members under one leaf use links beyond it alike: to everybody they send what one of
+    them would send for all.
+    """
+    near = carried.block.shape(part).leaf
+    if not (traffic.to_all and carried.block.sprayed and not carried.worn and 1 < near < part.members):
+        return wires.load(traffic.all(part.members).of_groups(part, firsts))
+    leaves = Slice(part.size, part.members // near, part.stride * near)
+    together, count = np.unique(firsts // carried.block.leaf * carried.block.leaf, return_counts=True)
+    between = to_everybody(leaves.members, traffic.to_all * near * near).of_groups(leaves, together)
+    between = between._replace(share=between.share * np.repeat(count, len(between.share) // len(count)))
+    return wires.load(join([traffic.listed.of_groups(part, firsts), between]))
 
 
 def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
@@ -135,16 +171,16 @@ def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
     cost = send_cost(carried.block, carried.pipeline, abs(onward.distance))
     target = source + onward.distance * carried.pipeline.stride
     sender = Sender(onward.sender, "pipeline", "send_recv", onward.target)
-    return _load(sender, Traffic(source, target, np.ones(len(source))), cost.load, wires)
+    return _load(sender, Sent(source, target, np.ones(len(source))), cost.load, wires)
 
 
-def _load(sender: Sender, messages: Traffic, time: float, wires: Wires) -> Load:
+def _load(sender: Sender, messages: Sent, time: float, wires: Wires) -> Load:
     """The load of messages that take `time` together, in bytes / injection bandwidth."""
-    shares = np.divide(wires.load(*messages), wires.rate * time, out=np.zeros(len(wires.rate)), where=wires.rate > 0)
-    busiest = np.bincount(messages.source, messages.share).argmax()
-    its = messages.source == busiest
-    alone = wires.load(*(column[its] for column in messages))
-    return Load(sender, shares, float(alone.max()) / time)
+    return Load(sender, _shares(wires.load(messages), time, wires), wires.most(messages) / time)
+
+
+def _shares(loads: Floats, time: float, wires: Wires) -> Floats:
+    return np.divide(loads, wires.rate * time, out=np.zeros(len(wires.rate)), where=wires.rate > 0)
 
 
 def _changed(carried: Carried, row: Row, wires: Wires, loads: Sequence[Load]) -> NDArray[np.bool_]:
@@ -167,15 +203,17 @@ def _links_that_matter(
     together = np.zeros(shares.shape[1])
     for its in sorted({load.sender.npus for load in loads}):
         together += shares[[load.sender.npus == its for load in loads]].max(axis=0)
-    kept = np.flatnonzero((together > 1 + NEARLY) & (~wires.counted | changed))
+    kept = np.flatnonzero((together > 1 + NEARLY) & (~wires.queued | changed))
     columns, first, number = np.unique(shares[:, kept].round(12), axis=1, return_index=True, return_inverse=True)
     number = number.reshape(-1)
     for column in _undominated(columns):
         link = kept[first[column]]
-        alike = kept[number == column]
-        ends = tuple((int(a), int(b)) for a, b in wires.ends[alike])
+        ends = tuple(end for pool in kept[number == column].tolist() for end in wires.ends(pool))
         used = np.flatnonzero(shares[:, link]).tolist()
-        yield KeptLink(float(wires.rate[link]), ends), [(loads[i], float(shares[i, link])) for i in used]
+        yield (
+            KeptLink(float(wires.rate[link] / wires.count[link]), ends),
+            [(loads[i], float(shares[i, link])) for i in used],
+        )
 
 
 def _undominated(columns: Floats) -> list[int]:
