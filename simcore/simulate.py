@@ -50,8 +50,7 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     if callable(engine):
         return with_measured(design, engine(design))
     if design.jobs is not None and engine in BUILT_IN:
-        _refuse_unplayable(design, engine)
-        return result_of_jobs(design, play_jobs(design, engine), engine)
+        return _simulate_jobs(design, engine)
     if engine == "auto":
         return _simulate_by_choice(design)
     if engine == "fast":
@@ -62,6 +61,18 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
         return _simulate_reference(design, engine)
     known = ", ".join(f"'{name}'" for name in BUILT_IN)
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+
+
+def _simulate_jobs(design: Design, engine: str) -> Result:
+    """The result of several jobs; `auto` plays them apart where they share no links and need no other engine."""
+    reason = None
+    if engine == "auto":
+        met = [f"{one.name} and {other.name} share links" for one, other in meetings(design)[:1]]
+        why = [*met, *(why for share in shares_of(design)[0] for why in find_sharing(share.design)[:1])]
+        why += ["links have failed, or carry less"] if design.cluster.failed_links else []
+        engine, reason = "flow" if why else "fast", why[0] if why else "no jobs share links, and " + _NOTHING_SHARED
+    _refuse_unplayable(design, engine)
+    return replace(result_of_jobs(design, play_jobs(design, engine), engine), engine_reason=reason)
 
 
 def _simulate_by_choice(design: Design) -> Result:
@@ -137,11 +148,11 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
 
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
     """Jobs that meet on links of which an engine knows nothing."""
-    if engine == "reference_links":
+    if engine in ("flow", "reference_links"):
         return []
     expected = f"jobs that share no links (engine '{engine}' plays each alone)"
     return [
-        Problem(("jobs",), expected, f"{one.name} and {other.name}, which do", "use engine 'reference_links'")
+        Problem(("jobs",), expected, f"{one.name} and {other.name}, which do", "use engine 'flow'")
         for one, other in meetings(design)
     ]
 

@@ -1,7 +1,7 @@
 """Several jobs side by side on the links of one cluster, each iteration after iteration.
 
 All jobs begin at the same time. A job begins its next iteration when all its NPUs have finished the one before, as a
-job alone does whose iterations all take equally long. It goes on until every job has finished as many as are asked for.
+job alone does whose iterations all take equally long. It goes on until every job has finished those asked for of it.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class PlayedJob:
         return [replace(timing, busy=busy, sent=sent) for timing in self.timings]
 
 
-def time_jobs(design: Design, shares: Sequence[JobShare], least: int) -> list[list[Timing]]:
-    """The iterations of each job, at least `least` of them, played at link level on the cluster of `design`."""
+def time_jobs(design: Design, shares: Sequence[JobShare], iterations: Sequence[int]) -> list[list[Timing]]:
+    """So many iterations of each job, `[jobs, iterations]`, played at link level on the cluster of `design`."""
     env = simpy.Environment()
     fabric, stop = Fabric(env, design, of_jobs=True), env.event()
     jobs = [PlayedJob(env, fabric, share) for share in shares]
 
     def finished() -> None:
-        if not stop.triggered and all(len(job.timings) >= least for job in jobs):
+        if not stop.triggered and all(len(job.timings) >= count for job, count in zip(jobs, iterations, strict=True)):
             stop.succeed()
 
     for job in jobs:
         env.process(job.play(finished))
     env.run(stop)
-    return [job.played for job in jobs]
+    return [job.played[:count] for job, count in zip(jobs, iterations, strict=True)]
