@@ -6,13 +6,13 @@ messages of a stream have one pace. So where links have failed, or hashes collid
 collective everybody waits for the slowest.
 
 Where `system.intra_dimension` ranks groups, links serve the messages of the first one first. A stream then counts as
-`RANK` times as many messages, each at 1 / `RANK` of the rate, for each place further up: fair shares among so many
-leave the others next to nothing.
+`RANK` times as many messages, each at 1 / `RANK` of the rate, for each of the design's groups that it goes before: fair
+shares among so many leave the others little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,7 +34,8 @@ from simcore.system.placement import GroupSlice, Placement, place
 
 ALONE = Stream(1.0, ())
 """The stream of a phase that shares no link."""
-RANK = 1e3
+RANK = 16.0
+"""Not more: a message on its way is not interrupted, so that first ones wait a little, and last ones never stand still."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,14 @@ def find_links(design: Design, program: Program, classes: Classes) -> DesignLink
     """
     links: list[Link] = []
     streams: dict[Served, Stream] = {}
+    ranks = rank_groups(design, program)
     numbers = [d for d in range(len(design.cluster.dimensions)) if _may_share(design, d, classes.simple)]
     if numbers:
         kinds, rows = kinds_of(program, classes.placement), Rows(classes, hops_of(program))
         for number in numbers:
             found = _loads_on(design, number, classes, kinds, rows)
             if found is not None:
-                _add_dimension(design, number, found, links, streams)
+                _add_dimension(design, number, found, ranks, links, streams)
     return DesignLinks(links, streams)
 
 
@@ -96,7 +98,12 @@ def _may_share(design: Design, number: int, stages: bool = True) -> bool:
 
 
 def _add_dimension(
-    design: Design, number: int, found: DimensionLoads, links: list[Link], streams: dict[Served, Stream]
+    design: Design,
+    number: int,
+    found: DimensionLoads,
+    ranks: Mapping[str, float],
+    links: list[Link],
+    streams: dict[Served, Stream],
 ) -> None:
     dimension = design.cluster.dimensions[number]
     bandwidth, first = Chunker(design).rate(dimension), len(links)
@@ -104,15 +111,20 @@ def _add_dimension(
         name = f"cluster.dimensions[{number}]: {describe_link(link.ends, dimension.size)}"
         links.append(Link(link.rate * bandwidth, name, [(number, *ends) for ends in link.ends]))
     for (npus, group, kind, target), (usual, used) in found.streams.items():
-        rate = usual / _rank(design, group)
+        rate = usual / ranks.get(group, 1.0)
         counts = tuple((first + link, share * found.links[link].rate / rate) for link, share in used)
         streams[Served(npus, group, number, kind, target)] = Stream(rate * bandwidth, counts)
 
 
-def _rank(design: Design, group: str) -> float:
-    """As how many messages each one of a group counts."""
+def rank_groups(design: Design, program: Program) -> dict[str, float]:
+    """As how many messages each one of a group counts, where groups are ranked."""
     policy, order = INTRA_DIMENSION[design.system.intra_dimension], design.system.priority
-    return float(RANK ** (len(order) - policy.key(order, group, 0))) if policy.ranks_groups else 1.0
+    if not policy.ranks_groups:
+        return {}
+    keys = {start.group: policy.key(order, start.group, 0) for start in _starts_of(program)}
+    keys["pipeline"] = policy.key(order, "pipeline", 0)
+    behind = sorted(set(keys.values()), reverse=True)
+    return {group: RANK ** behind.index(key) for group, key in keys.items()}
 
 
 def describe_link(ends: Sequence[tuple[int, int]], npus: int) -> str:

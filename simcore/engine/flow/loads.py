@@ -140,8 +140,8 @@ def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires
 def phase_time(block: Block, phase: PhaseKind) -> float:
     """What a phase takes alone for a byte of its buffer, in bytes / injection bandwidth."""
     if phase.kind == "send_recv":
-        return send_cost(block, phase.part, phase.part.members - 1).load
-    return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).load * phase.slowed
+        return send_cost(block, phase.part, phase.part.members - 1).occupied
+    return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).occupied * phase.slowed
 
 
 def _is_each_of_one_class(part: Slice, firsts: Ints, classes: Ints) -> bool:
@@ -171,7 +171,7 @@ def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
     cost = send_cost(carried.block, carried.pipeline, abs(onward.distance))
     target = source + onward.distance * carried.pipeline.stride
     sender = Sender(onward.sender, "pipeline", "send_recv", onward.target)
-    return _load(sender, Sent(source, target, np.ones(len(source))), cost.load, wires)
+    return _load(sender, Sent(source, target, np.ones(len(source))), cost.occupied, wires)
 
 
 def _load(sender: Sender, messages: Sent, time: float, wires: Wires) -> Load:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from every_link import Enumeration  # beside this file
 from paced_level import max_min_paces
-from sharing_designs import draw_iteration, draw_worn_collective
+from sharing_designs import draw_iteration
 
 from simcore.design.design import Design
 from simcore.engine.flow.classes import Classes, find_classes
