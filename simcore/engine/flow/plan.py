@@ -204,8 +204,11 @@ class _Streams:
         return self.known[served]
 
 
-def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: int, missing: int) -> World:
-    """All arrays that the loop plays; `missing`: periods of the one job's schedule that are added and never played."""
+def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int) -> World:
+    """All arrays that the loop plays: so many `iterations` of each job, at least.
+
+    `missing`: periods of the one job's schedule that are added and never played.
+    """
     streams, rows = _Streams(shared), _Rows()
     ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
     capacities = [] if shared is None else [link.capacity for link in shared.links]
@@ -271,7 +274,7 @@ def _belongs(lowered: Lowered, group: str, stage: int) -> bool:
     return not group.startswith("group ") or list(placement).index(group) == stage
 
 
-def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: int, simple: bool) -> tuple[Ints, int]:
+def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool) -> tuple[Ints, int]:
     """The plan, and how much room inputs take."""
     table, parts, at = [], [], tables.PLAN_HEADER
     count = sum(len(lowered.job.classes.stages) for lowered in jobs)
@@ -319,16 +322,17 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: int, simple: bo
                 private_at[c],
                 addable_at[c],
                 inputs,
+                iterations[number],
             )
             inputs += 0 if lonely else 2 * lowered.microbatches * chunks
             table.append(row)
         programs += len(lowered.paces)
         order_at += lowered.orders.size
         first += len(classes.stages)
-    period, blocks = _period(jobs, iterations) if simple else (0, 0)
+    period, blocks = _period(jobs, max(iterations)) if simple else (0, 0)
     dimensions = max(len(lowered.job.design.cluster.dimensions) for lowered in jobs)
     types = max(len(lowered.lowering.types) for lowered in jobs)
-    header = (count, dimensions, types, iterations, period, blocks, tables.PLAN_HEADER)
+    header = (count, dimensions, types, max(iterations), period, blocks, tables.PLAN_HEADER)
     return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs
 
 
