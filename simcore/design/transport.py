@@ -7,7 +7,7 @@ load (docs/roce.md). A name alone is the control: `transport: dcqcn`.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
@@ -66,10 +66,8 @@ class Transport(Frozen):
     """An acknowledgement on the wire [B]: the header and its AETH."""
     acknowledge_every: Count = 1
     """Packets that one acknowledgement speaks for; the last of a message, and what is out of order, at once."""
-    routing: Literal["hash", "spray"] = "hash"
-    """Where there are several ways: one for each queue pair by hash, or each packet by the next."""
     seed: Natural = 0
-    """Of the hash, and of marking."""
+    """Of what is random: which packets are marked."""
     buffer: PositiveSize = 32e6
     """Memory that all ports of a switch share [B]."""
     pfc: Flag = True

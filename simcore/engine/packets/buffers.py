@@ -1,9 +1,9 @@
 """The shared buffer of a switch: which packets find room, and whom it tells to pause.
 
 As in the simulator that HPCC was published with (Li et al., SIGCOMM 2019; `switch-mmu.cc`): every port that packets
-come in by has a reserve of its own, takes part of the shared buffer up to a threshold, and has headroom for what arrives
-between the pause and its effect. The threshold is static, or alpha times what is free of the shared buffer (Choudhury
-and Hahne 1998). A port is paused once it is over its threshold, and resumed a little below.
+come in by has a reserve of its own, takes part of the shared buffer up to a threshold, and has headroom for what
+arrives between the pause and its effect. The threshold is static, or alpha times what is free of the shared buffer
+(Choudhury and Hahne 1998). A port is paused once it is over its threshold, and resumed a little below.
 """
 
 from __future__ import annotations

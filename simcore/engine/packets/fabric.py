@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from simcore.network import Block, Link, Slice
+from simcore.network.ways import Ways, Worn
 from simcore.system.chunks import picoseconds
 
 
@@ -46,7 +47,8 @@ class Fabric:
     """One step [s]."""
     stride: int = 1
     """NPUs of all dimensions further in, each of which is on a copy of its own."""
-    _known: dict[tuple[int, int], tuple[Way, ...]] = field(default_factory=dict, repr=False, compare=False)
+    worn: Worn = field(default_factory=dict)
+    """What is left of links that have failed, or carry less; failed ones have rate 0."""
 
     @property
     def npus(self) -> int:
@@ -54,12 +56,12 @@ class Fabric:
         return self.size * self.stride
 
     @cached_property
-    def _part(self) -> Slice:
-        return Slice(self.size, self.size, 1)
+    def _ways(self) -> Ways:
+        return Ways(self.block, Slice(self.size, self.size, 1), self.worn)
 
     @cached_property
     def _wiring(self) -> tuple[Link, ...]:
-        return self.block.wiring(self._part)
+        return self._ways.links
 
     @cached_property
     def switches_each(self) -> int:
@@ -94,15 +96,16 @@ class Fabric:
         return tuple(npu % self.stride * links + own[npu // self.stride] for npu in range(self.npus))
 
     def ways(self, source: int, target: int) -> tuple[Way, ...]:
-        """The ways from one NPU to another of its copy; raises `ValueError` where they are on different ones."""
+        """The ways from one NPU to another of its copy: sprayed over, or one for each connection between the two.
+
+        Raises `ValueError` where the NPUs are on different copies, `InputError` where failed links leave no way.
+        """
         copy = source % self.stride
         if target % self.stride != copy:
             raise ValueError(f"NPUs {source} and {target} are on different copies of the fabric")
-        here, there = source // self.stride, target // self.stride
-        if (here, there) not in self._known:
-            self._known[here, there] = self.block.routes(self._part, here, there)
         first = copy * len(self._wiring)
-        return tuple(tuple(first + link for link in way) for way in self._known[here, there])
+        ways = self._ways.routes(source // self.stride, target // self.stride)
+        return tuple(tuple(first + link for link in way) for way in ways)
 
     def _switch(self, copy: int, node: int) -> int:
         return -1 if node < self.size else copy * self.switches_each + node - self.size

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,28 @@ def _numbers() -> array[int]:
     return array("q")
 
 
+class Bulk(NamedTuple):
+    """Many messages."""
+
+    begins: list[Numbers]
+    """Connection by connection, what sends them."""
+    ends: Numbers
+    """What is over when they have arrived."""
+
+
 @dataclass
 class Graph:
-    """Work of `npus` NPUs with `dimensions` dimensions each, of which the last one has packets."""
+    """Work of `npus` NPUs with `dimensions` dimensions each, of which the last one has packets.
+
+    Between two NPUs there are as many queue pairs as `connections`; each message is spread evenly over them.
+    """
 
     npus: int
     dimensions: int = 1
+    connections: int = 1
     kinds: array[int] = field(default_factory=_numbers)
     where: array[int] = field(default_factory=_numbers)
-    """Of a task its resource, of a message its sender x `npus` + its receiver."""
+    """Of a task its resource, of a message its queue pair: (sender x `npus` + receiver) x `connections` + which."""
     amounts: array[int] = field(default_factory=_numbers)
     """Of a task its duration [ps], of a message its bytes."""
     lags: array[int] = field(default_factory=_numbers)
@@ -70,10 +84,13 @@ class Graph:
         """Add what occupies a resource for `duration` [ps]."""
         return self._after(self._add(TASK, resource, duration, 0, order), after)
 
-    def message(self, source: int, target: int, size: float, *after: int, order: int = 0, lag: int = 0) -> int:
-        """Add a message of `size` [B], at least 1."""
-        where = source * self.npus + target
-        return self._after(self._add(MESSAGE, where, max(1, round(size)), lag, order), after)
+    def message(self, source: int, target: int, size: float, *after: int, order: int = 0) -> int:
+        """Add a message of `size` [B], at least 1 for each connection; what is over when all of it has arrived."""
+        where, share = (source * self.npus + target) * self.connections, max(1, round(size / self.connections))
+        parts = [
+            self._after(self._add(MESSAGE, where + which, share, 0, order), after) for which in range(self.connections)
+        ]
+        return parts[0] if len(parts) == 1 else self.gate(*parts)
 
     def _after(self, work: int, after: tuple[int, ...]) -> int:
         for before in after:
@@ -85,16 +102,28 @@ class Graph:
         self.later.append(later)
         self.earlier.append(earlier)
 
-    def messages(self, source: Numbers, target: Numbers, sizes: NDArray[np.float64], order: int) -> int:
-        """Add many messages; the number of the first."""
-        first, many = len(self), len(source)
-        bytes_ = np.maximum(1, np.rint(sizes)).astype(np.int64)
-        _extend(self.kinds, np.full(many, MESSAGE))
-        _extend(self.where, source * self.npus + target)
-        _extend(self.amounts, bytes_)
-        _extend(self.lags, np.zeros(many, np.int64))
-        _extend(self.orders, np.full(many, order))
-        return first
+    def messages(self, source: Numbers, target: Numbers, sizes: NDArray[np.float64], order: int) -> Bulk:
+        """Add many messages."""
+        many = len(source)
+        shares = np.maximum(1, np.rint(sizes / self.connections)).astype(np.int64)
+        where = (source * self.npus + target) * self.connections
+        begins = []
+        for which in range(self.connections):
+            begins.append(len(self) + np.arange(many))
+            self._add_many(MESSAGE, where + which, shares, order)
+        if self.connections == 1:
+            return Bulk(begins, begins[0])
+        ends = len(self) + np.arange(many)
+        self._add_many(GATE, np.full(many, -1), np.zeros(many, np.int64), 0)
+        for parts in begins:
+            self.wait_each(ends, parts)
+        return Bulk(begins, ends)
+
+    def _add_many(self, kind: int, where: Numbers, amounts: Numbers, order: int) -> None:
+        for numbers, more in ((self.where, where), (self.amounts, amounts)):
+            _extend(numbers, more)
+        for numbers, one in ((self.kinds, kind), (self.lags, 0), (self.orders, order)):
+            _extend(numbers, np.full(len(where), one))
 
     def wait_each(self, later: Numbers, earlier: Numbers) -> None:
         """Let each of many pieces of work wait for another."""

@@ -34,16 +34,16 @@ class Tables:
     w: at.Ints
     f: at.Reals
     flows: Table
-    """Sender and receiver of each queue pair, `[flows, 2]`."""
+    """Sender and receiver of each queue pair, and which connection it is between them, `[flows, 3]`."""
     margin: int
 
 
 def pack(fabric: Fabric, graph: Graph, transport: Transport, slowdowns: Sequence[int] = ()) -> Tables:
     """The tables before anything has happened; `slowdowns` of computation by each dimension, in thousandths."""
     control = CONTROLS[transport.control]
-    header = transport.header + _telemetry_size(fabric, graph, control)
-    clock = _clock(transport, control, header)
     work, dependents, pairs = _pack_work(graph)
+    header = transport.header + _telemetry_size(fabric, pairs, control)
+    clock = _clock(transport, control, header, fabric.block.sprayed)
     flows, ways, trips = _pack_flows(fabric, graph, pairs, transport, header)
     links, rates = _pack_links(fabric, transport, control, header, max(trips, default=0.0))
     table, parameters = _pack_control(fabric, control, transport, trips, header)
@@ -68,21 +68,18 @@ def pack(fabric: Fabric, graph: Graph, transport: Transport, slowdowns: Sequence
         dependents,
     )
     telemetry = np.zeros((_FIRST_PACKETS * max(hops, 1), base.HOP))
-    ends = np.stack([pairs // graph.npus, pairs % graph.npus], axis=1).reshape(-1, 2)
-    return Tables(w, (rates, table, parameters, telemetry), ends, margin)
+    return Tables(w, (rates, table, parameters, telemetry), pairs, margin)
 
 
-def _telemetry_size(fabric: Fabric, graph: Graph, control: Control) -> int:
+def _telemetry_size(fabric: Fabric, pairs: Table, control: Control) -> int:
     """What telemetry adds to each packet [B]: room for the longest way."""
     if not control.telemetry:
         return 0
-    messages = np.frombuffer(graph.kinds, np.int64) == at.MESSAGE
-    pairs = np.unique(np.frombuffer(graph.where, np.int64)[messages]).tolist()
-    longest = max((len(way) for pair in pairs for way in fabric.ways(*divmod(pair, graph.npus))), default=1)
+    longest = max((len(way) for source, target, _ in pairs.tolist() for way in fabric.ways(source, target)), default=1)
     return TELEMETRY_HEADER + TELEMETRY_HOP * (longest - 1)
 
 
-def _clock(transport: Transport, control: Control, header: int) -> Table:
+def _clock(transport: Transport, control: Control, header: int, sprayed: bool) -> Table:
     clock = np.zeros((1, at.CLOCK_SIZE), np.int64)
     settings = {
         at.CONTROL: control.number,
@@ -93,7 +90,7 @@ def _clock(transport: Transport, control: Control, header: int) -> Table:
         at.ACKS: control.acknowledged or not transport.pfc,
         at.NOTIFIES: control.notified,
         at.PFC: transport.pfc,
-        at.SPRAYS: transport.routing == "spray",
+        at.SPRAYS: sprayed,
         at.STATIC: -1 if transport.threshold is None else round(transport.threshold),
         at.RESERVE: round(transport.reserve),
         at.GAP: round(transport.resume_gap),
@@ -108,7 +105,7 @@ def _clock(transport: Transport, control: Control, header: int) -> Table:
 
 
 def _pack_work(graph: Graph) -> tuple[Table, Table, Table]:
-    """Work, who waits for each, and the queue pairs that messages take (sender x NPUs + receiver)."""
+    """Work, who waits for each, and the queue pairs that messages take, as `Tables.flows`."""
     work = np.zeros((len(graph), at.WORK_SIZE), np.int64)
     for column, numbers in (
         (at.KIND, graph.kinds),
@@ -127,7 +124,8 @@ def _pack_work(graph: Graph) -> tuple[Table, Table, Table]:
     starts = np.searchsorted(earlier[order], np.arange(len(graph) + 1))
     work[:, at.DEPENDENTS_AT], work[:, at.DEPENDENTS_END] = starts[:-1], starts[1:]
     work[:, at.MISSING] = np.bincount(later, minlength=len(graph))
-    return work, later[order].reshape(-1, 1).copy(), pairs
+    ends, which = np.divmod(pairs, graph.connections)
+    return work, later[order].reshape(-1, 1).copy(), np.stack([ends // graph.npus, ends % graph.npus, which], axis=1)
 
 
 def _pack_flows(
@@ -143,28 +141,23 @@ def _pack_flows(
     listed: list[Way] = []
     trips = []
     full, answer = transport.payload + header, transport.acknowledgement + header - transport.header
-    for number, pair in enumerate(pairs.tolist()):
-        source, target = divmod(pair, graph.npus)
+    for number, (source, target, which) in enumerate(pairs.tolist()):
         ways, back = fabric.ways(source, target), fabric.ways(target, source)
-        if transport.routing == "hash":
-            ways = (ways[_hash(transport.seed, source, target, len(ways))],)
+        if not fabric.block.sprayed:
+            ways = (ways[which % len(ways)],)
         flows[number, at.UPLINK] = ways[0][0]
         flows[number, at.WAY], flows[number, at.WAY_COUNT], flows[number, at.WAY_SIZE] = len(listed), len(ways), 1
+        flows[number, at.NEXT_WAY] = (source + target) % len(ways)  # or all would begin with the same one
         flows[number, at.PORT_OF] = graph.queue(source, graph.dimensions - 1)
         listed += ways
         flows[number, at.BACK_WAY] = len(listed)
-        listed.append(back[_hash(transport.seed, target, source, len(back))])
+        listed.append(back[(source + which) % len(back)])
         flows[number, at.BACK_TIME] = _time_on_way(fabric, listed[-1], answer)
         trips.append((_time_on_way(fabric, ways[0], full) + flows[number, at.BACK_TIME]) / PICOSECONDS)
     table = np.zeros((len(listed), 1 + max((len(way) for way in listed), default=0)), np.int64)
     for row, way in zip(table, listed, strict=True):
         row[0], row[1 : 1 + len(way)] = len(way), way
     return flows, table, trips
-
-
-def _hash(seed: int, source: int, target: int, ways: int) -> int:
-    """Which of several ways a queue pair takes: as good as random, the same each time."""
-    return zlib.crc32(f"{seed} {source} {target}".encode()) % ways
 
 
 def _time_on_way(fabric: Fabric, way: Way, size: int) -> int:
@@ -185,7 +178,10 @@ def _pack_links(
     for number, port in enumerate(ports):
         links[number, [at.FROM, at.TO, at.DELAY, at.BACK]] = port.source, port.target, port.delay, port.back
         links[number, at.HEADROOM] = headroom(port.rate, port.delay, full) if transport.pfc else 0
-        rates[number, at.PACE_OF], rates[number, at.RATE_OF] = PICOSECONDS / port.rate, port.rate
+        rates[number, at.PACE_OF], rates[number, at.RATE_OF] = (
+            PICOSECONDS / port.rate if port.rate else math.inf,
+            port.rate,
+        )
         if port.source >= 0 and (marking := _marking(transport, control, port.rate, trip)) is not None:
             rates[number, [at.MARK_LOW, at.MARK_HIGH, at.MARK_MOST]] = marking
     return links, rates
