@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from simcore.engine.traffic import Traffic
+
 
 @dataclass(frozen=True, slots=True)
 class ExposedCommunication:
@@ -182,6 +184,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    traffic: Traffic | None = None
+    """What packets went through, where engine `packets` played them."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -217,6 +221,7 @@ class Result:
 
 
 _OF_SOME = {
+    "traffic",
     "kv_cache",
     "expanded",
     "tokens_to_train",

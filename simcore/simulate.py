@@ -33,9 +33,9 @@ Engine = Callable[[Design], Result]
 def simulate(design: Design, engine: str | Engine = "fast") -> Result:
     """Time, breakdown, memory, cost and energy of one valid design (see `check`).
 
-    `engine` is `"fast"`, `"reference"` (every NPU, phase level), `"reference_links"` (every message over every link),
-    or any callable from a design to a result. Raises `InputError` where the fast engine cannot play the design, and
-    `EventBudgetError` where the reference engine would take too long.
+    `engine` is `"fast"`, `"packets"` (every packet through every switch), `"reference"` (every NPU, phase level),
+    `"reference_links"` (every message over every link), or any callable from a design to a result. Raises `InputError`
+    where the engine cannot play the design, and `EventBudgetError` where it would take too long.
     """
     if callable(engine):
         return with_measured(design, engine(design))
@@ -43,7 +43,9 @@ def simulate(design: Design, engine: str | Engine = "fast") -> Result:
         return simulate_traced(design, trace=False)[0]
     if engine in ("reference", "reference_links"):
         return _simulate_reference(design, engine)
-    known = "'fast', 'reference', 'reference_links'"
+    if engine == "packets":
+        return _simulate_packets(design)
+    known = "'fast', 'packets', 'reference', 'reference_links'"
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
 
 
@@ -64,6 +66,16 @@ def _simulate_reference(design: Design, engine: str) -> Result:
     return _result(design, timing, program, engine, first)
 
 
+def _simulate_packets(design: Design) -> Result:
+    from simcore.engine.packets import simulate  # compiles its kernels where they are not cached
+
+    _refuse_unplayable(design, "packets")
+    program = program_of(design)
+    timing, traffic, first = simulate.time_design(design, program, check)
+    its = None if program.single is not None else program
+    return replace(_result(design, timing, its, "packets", first), traffic=traffic)
+
+
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
     problems = []
@@ -72,7 +84,11 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
         found = f"NPUs slower than the others ({slow})"
         problems.append(Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'"))
-    if engine != "reference_links" and design.cluster.failed_links:
+    if engine == "packets":
+        from simcore.engine.packets.unplayable import packet_problems
+
+        problems += packet_problems(design)
+    if engine not in ("packets", "reference_links") and design.cluster.failed_links:
         expected = f"links that all work (engine '{engine}' plays phases, not messages)"
         found = f"{len(design.cluster.failed_links)} failed links"
         problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'reference_links'"))

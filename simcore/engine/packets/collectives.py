@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.collective import Plan, plan_for
+from simcore.collective import CustomAlgorithm, plan_for
 from simcore.engine.packets.graph import Graph, Numbers
 from simcore.engine.reference.cluster import NpuGroups
+from simcore.network import Shape
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import Chunker, Chunks, Phase, block_of
 from simcore.system.placement import GroupSlice
@@ -35,8 +37,10 @@ class Template:
     later: Numbers
 
 
-def template_of(plan: Plan) -> Template:
+@lru_cache(maxsize=64)
+def template_of(algorithm: str | CustomAlgorithm, kind: str, members: int, shape: Shape) -> Template:
     """A plan as arrays; members of a switched block reach each other, so that no message passes others."""
+    plan = plan_for(algorithm, kind, members, shape)
     messages = plan.messages
     waits = [(before, number) for number, message in enumerate(messages) for before in message.after]
     ends = np.array(waits, np.int64).reshape(-1, 2)
@@ -75,7 +79,6 @@ class Collectives:
         self.sent = np.zeros((self.outer + 1, self.design.cluster.npus))
         self._known: dict[tuple[object, ...], _Collective] = {}
         self._splits: dict[tuple[object, ...], Chunks] = {}
-        self._templates: dict[tuple[object, ...], Template] = {}
 
     def issue(self, npu: int, kind: str, group: str, size: float, after: int) -> int:
         """`npu` issues a collective of `size` [B] over its group once `after` is over; when its part of it is over."""
@@ -189,9 +192,5 @@ class Collectives:
         return done
 
     def _template(self, kind: str, where: GroupSlice) -> Template:
-        key = kind, where
-        if key not in self._templates:
-            shape = block_of(self.design.cluster.dimensions[where.dimension]).shape(where.part)
-            plan = plan_for(self.chunker.algorithm(where.dimension), kind, where.part.members, shape)
-            self._templates[key] = template_of(plan)
-        return self._templates[key]
+        shape = block_of(self.design.cluster.dimensions[where.dimension]).shape(where.part)
+        return template_of(self.chunker.algorithm(where.dimension), kind, where.part.members, shape)

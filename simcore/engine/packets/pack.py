@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simcore.design.transport import Transport
 from simcore.engine.packets import layout as at
-from simcore.engine.packets.fabric import Fabric, Way
+from simcore.engine.packets.fabric import Fabric, Port, Way
 from simcore.engine.packets.graph import Graph
 from simcore.policy.control import CONTROLS, Control, base
 from simcore.policy.control.base import Marking
@@ -194,6 +194,12 @@ def headroom(rate: float, delay: int, full: int) -> int:
     on its way back before the pause, and the one that has just begun when it arrives.
     """
     return math.ceil(2 * delay / PICOSECONDS * rate) + PAUSE_FRAME + 3 * full
+
+
+def own_bytes(port: Port, transport: Transport) -> int:
+    """What a port takes of its target's buffer for itself, where headers are the transport's [B]."""
+    full = transport.payload + transport.header
+    return round(transport.reserve) + (headroom(port.rate, port.delay, full) if transport.pfc else 0)
 
 
 def _marking(transport: Transport, control: Control, rate: float, trip: float) -> Marking | None:

@@ -22,8 +22,13 @@ from simcore.system.placement import Placement, place
 
 def estimate_events(design: Design, links: bool = False) -> int:
     """Events that the reference engine takes for `design` (with `links`: at link level)."""
-    program, placement = program_of(design), place(design)[0]
-    counter = _Counter(design, placement, links)
+    return count_all(EventCounter(design, place(design)[0], links))
+
+
+def count_all(counter: EventCounter) -> int:
+    """Events of all NPUs of a counter's design."""
+    design, placement = counter.design, counter.placement
+    program = program_of(design)
     single = program.single
     if single is not None and single.group not in placement:  # groups side by side on the innermost dimension
         sizes = {name: slices[0].part.members for name, slices in placement.items()}
@@ -35,7 +40,7 @@ def estimate_events(design: Design, links: bool = False) -> int:
     return round(design.cluster.npus // program.stages * sum(each_stage))
 
 
-class _Counter:
+class EventCounter:
     """Events of one NPU."""
 
     def __init__(self, design: Design, placement: Placement, links: bool) -> None:
@@ -59,12 +64,11 @@ class _Counter:
         """Events of one member of a collective."""
         key = (kind, group, size)
         if key not in self._known:
-            self._known[key] = self._count_events(
-                group, self.chunker.split_collective(kind, self.placement[group], size)
-            )
+            self._known[key] = self.count_split(group, self.chunker.split_collective(kind, self.placement[group], size))
         return self._known[key]
 
-    def _count_events(self, group: str, split: Chunks) -> float:
+    def count_split(self, group: str, split: Chunks) -> float:
+        """Events of one member of a collective that is split like this."""
         slices = {where.dimension: where.part for where in self.placement[group]}
         events = 1.0
         for path, chunks in split.count_paths():
@@ -97,7 +101,7 @@ class _Counter:
         virtual = len(program.part_of)
         sizes = [program.sent_bytes(k, 1) for k in range(virtual)] if program.sends else [program.send_bytes]
         splits = (self.chunker.split_message(self.placement["pipeline"], hops, size) for size in sizes)
-        each = sum(self._count_events("pipeline", split) for split in splits) / len(sizes)
+        each = sum(self.count_split("pipeline", split) for split in splits) / len(sizes)
         return 2 * program.microbatches * program.chunks * each
 
 

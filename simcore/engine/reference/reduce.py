@@ -17,6 +17,7 @@ from simcore.system.placement import place
 from simcore.workload.base import NPUS, kind_of
 
 Check = Callable[[Design], Sequence[Problem]]
+Estimate = Callable[[Design], int]
 Document = dict[str, Any]
 
 BUDGET = 20_000_000
@@ -48,28 +49,33 @@ def reduce_design(
 
     `check` gives the problems of a design. Raises `EventBudgetError` where nothing smaller fits either.
     """
+    return reduce_to(design, check, budget_events, lambda smaller: estimate_events(smaller, links))
+
+
+def reduce_to(design: Design, check: Check, budget: int, estimate: Estimate) -> tuple[Design, tuple[str, ...]]:
+    """As `reduce_design`, for another engine's estimate of what a design takes."""
     current = design
     notes: dict[str, tuple[int, int]] = {}
     for name, least in kind_of(design.workload).reductions(design):
-        if estimate_events(current, links) <= budget_events:
+        if estimate(current) <= budget:
             break
         smaller = [candidate for candidate in _smaller(current, name, least) if not check(candidate)]
-        found = _pick_largest(smaller, budget_events, links)
+        found = _pick_largest(smaller, budget, estimate)
         if found is not None:
             before = notes[name][0] if name in notes else _count(design, name)
             notes[name] = before, _count(found, name)
             current = found
-    if estimate_events(current, links) > budget_events:
-        raise EventBudgetError(f"engine reference: no smaller design fits {budget_events} events")
+    if estimate(current) > budget:
+        raise EventBudgetError(f"no smaller design fits a budget of {budget:,}")
     return current, tuple(f"{name} {before} -> {after}" for name, (before, after) in notes.items() if before != after)
 
 
-def _pick_largest(candidates: list[Design], budget: int, links: bool) -> Design | None:
+def _pick_largest(candidates: list[Design], budget: int, estimate: Estimate) -> Design | None:
     """The first of `candidates`, largest first, that fits; else the smallest."""
     low, high = 0, len(candidates) - 1
     while low < high:
         middle = (low + high) // 2
-        if estimate_events(candidates[middle], links) <= budget:
+        if estimate(candidates[middle]) <= budget:
             high = middle
         else:
             low = middle + 1
