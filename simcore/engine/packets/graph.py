@@ -86,11 +86,16 @@ class Graph:
 
     def message(self, source: int, target: int, size: float, *after: int, order: int = 0) -> int:
         """Add a message of `size` [B], at least 1 for each connection; what is over when all of it has arrived."""
-        where, share = (source * self.npus + target) * self.connections, max(1, round(size / self.connections))
+        where, whole = (source * self.npus + target) * self.connections, max(1, round(size))
         parts = [
-            self._after(self._add(MESSAGE, where + which, share, 0, order), after) for which in range(self.connections)
+            self._after(self._add(MESSAGE, where + which, self._share(whole, which), 0, order), after)
+            for which in range(self.connections)
         ]
         return parts[0] if len(parts) == 1 else self.gate(*parts)
+
+    def _share(self, whole: int, which: int) -> int:
+        """What of a message goes over one of its connections [B]."""
+        return max(1, (whole + self.connections - 1 - which) // self.connections)
 
     def _after(self, work: int, after: tuple[int, ...]) -> int:
         for before in after:
@@ -105,11 +110,12 @@ class Graph:
     def messages(self, source: Numbers, target: Numbers, sizes: NDArray[np.float64], order: int) -> Bulk:
         """Add many messages."""
         many = len(source)
-        shares = np.maximum(1, np.rint(sizes / self.connections)).astype(np.int64)
+        whole = np.maximum(1, np.rint(sizes)).astype(np.int64)
         where = (source * self.npus + target) * self.connections
         begins = []
         for which in range(self.connections):
             begins.append(len(self) + np.arange(many))
+            shares = np.maximum(1, (whole + self.connections - 1 - which) // self.connections)
             self._add_many(MESSAGE, where + which, shares, order)
         if self.connections == 1:
             return Bulk(begins, begins[0])

@@ -234,5 +234,5 @@ def test_a_collective_is_reduced_to_fewer_chunks_then_to_fewer_npus() -> None:
 
 
 def test_where_nothing_smaller_fits_it_says_so() -> None:
-    with pytest.raises(EventBudgetError, match="no smaller design fits 10 events"):
+    with pytest.raises(EventBudgetError, match="no smaller design fits a budget of 10"):
         reduce_design(training(), check, 10)
