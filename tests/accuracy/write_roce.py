@@ -43,6 +43,10 @@ JOBS: dict[str, dict[str, Any]] = {
         "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16"},
         "system": {"chunks": 4, "collective": ["ring"]},
     },
+    "ResNet-50, data 64, all-reduce direct": {
+        "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16"},
+        "system": {"chunks": 4, "collective": ["direct"]},
+    },
     "transformer, tensor 8 x data 8": {
         "workload": {
             "model": {"layers": 2, "hidden": 2048, "heads": 16, "vocabulary": 51200},
@@ -193,30 +197,29 @@ def incast() -> str:
 
 def iterations() -> str:
     """Training iterations under each control, and what engine `fast` predicts of them with the share of the control."""
+    checked: list[list[str]] = []
 
     def rows() -> Iterator[list[str]]:
         for name, job in JOBS.items():
-            base = 0.0
-            for control in PROJECT:
-                say(f"{name}: {control}")
-                design = design_from({**job, "cluster": cluster(control)})
-                found = simulate(design, "packets")
-                base = base or found.iteration_time_s
-                predicted = simulate(design, "fast").iteration_time_s
-                bare = simulate(design_from({**job, "cluster": cluster(None)}), "fast").iteration_time_s
-                assert found.traffic is not None
-                yield [
-                    f"{name}: `{control}`",
-                    milliseconds(found.iteration_time_s),
-                    change(found.iteration_time_s, base),
-                    f"{100 * found.exposed_communication_s.total / found.iteration_time_s:.0f} %",
-                    f"{found.traffic.pauses:,}",
-                    change(bare, found.iteration_time_s),
-                    change(predicted, found.iteration_time_s),
-                ]
+            for ratio in (2, 8):
+                say(f"{name}, {ratio}:1")
+                designs = [design_from({**job, "cluster": cluster(control, ratio)}) for control in PROJECT]
+                found = [simulate(design, "packets") for design in designs]
+                times = [result.iteration_time_s for result in found]
+                if ratio == 2:
+                    bare = simulate(design_from({**job, "cluster": cluster(None, ratio)}), "fast").iteration_time_s
+                    shared = [simulate(design, "fast").iteration_time_s for design in designs]
+                    pairs = zip(times, shared, strict=True)
+                    errors = [f"{change(bare, time)}, {change(share, time)}" for time, share in pairs]
+                    checked.append([name, *errors])
+                first = found[0]
+                assert first.traffic is not None
+                exposed = first.exposed_communication_s.total / times[0]
+                told = [milliseconds(times[0]), f"{100 * exposed:.0f} %", f"{first.traffic.pauses:,}"]
+                yield [f"{name}, {ratio}:1", *told, *(change(time, times[0]) for time in times[1:])]
 
-    head = ["iteration", "packets [ms]", "against pauses alone", "exposed", "pauses"]
-    return table([*head, "`fast` without a share", "`fast` with it"], rows())
+    times = table(["iteration", "pauses alone [ms]", "exposed", "pauses", *PROJECT[1:]], rows())
+    return f"{times}\n\n{table(['error of `fast`, 2:1', *PROJECT], iter(checked))}"
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -105,7 +105,7 @@ def test_the_share_comes_with_its_range_and_says_where_it_is_from() -> None:
         simulate(design).provenance["transport"].startswith(f"hpcc: {point:.3f} of the rate ({low:.3f} to {high:.3f})")
     )
     errors = service_errors(design, design.cluster.dimensions[-1], "all_reduce", flat=False, routed=False)
-    assert [error.of for error in errors][0] == "hpcc"
+    assert next(error.of for error in errors) == "hpcc"
     assert not any(
         error.of == "hpcc"
         for error in service_errors(design, design.cluster.dimensions[0], "all_reduce", flat=False, routed=False)
