@@ -6,8 +6,8 @@ most kernels. What is inlined becomes part of its callers' machine code and has 
 and numbers only, so that a cache written by an older version never names a class that is gone.
 
 numba's cache looks at the file of a function, and not at what the function calls: after a change in one file it would
-join new machine code with old, which crashes. So a kernel's stamp here is the code of all kernels it reaches, how they
-are compiled, and the constants they use.
+join new machine code with old, which crashes. So a kernel's stamp here is the code of all kernels it reaches, in which
+modules they lie, how they are compiled, and the constants they use.
 """
 
 from __future__ import annotations
@@ -69,10 +69,18 @@ else:
 
 
 def kernel_digest(kernel: Any) -> str:
-    """Digest of a kernel: its code, how it is compiled, the numbers it takes from its module, the kernels it calls."""
+    """Digest of a kernel: its module, which the cache imports, its code, how it is compiled, what it takes from there.
+
+    That is numbers, and the kernels that it calls.
+    """
     function = getattr(kernel, "py_func", kernel)
     code = function.__code__
-    parts = [code.co_code.hex(), repr(code.co_consts), repr(sorted(getattr(kernel, "targetoptions", {}).items()))]
+    parts = [
+        function.__module__,
+        code.co_code.hex(),
+        repr(code.co_consts),
+        repr(sorted(getattr(kernel, "targetoptions", {}).items())),
+    ]
     for name in code.co_names:
         value: Any = function.__globals__.get(name)
         if isinstance(value, int | float):

@@ -141,6 +141,7 @@ class Result:
     energy_j: float
     perf_per_cost: float | None
     engine: str
+    """The engine that ran."""
     npus: int
     racks: int = 1
     electricity_cost: float = 0.0
@@ -186,6 +187,8 @@ class Result:
     """What of it nobody sells, or why that was not checked."""
     traffic: Traffic | None = None
     """What packets went through, where engine `packets` played them."""
+    engine_reason: str | None = None
+    """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -222,6 +225,7 @@ class Result:
 
 _OF_SOME = {
     "traffic",
+    "engine_reason",
     "kv_cache",
     "expanded",
     "tokens_to_train",

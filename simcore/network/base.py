@@ -52,6 +52,8 @@ class Block(ABC):
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
     """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    shares: ClassVar[bool] = True
+    """Whether messages from different NPUs, to different ones, meet on its links."""
     takes_any_groups: ClassVar[bool] = False
     """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
 

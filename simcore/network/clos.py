@@ -158,9 +158,10 @@ class Clos(SharedBlock):
         beyond = np.minimum(np.minimum(ahead, all_leaves - ahead), m) / m if inside < n else np.zeros(n)
         ratios = (*self.thinned, 1.0)
         begins = np.arange(1, n, window or n - 1)
-        sent = np.add.reduceat(np.ones(n), begins)
-        leaving = np.add.reduceat(far, begins) * ratios[0]
-        crossing = np.add.reduceat(beyond, begins) * ratios[0] * ratios[1]
+        parts = np.union1d(begins, np.array([near] if near < n else [], np.int64))  # near ones first
+        sent = np.add.reduceat(np.ones(n), parts)
+        leaving = np.add.reduceat(far, parts) * ratios[0]
+        crossing = np.add.reduceat(beyond, parts) * ratios[0] * ratios[1]
         loads = np.maximum(sent, np.maximum(leaving, crossing))
         hops = 1.0 + np.maximum.reduceat(far, begins) + np.maximum.reduceat(beyond > 0, begins)
         return Rounds(float(loads.sum()), float(hops.sum()))

@@ -21,6 +21,7 @@ class FatTree(Block):
     """See the module."""
 
     switched = True
+    shares = False
     leaves = True
 
     @property

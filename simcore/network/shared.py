@@ -83,10 +83,13 @@ class SharedBlock(Block):
         return self.chosen(part.size, source * part.stride, target * part.stride)
 
     def chosen(self, size: int, source: int, target: int) -> tuple[Route, ...]:
-        """The ways that messages between two NPUs of a dimension take."""
+        """The ways that messages between two NPUs of a dimension take.
+
+        Of one that takes all ways the first part goes by the sender's own, so that senders side by side do not meet.
+        """
         ways = self.ways(size, source, target)
         if self.routed.everywhere:
-            return tuple(ways)
+            return tuple(ways[(source + way) % len(ways)] for way in range(len(ways)))
         return tuple(ways[number] for number in self.picks(len(ways), source, target))
 
     def picks(self, ways: int, source: int, target: int) -> list[int]:

@@ -16,6 +16,7 @@ class Switch(Block):
 
     short = "SW"
     switched = True
+    shares = False
     reduces = True
     takes_any_groups = True
 

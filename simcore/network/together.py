@@ -112,9 +112,12 @@ class _Groups:
             _, crossed = self._cross(Sent(member, target, np.ones(n)))
             carried += sum_up(crossed.pool, crossed.share, len(carried))
             longest = max(longest, float(crossed.hops.max()))
-            if number % window == 0 or number == n - 1:
-                load, hops = load + float((carried / self.pools.rate).max()), hops + longest
-                carried[:], longest = 0.0, 0.0
+            over = number % window == 0 or number == n - 1
+            if over or number == shape.leaf - 1:  # those near are sent first, while links to others idle
+                load += float((carried / self.pools.rate).max())
+                carried[:] = 0.0
+            if over:
+                hops, longest = hops + longest, 0.0
         return Rounds(load, hops)
 
     def climb(self, parents: tuple[int, ...]) -> float:

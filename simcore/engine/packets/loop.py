@@ -5,18 +5,6 @@ from __future__ import annotations
 from simcore.compiled import borrowing, inlined
 from simcore.engine.packets.buffers import admit
 from simcore.engine.packets.heap import pop, postpone
-from simcore.engine.packets.hosts import (
-    acknowledge,
-    begin_flow,
-    deliver,
-    free_packet,
-    notice,
-    offer,
-    send,
-    tick,
-    time_out,
-    watch_victims,
-)
 from simcore.engine.packets.layout import (
     ACK,
     ALL,
@@ -63,7 +51,11 @@ from simcore.engine.packets.layout import (
     Ints,
     Reals,
 )
+from simcore.engine.packets.pairs import begin_flow, offer, watch_victims
+from simcore.engine.packets.pool import free_packet
 from simcore.engine.packets.ports import enqueue, link_at, pause, resume, serve
+from simcore.engine.packets.receivers import deliver
+from simcore.engine.packets.senders import acknowledge, notice, send, tick, time_out
 from simcore.engine.packets.work import end_task, finish, pick, start
 
 FINISHED, TIME_UP, ROOM_UP, STUCK = range(4)

@@ -70,4 +70,5 @@ class Sampler:
     def _per_second(self, counted: list[NDArray[np.int64]]) -> Series:
         before = np.concatenate([np.zeros((1, len(counted[0]))), counted[:-1]])
         passed = np.diff(self.seconds, prepend=0.0)
-        return (np.array(counted) - before) / passed[:, None]
+        rates: Series = (np.array(counted) - before) / passed[:, None]
+        return rates

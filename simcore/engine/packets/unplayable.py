@@ -50,6 +50,11 @@ def _check_dimensions(design: Design) -> Iterator[Problem]:
 
 
 def _check_system(design: Design) -> Iterator[Problem]:
+    if design.cluster.switching != "cut_through":
+        expected = "'cut_through' (engine 'packets' stores packets at switches, not messages)"
+        yield Problem(
+            ("cluster", "switching"), expected, f"'{design.cluster.switching}'", "use engine 'reference_links'"
+        )
     if design.system.active_chunks != "overlap":
         expected = "'overlap' (engine 'packets' lets every chunk send when it can)"
         yield Problem(("system", "active_chunks"), expected, str(design.system.active_chunks), "use engine 'reference'")

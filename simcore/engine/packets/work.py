@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
 from simcore.engine.packets.heap import push
-from simcore.engine.packets.hosts import add_message
 from simcore.engine.packets.layout import (
     AMOUNT,
     BEGIN,
@@ -39,6 +38,7 @@ from simcore.engine.packets.layout import (
     Ints,
     Reals,
 )
+from simcore.engine.packets.pairs import add_message
 from simcore.engine.packets.processor import compute, serve_more
 
 

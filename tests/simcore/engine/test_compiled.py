@@ -46,3 +46,11 @@ def test_a_kernel_that_makes_an_array_cannot_borrow() -> None:
 
     with pytest.raises(numba.core.errors.NumbaError, match="zeros"):
         make(3)
+
+
+def test_a_kernel_that_has_moved_to_another_module_is_compiled_anew() -> None:
+    source = "def double(x):\n    return 2 * x\n"
+    here, there = ({"__name__": name} for name in ("here", "there"))
+    exec(source, here)
+    exec(source, there)
+    assert kernel_digest(here["double"]) != kernel_digest(there["double"])
