@@ -60,7 +60,7 @@ from simcore.engine.packets.senders import acknowledge, notice, send, tick, time
 from simcore.engine.packets.work import end_task, finish, pick, start
 
 FINISHED, TIME_UP, ROOM_UP, STUCK, SLICE_UP = range(5)
-"""Why the loop ends: all is done; the time is up; arrays are full; nothing can happen any more; it has played a slice."""
+"""Why the loop ends: all is done; the time is up; arrays are full; nothing can happen any more; a slice is over."""
 SLICE = 1_000_000
 """Packet-hops after which the loop ends so that others may have a look, and a user may interrupt it."""
 

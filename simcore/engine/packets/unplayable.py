@@ -72,8 +72,8 @@ def _check_switches(design: Design) -> Iterator[Problem]:
         fix = "turn pfc on, or choose another 'routing' of the dimension"
         yield Problem((*at, "pfc"), expected, "packets sprayed over several ways, without pfc", fix)
     if fabric.block.sprayed and CONTROLS[transport.control].telemetry:
-        expected = f"packets of a queue pair on one way, whose links '{transport.control}' compares"
-        fix = "choose another 'routing' of the dimension, or another control"
+        expected = f"queue pairs that keep to one way each, which '{transport.control}' measures link by link"
+        fix = "choose another 'routing' of the dimension"
         yield Problem((*at, "control"), expected, "packets sprayed over several ways", fix)
     needed = _largest_need(fabric, transport)
     if needed >= transport.buffer:

@@ -96,7 +96,7 @@ def test_failed_links_are_gone_round_and_cost_time() -> None:
         ({"system__collective": ["flat_ring", "flat_ring"]}, "algorithms of one dimension"),
         ({"cluster__transport": LARGE | {"buffer": "50 kB"}}, "to themselves"),
         ({"cluster__transport": LARGE | {"pfc": False}}, "keep their order"),
-        ({"cluster__transport": LARGE | {"control": "hpcc"}}, "on one way"),
+        ({"cluster__transport": LARGE | {"control": "hpcc"}}, "keep to one way"),
         ({"cluster__switching": "store_and_forward"}, "not messages"),
     ],
 )
