@@ -42,8 +42,8 @@ COMMON = {
 """Keys that mean the same wherever they stand."""
 
 TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability")
-NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability"}
-"""Keys whose section may be named instead: an entry of the catalogue."""
+NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability", "transport"}
+"""Keys whose section may be named instead: an entry of the catalogue, a congestion control."""
 BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch"}
 
 _FABRIC = "Instead of `dimensions`: the network of a machine."

@@ -8,6 +8,7 @@ from typing import Literal
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
+from simcore.design.transport import Transport
 
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
@@ -59,6 +60,8 @@ def provenance(design: Design) -> dict[str, str]:
         library = design.library_of(dimension)
         said = AS_DESIGNED if library is None else f"{library.name or 'library'}: fitted on measured collectives"
         told[f"network {index}"] = said
+    if (transport := design.cluster.transport) is not None:
+        told["transport"] = _of_transport(transport)
     if npu.curve is not None:
         told["sustained"] = npu.sources.get("sustained", AS_DESIGNED)
     if (needed := design.workload.tokens_needed) is not None and needed.why:
@@ -66,6 +69,13 @@ def provenance(design: Design) -> dict[str, str]:
     if design.cluster.power_cap is not None:
         told["power cap"] = "clocks by measurements on an H100 under caps (simcore/design/power_cap.py)"
     return told
+
+
+def _of_transport(transport: Transport) -> str:
+    if transport.efficiency is not None:
+        return AS_DESIGNED
+    point, low, high = transport.reached
+    return f"{transport.control}: {point:.3f} of the rate ({low:.3f} to {high:.3f}), collectives played by packets"
 
 
 def _of_interval(found: Evidence) -> str:

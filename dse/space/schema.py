@@ -16,6 +16,7 @@ from simcore import catalog
 from simcore.design.design import Design
 from simcore.design.workload import KINDS
 from simcore.metrics import METRICS
+from simcore.policy.control import CONTROLS
 
 _HOLE = {"$ref": "#/$defs/Hole"}
 
@@ -164,6 +165,8 @@ def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
         names = {"enum": list(catalog.section(section))}
         varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
         options = [names, varied, *options]
+    if key == "transport":
+        options.insert(0, {"enum": list(CONTROLS)})
     return {**text, "anyOf": options}
 
 

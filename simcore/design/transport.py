@@ -103,7 +103,7 @@ class Transport(Frozen):
         return {name: _read_parameter(control, name, given) for name, given in value.items()}
 
     @field_serializer("parameters")
-    def _write_parameters(self, value: dict[str, float]) -> dict[str, Any]:
+    def _write_parameters(self, value: dict[str, float]) -> dict[str, float | str]:
         kinds = CONTROLS[self.control].quantities
         return {name: write_quantity(v, kinds[name]) if name in kinds else v for name, v in value.items()}
 
@@ -114,9 +114,12 @@ class Transport(Frozen):
 
     @property
     def reached(self) -> Reached:
-        """Share of the links' rate that collectives reach under load."""
-        given = self.efficiency
-        return CONTROLS[self.control].reached if given is None else Reached(given, given, given)
+        """Share of the links' rate that collectives reach under load: what headers leave of it, and the control."""
+        if (given := self.efficiency) is not None:
+            return Reached(given, given, given)
+        payload = self.mtu / (self.mtu + self.header)
+        point, low, high = CONTROLS[self.control].reached
+        return Reached(point * payload, low * payload, high * payload)
 
 
 def _list_names(known: dict[str, float]) -> str:

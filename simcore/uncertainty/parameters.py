@@ -203,18 +203,31 @@ def overlap_error(dimension: Dimension) -> Unknown:
 
 def service_errors(design: Design, dimension: Dimension, kind: str, flat: bool, routed: bool) -> tuple[Unknown, ...]:
     """What may be wrong with the time for which a phase of a kind occupies its dimension."""
+    extra = _transport_errors(design, dimension)
     if flat:
-        return (Unknown(_NETWORK["flat"], design.software.name),)
+        return (*extra, Unknown(_NETWORK["flat"], design.software.name))
     place = f"{dimension.tier} {dimension.topology}"
-    extra = (Unknown(_NETWORK["routed"], place),) if routed else ()
+    if routed:
+        extra = (*extra, Unknown(_NETWORK["routed"], place))
     if dimension.tier == "pod":
         return (*extra, Unknown(_NETWORK["pod"], place))
     if routed:
         return extra
     library = design.library_of(dimension)
     if library is None or not library.adds:
-        return (Unknown(_NETWORK["links"], place),)
-    return (Unknown(_NETWORK["library"], f"{library.name} {kind}"),)
+        return (*extra, Unknown(_NETWORK["links"], place))
+    return (*extra, Unknown(_NETWORK["library"], f"{library.name} {kind}"))
+
+
+def _transport_errors(design: Design, dimension: Dimension) -> tuple[Unknown, ...]:
+    """What may be wrong with the share of the rate that a congestion control lets collectives reach."""
+    transport = design.cluster.transport
+    if transport is None or dimension is not design.cluster.dimensions[-1] or transport.efficiency is not None:
+        return ()
+    point, low, high = transport.reached
+    down, up = log(high / point) / NINE_OF_TEN, log(point / low) / NINE_OF_TEN
+    what, source = "share of the rate under a congestion control", "collectives played packet by packet"
+    return (Unknown(Parameter(what, down, "measured", source, up), transport.control),)
 
 
 def latency_error(dimension: Dimension) -> Unknown:

@@ -173,7 +173,7 @@ class Alike(NamedTuple):
     """Links of one kind and load, in one direction or in both."""
 
     first: LinkUse
-    count: int
+    links: int
     both_ways: bool
 
 

@@ -129,7 +129,7 @@ def _busy(alike: Alike, names: Names) -> BusyLink:
     source, target = link.ends[0]
     said = {group: tuple(sorted(its)) for group, its in stages.items()}
     name = f"{names.name(source)} {'↔' if alike.both_ways else '→'} {names.name(target)}"
-    return BusyLink(name, alike.count, link.rate, link.utilization, groups, said)
+    return BusyLink(name, alike.links, link.rate, link.utilization, groups, said)
 
 
 def _draw(data: FabricLinks) -> Figure:

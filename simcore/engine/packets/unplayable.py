@@ -12,6 +12,7 @@ from simcore.document.quantity import write_quantity
 from simcore.engine.packets.fabric import Fabric
 from simcore.engine.packets.pack import own_bytes
 from simcore.engine.packets.run import fabric_of
+from simcore.policy.control import CONTROLS
 from simcore.system.chunks import block_of
 from simcore.system.placement import find_crossing
 
@@ -70,6 +71,10 @@ def _check_switches(design: Design) -> Iterator[Problem]:
         expected = "packets that keep their order where some may be lost (go-back-N)"
         fix = "turn pfc on, or choose another 'routing' of the dimension"
         yield Problem((*at, "pfc"), expected, "packets sprayed over several ways, without pfc", fix)
+    if fabric.block.sprayed and CONTROLS[transport.control].telemetry:
+        expected = f"queue pairs that keep to one way each, which '{transport.control}' measures link by link"
+        fix = "choose another 'routing' of the dimension"
+        yield Problem((*at, "control"), expected, "packets sprayed over several ways", fix)
     needed = _largest_need(fabric, transport)
     if needed >= transport.buffer:
         expected = f"more than the {write_quantity(needed, 'size')} that a switch's ports have to themselves"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from designs import dimension, training
 
+from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.simulate import simulate
+from simcore.uncertainty.parameters import service_errors
 
 
 def plain() -> dict[str, Any]:
@@ -80,3 +82,31 @@ def test_engines_without_packets_give_the_outermost_dimension_its_share_of_the_r
     (inner, outer), (same, slowed) = (simulate(design).network for design in (whole, half))
     assert slowed.busy_s == pytest.approx(2 * outer.busy_s)
     assert same.busy_s == inner.busy_s
+
+
+def test_what_no_control_lets_a_design_beat_is_a_bound_of_it_too() -> None:
+    for transport in ("dcqcn", {"control": "none", "efficiency": 0.5}):
+        design = with_transport(transport)
+        least = bound(design)["iteration_time"]
+        assert least is not None
+        assert least <= simulate(design).iteration_time_s
+    slowed, whole = bound(design)["iteration_time"], bound(design_from(plain()))["iteration_time"]
+    assert slowed is not None
+    assert whole is not None
+    assert slowed > whole
+
+
+def test_the_share_comes_with_its_range_and_says_where_it_is_from() -> None:
+    design = with_transport({"control": "hpcc", "mtu": "4 kB"})
+    assert design.cluster.transport is not None
+    point, low, high = design.cluster.transport.reached
+    assert low <= point <= high < 4000 / 4082 + 1e-9
+    assert (
+        simulate(design).provenance["transport"].startswith(f"hpcc: {point:.3f} of the rate ({low:.3f} to {high:.3f})")
+    )
+    errors = service_errors(design, design.cluster.dimensions[-1], "all_reduce", flat=False, routed=False)
+    assert next(error.of for error in errors) == "hpcc"
+    assert not any(
+        error.of == "hpcc"
+        for error in service_errors(design, design.cluster.dimensions[0], "all_reduce", flat=False, routed=False)
+    )
