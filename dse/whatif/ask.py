@@ -10,13 +10,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.run.document import open_study
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
@@ -28,15 +26,6 @@ from simcore.engine.registry import BUILT_IN
 SIMULATIONS = 200
 """Most simulations unless told: about a second."""
 _UNBIDDEN = ("auto", "fast", "flow")
-
-
-def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent) -> WhatIf:
-    """The answers about the study of a run folder; see `answers_about`.
-
-    Raises `InputError` where `study.yaml` cannot be read.
-    """
-    study = open_study(folder)
-    return answers_about(record, study.space, study.engine, simulations, note)
 
 
 def answers_about(

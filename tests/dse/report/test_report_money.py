@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from asked_studies import answer_what_if
 from tiny_spaces import TINY
 
 from dse.evaluate.record import StudyRecord
@@ -23,7 +24,6 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import space_from
 from dse.whatif.answers import NOTHING
-from dse.whatif.ask import answer_what_if
 from simcore.check.load import design_from
 from simcore.document.text import parse_document
 from simcore.simulate import simulate

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import report_studies as studies
+from asked_studies import answer_what_if
 from page_data import column, document, read_data
 from rich.console import Console
 from test_report_page import Page
@@ -24,7 +25,6 @@ from dse.report.units import format_percent, scale
 from dse.report.write import report_files
 from dse.run.record import load_record
 from dse.whatif.answers import WhatIf
-from dse.whatif.ask import answer_what_if
 
 WIDE = 4000
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from asked_studies import answer_what_if
 from tiny_spaces import TINY
 
 from dse.evaluate.evaluate import Evaluator, Outcome
@@ -23,7 +24,6 @@ from dse.run.settings import Settings
 from dse.space.draw import FixedDraw
 from dse.space.objective import Objective
 from dse.space.space import space_from
-from dse.whatif.ask import answer_what_if
 from dse.whatif.batches import rewrite_batch, rivals, run_at_batches
 from simcore.check.load import parse_design
 from simcore.document.text import parse_document

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from asked_studies import answer_what_if
 from tiny_spaces import TINY
 
 from dse.evaluate.pareto import front_mask
@@ -20,7 +21,6 @@ from dse.space.objective import Objective
 from dse.space.space import space_from
 from dse.whatif import scenarios as asking
 from dse.whatif.answers import Scenarios
-from dse.whatif.ask import answer_what_if
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
 from dse.whatif.scenarios import COUNT, ask_scenarios, regret
