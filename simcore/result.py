@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from simcore.engine.traffic import Traffic
+from simcore.network.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)

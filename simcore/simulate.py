@@ -101,11 +101,11 @@ def _simulate_reference(design: Design, engine: str) -> Result:
 
 
 def _simulate_packets(design: Design) -> Result:
-    from simcore.engine.packets import simulate  # loads its kernels
+    from simcore.engine.packets.simulate import time_design  # loads its kernels
 
     _refuse_unplayable(design, "packets")
     program = program_of(design)
-    timing, traffic, first = simulate.time_design(design, program, check)
+    timing, traffic, first = time_design(design, program, check)
     its = None if program.single is not None else program
     return replace(_result(design, timing, its, "packets", first), traffic=traffic)
 

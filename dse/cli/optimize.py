@@ -93,7 +93,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engine",
         metavar="E",
-        help="auto (fast where it is exact, else flow), fast, flow, reference, reference_links, "
+        help="auto (fast where it is exact, else flow), fast, flow, packets, reference, reference_links, "
         "or package.module:function [auto]",
     )
     command.add_argument("--live", action="store_true", help="show the front while it grows (on a terminal)")

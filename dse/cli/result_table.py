@@ -14,6 +14,8 @@ from dse.report.units import format_with_unit, label, scale
 from simcore.metrics import METRICS
 from simcore.result import Result
 
+SHOWN_PORTS = 8
+
 
 def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost, and what stands behind them."""
@@ -22,6 +24,7 @@ def print_result(result: Result) -> None:
         _time_section(result),
         _memory_section(result),
         _network_section(result),
+        _traffic_section(result),
         _cost_section(result),
         _power_section(result),
         _training_section(result),
@@ -108,6 +111,33 @@ def _network_section(result: Result) -> Section:
         share = f"{100 * use.utilization:.1f} %"
         table.add_row(use.dimension, format_with_unit(use.bytes_per_npu, "B"), format_with_unit(use.busy_s, "s"), share)
     return "Network", table
+
+
+def _traffic_section(result: Result) -> Section | None:
+    """What packets went through, and the ports that held most of them up."""
+    traffic = result.traffic
+    if traffic is None:
+        return None
+    counted = {
+        "sent again": traffic.retransmitted,
+        "dropped": traffic.dropped,
+        "marked": traffic.marked,
+        "pauses": traffic.pauses,
+    }
+    title = f"packets: {traffic.packets:,} over {traffic.packet_hops:,} links; "
+    title += ", ".join(f"{count:,} {name}" for name, count in counted.items()) + f"; fairness {traffic.fairness:.3f}"
+    table = _table("port", "used", "queue 99 %", "longest", "paused", "held up", "marked")
+    for port in traffic.ports[:SHOWN_PORTS]:
+        table.add_row(
+            port.port,
+            f"{port.utilization:.1%}",
+            format_with_unit(port.queue_p99_bytes, "B"),
+            format_with_unit(port.queue_max_bytes, "B"),
+            format_with_unit(port.paused_s, "s"),
+            format_with_unit(port.head_of_line_s, "s"),
+            f"{port.marked:,}",
+        )
+    return title, table
 
 
 def _cost_section(result: Result) -> Section:

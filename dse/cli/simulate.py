@@ -13,10 +13,13 @@ from dse.cli.arguments import add_design, file_problems
 
 if TYPE_CHECKING:
     from simcore.design.design import Design
+    from simcore.result import Result
+    from simcore.simulate import Engine
 
 EXAMPLES = """examples:
   dse simulate design.yaml
   dse simulate design.yaml --set parallelism.tensor=16 --set cluster.dimensions[1].bandwidth="50 GB/s"
+  dse simulate design.yaml --engine packets         # every packet through every switch: pauses, marks, queues
   dse simulate design.yaml --json | jq .iteration_time_s
   dse simulate design.yaml --trace trace.json        # open it at ui.perfetto.dev
   dse simulate design.yaml --chakra-out traces       # for ASTRA-sim, or dse astra
@@ -30,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--engine",
         default="auto",
         metavar="E",
-        help="auto (fast where it is exact, else flow), fast, flow, reference, reference_links, "
+        help="auto (fast where it is exact, else flow), fast, flow, packets, reference, reference_links, "
         "or package.module:function [auto]",
     )
     command.add_argument("--trace", type=Path, metavar="FILE.json", help="write a Chrome / Perfetto trace")
@@ -42,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
     from dse.cli.change import read_design
     from simcore.engine.registry import engine_named
-    from simcore.simulate import simulate, simulate_traced
+    from simcore.simulate import simulate_traced
 
     _check_outputs(options.trace, options.chakra_out)
     design = read_design(options)
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         result, log = simulate_traced(design)
         write_trace(design, result, log, options.trace)
     else:
-        result = simulate(design, engine_named(options.engine))
+        result = _simulate(design, engine_named(options.engine))
     if options.chakra_out is not None:
         _export(design, options.chakra_out)
     document_out: dict[str, Any] = result.document()
@@ -63,6 +66,24 @@ def run(options: argparse.Namespace) -> int:
 
         print_result(result)
     return 0
+
+
+def _simulate(design: Design, engine: str | Engine) -> Result:
+    """The result; packets take long, so they show how far they are."""
+    from simcore.simulate import simulate
+
+    if engine != "packets":
+        return simulate(design, engine)
+    from dse.door.display import Display
+    from simcore.engine.packets.progress import told
+
+    display = Display()
+    display.phase("packets")
+    try:
+        with told(lambda done: display.show(str, done)):
+            return simulate(design, engine)
+    finally:
+        display.close()
 
 
 def _check_outputs(trace: Path | None, folder: Path | None) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simcore.engine.packets import layout as at
 from simcore.engine.packets.pack import Table
 from simcore.engine.packets.play import Played
-from simcore.engine.traffic import PortTraffic, Traffic
+from simcore.network.traffic import PortTraffic, Traffic
 from simcore.system.chunks import PICOSECONDS
 
 SHOWN = 16

@@ -26,6 +26,7 @@ from simcore.engine.packets.layout import (
     FROM,
     GATE,
     HOP_AT,
+    HOPPED,
     IDLE,
     ITS_WAY,
     KIND,
@@ -58,8 +59,10 @@ from simcore.engine.packets.receivers import deliver
 from simcore.engine.packets.senders import acknowledge, notice, send, tick, time_out
 from simcore.engine.packets.work import end_task, finish, pick, start
 
-FINISHED, TIME_UP, ROOM_UP, STUCK = range(4)
-"""Why the loop ends: all is done; the time is up; the arrays are full; nothing can happen any more."""
+FINISHED, TIME_UP, ROOM_UP, STUCK, SLICE_UP = range(5)
+"""Why the loop ends: all is done; the time is up; arrays are full; nothing can happen any more; a slice is over."""
+SLICE = 1_000_000
+"""Packet-hops after which the loop ends so that others may have a look, and a user may interrupt it."""
 
 
 @inlined
@@ -155,10 +158,13 @@ def open_flows(w: Ints, f: Reals) -> None:
 def run(w: Ints, f: Reals, until: int, margin: int) -> int:
     """Play what happens before `until` [ps] and while the heap has room for `margin` events more; why it ends."""
     clock, events = w[CLOCK], w[EVENTS]
+    enough = clock[0, HOPPED] + SLICE
     room = events.shape[0] - margin
     while clock[0, DONE] < clock[0, ALL]:
         if clock[0, LIVE] == 0:
             return STUCK
+        if clock[0, HOPPED] >= enough:
+            return SLICE_UP
         if clock[0, FREE_COUNT] == 0 or clock[0, WAITING] > room:
             return ROOM_UP
         time, code = events[0, TIME], events[0, CODE]

@@ -14,8 +14,9 @@ from simcore.engine.packets import layout as at
 from simcore.engine.packets.deadlock import PauseDeadlockError, find_cycle
 from simcore.engine.packets.fabric import Fabric
 from simcore.engine.packets.graph import Graph
-from simcore.engine.packets.loop import FINISHED, ROOM_UP, STUCK, open_flows, run
+from simcore.engine.packets.loop import FINISHED, ROOM_UP, SLICE_UP, STUCK, open_flows, run
 from simcore.engine.packets.pack import Table, Tables, pack
+from simcore.engine.packets.progress import say
 from simcore.engine.packets.work import begin_all
 
 
@@ -90,6 +91,8 @@ def play(
             _make_room(tables)
         elif why == STUCK:
             _raise_stuck(played)
+        elif why == SLICE_UP:
+            say(played.clock[at.DONE] / played.clock[at.ALL])
         else:
             until += every
             if watch is not None:

@@ -8,7 +8,7 @@ from simcore.engine.packets.budget import check_hops
 from simcore.engine.packets.counters import traffic_of
 from simcore.engine.packets.run import play_ready, prepare, timing_of
 from simcore.engine.reference.reduce import Check
-from simcore.engine.traffic import Traffic
+from simcore.network.traffic import Traffic
 from simcore.program import Program
 
 

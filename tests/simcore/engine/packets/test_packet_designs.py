@@ -96,6 +96,8 @@ def test_failed_links_are_gone_round_and_cost_time() -> None:
         ({"system__collective": ["flat_ring", "flat_ring"]}, "algorithms of one dimension"),
         ({"cluster__transport": LARGE | {"buffer": "50 kB"}}, "to themselves"),
         ({"cluster__transport": LARGE | {"pfc": False}}, "keep their order"),
+        ({"cluster__transport": LARGE | {"control": "hpcc"}}, "keep to one way"),
+        ({"cluster__switching": "store_and_forward"}, "not messages"),
     ],
 )
 def test_what_it_cannot_play_is_refused_with_a_reason(changed: dict[str, Any], expected: str) -> None:
