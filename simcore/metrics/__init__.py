@@ -65,9 +65,11 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
-def _upper_time(design: Design, result: Result) -> float:
+def _upper_time(design: Design, result: Result) -> float | None:
     from simcore.uncertainty.upper import upper_factor  # it lowers designs, which is above the metrics
 
+    if design.jobs is not None:
+        return None
     return result.iteration_time_s * upper_factor(design)
 
 
@@ -221,7 +223,7 @@ _OWN = {
         "tokens",
         scope="job",
         read=lambda r: r.tokens_to_train,
-        before=lambda d, m: d.workload.tokens_to_train,
+        before=lambda d, m: None if d.jobs else d.workload.tokens_to_train,
         needs="training_tokens",
     ),
     "goodput": Metric(
