@@ -83,12 +83,10 @@ def _time_section(result: Result) -> Section:
         table.add_row("time to first token", format_with_unit(result.time_to_first_token_s, "s"))
     if result.time_per_output_token_s is not None:
         table.add_row("time per output token", format_with_unit(result.time_per_output_token_s, "s"))
+    title = f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs"
     if result.jobs:
-        return (
-            f"Iteration of the slowest job {format_with_unit(total, 's')}; all jobs, {result.npus:,} NPUs{rate}{mfu}",
-            table,
-        )
-    return f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
+        title = f"Iteration of the slowest job {format_with_unit(total, 's')}; all jobs, {result.npus:,} NPUs"
+    return f"{title}{rate}{mfu}", table
 
 
 def _jobs_section(result: Result) -> Section | None:

@@ -39,14 +39,14 @@ def describe(design: Document) -> dict[str, str]:
 
 
 def _of_jobs(design: Document) -> dict[str, str]:
-    """The leaves of several jobs, each after its job's name."""
+    """The leaves of several jobs, each after its job's name; how many NPUs they have is an aspect."""
     listed = design.get("jobs")
     jobs = [job for job in listed if isinstance(job, Mapping)] if isinstance(listed, list) else []
     return {
         clean_text(f"{job.get('name') or f'job {number}'} {path.removeprefix('parallelism.')}"): shorten_value(value)
         for number, job in enumerate(jobs)
         for path, value in flatten(job).items()
-        if path != "name"
+        if path not in ("name", "npus")
     }
 
 
