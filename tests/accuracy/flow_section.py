@@ -1,7 +1,7 @@
 """Engine `flow` against `reference_links` on drawn designs whose phases share links, for `docs/accuracy-details.md`.
 
-`python tests/accuracy/flow_section.py RESULTS.jsonl --draws 5000` plays what RESULTS does not have yet, a line a draw, and
-writes the section anew. It may be stopped at any time and goes on where it was; `--seconds` stops it by itself.
+`python tests/accuracy/flow_section.py RESULTS.jsonl --draws 5000` plays what RESULTS does not have yet, a line a draw,
+and writes the section anew. It may be stopped at any time and goes on where it was; `--seconds` stops it by itself.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Row = dict[str, Any]
 
 def draw(seed: int) -> Design | None:
     """The design of a seed; None where it makes none, shares nothing or takes too long."""
-    number, kind = divmod(seed, 6)
+    number, kind = divmod(seed, 8)
     if kind == 0:
         return draw_jobs(seed)
-    if kind < 3:
+    if kind < 4:
         design = draw_worn_collective(seed, WORN)
     else:
-        design = draw_iteration(seed, TOPOLOGIES[number % len(TOPOLOGIES)], most=16, placements=1 + 2 * (kind == 5))
+        design = draw_iteration(seed, TOPOLOGIES[number % len(TOPOLOGIES)], most=16, placements=1 + 2 * (kind == 7))
     if (
         design is None
         or find_unplayable(design, "reference_links")
@@ -119,9 +119,7 @@ def main() -> None:
                 found = play(seed, design)
                 rows += found
                 print("\n".join(map(json.dumps, found)), file=file, flush=True)
-                print(f"\r{len(rows)} of {given.draws}", end="", file=sys.stderr, flush=True)
             seed += 1
-    print(file=sys.stderr)
     before, _, after = TARGET.read_text(encoding="utf-8").split(MARKER)
     TARGET.write_text(f"{before}{MARKER}\n{section(rows)}\n{MARKER}{after}", encoding="utf-8")
 

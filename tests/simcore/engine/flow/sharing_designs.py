@@ -118,10 +118,10 @@ def as_design(document: Document) -> Design | None:
 
 
 def draw_jobs(seed: int) -> Design | None:
-    """Two jobs, each of one collective over and over, spread over the leaves of a Clos; buffers up to four times apart."""
+    """Two jobs, each of one collective over and over, spread over the leaves of a Clos; their buffers are like in size."""
     draw = random.Random(seed)
     sizes = draw.choice([(16, 16), (64, 64), (256, 256), (16, 64), (64, 256)])
-    size = draw.choice([8, 16])
+    size, chunks = draw.choice([(8, 1), (8, 4), (8, 16), (16, 1)])
     leaf = draw.choice([f for f in (2, 4, 8) if f < size])
     dimension = {
         "topology": "clos",
@@ -148,7 +148,7 @@ def draw_jobs(seed: int) -> Design | None:
         "cluster": {"npu": NPU, "dimensions": [dimension]},
         "system": {
             "collective": [draw.choice(["ring", "ring", "direct", "halving_doubling"])],
-            "chunks": draw.choice([1, 4, 16]),
+            "chunks": chunks,
             "intra_dimension": "fifo",
         },
     }
