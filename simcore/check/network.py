@@ -95,10 +95,21 @@ def _check_blocks(design: Design) -> Iterator[Problem]:
     """Keys of dimensions that their topology has, and that make one."""
     for index, dimension in enumerate(design.cluster.dimensions):
         path: Path = ("cluster", "dimensions", index)
-        unknown = [*_check_leaf(dimension, (*path, "leaf")), *_check_keys(dimension, path)]
+        unknown = [
+            *_check_graph(dimension, (*path, "latency")),
+            *_check_leaf(dimension, (*path, "leaf")),
+            *_check_keys(dimension, path),
+        ]
         yield from unknown
         for misfit in () if unknown else block_of(dimension).misfits(dimension.size):
             yield Problem((*path, misfit.key), misfit.expected, misfit.found, misfit.fix)
+
+
+def _check_graph(dimension: Dimension, path: Path) -> Iterator[Problem]:
+    """Links' latencies are measured in steps of the dimension's, bandwidths in shares of its."""
+    own = dimension.graph is not None and any(link.latency for link in dimension.graph.links)
+    if own and dimension.latency <= 0:
+        yield Problem(path, "a latency above 0 where links have their own", f"{dimension.latency:g} s")
 
 
 def _check_leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
