@@ -1,7 +1,7 @@
 """Engine `flow` against `reference_links` on drawn designs whose phases share links, for `docs/accuracy-details.md`.
 
-`python tests/accuracy/flow_section.py RESULTS.jsonl --draws 5000` plays what RESULTS does not have yet, a line a draw, and
-writes the section anew. It may be stopped at any time and goes on where it was; `--seconds` stops it by itself.
+`python tests/accuracy/flow_section.py RESULTS.jsonl --draws 5000` plays what RESULTS does not have yet, a line a draw,
+and writes the section anew. It may be stopped at any time and goes on where it was; `--seconds` stops it by itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simcore" / "engine" / "flow"))
 
-from sharing_designs import draw_iteration, draw_worn_collective  # noqa: E402  # beside the engine's tests
+from sharing_designs import draw_iteration, draw_jobs, draw_worn_collective  # noqa: E402  # beside the engine's tests
 
 from simcore.design.design import Design  # noqa: E402
+from simcore.design.jobs import shares_of  # noqa: E402
 from simcore.engine.flow.links import links_of  # noqa: E402
 from simcore.engine.reference import estimate_events  # noqa: E402
 from simcore.memory.plan import program_of  # noqa: E402
@@ -40,12 +41,13 @@ Row = dict[str, Any]
 
 def draw(seed: int) -> Design | None:
     """The design of a seed; None where it makes none, shares nothing or takes too long."""
-    if seed % 5 < 2:
+    number, kind = divmod(seed, 8)
+    if kind == 0:
+        return draw_jobs(seed)
+    if kind < 4:
         design = draw_worn_collective(seed, WORN)
     else:
-        design = draw_iteration(
-            seed, TOPOLOGIES[seed // 5 % len(TOPOLOGIES)], most=16, placements=1 + 2 * (seed % 5 == 4)
-        )
+        design = draw_iteration(seed, TOPOLOGIES[number % len(TOPOLOGIES)], most=16, placements=1 + 2 * (kind == 7))
     if (
         design is None
         or find_unplayable(design, "reference_links")
@@ -55,20 +57,26 @@ def draw(seed: int) -> Design | None:
     return design if links_of(design).links else None
 
 
-def play(seed: int, design: Design) -> Row:
-    """What the engines say of a draw, and what it is."""
-    exact = simulate(design, "reference_links").iteration_time_s
-    row: Row = {"seed": seed, "flow": simulate(design, "flow").iteration_time_s / exact - 1}
-    if not design.cluster.failed_links:
-        row["fast"] = simulate(design, "fast").iteration_time_s / exact - 1
-    return row | {
+def play(seed: int, design: Design) -> list[Row]:
+    """What the engines say of a draw, and what it is: a row for each of its jobs."""
+    flow, exact = simulate(design, "flow"), simulate(design, "reference_links")
+    row: Row = {
+        "seed": seed,
         "fabric": " x ".join(_name(dimension.topology, dimension.routing) for dimension in design.cluster.dimensions),
         "what": _what(design),
         "policy": design.system.intra_dimension,
         "algorithm": design.algorithms[0],
         "chunks": design.system.chunks,
-        "message": _message(design),
     }
+    if design.jobs:
+        alone = [share.design for share in shares_of(design)[0]]
+        pairs = zip(flow.jobs, exact.jobs, strict=True)
+        errors = [mine.iteration_time_s / its.iteration_time_s - 1 for mine, its in pairs]
+        return [row | {"flow": error, "message": _message(its)} for its, error in zip(alone, errors, strict=True)]
+    row |= {"flow": flow.iteration_time_s / exact.iteration_time_s - 1, "message": _message(design)}
+    if not design.cluster.failed_links:
+        row["fast"] = simulate(design, "fast").iteration_time_s / exact.iteration_time_s - 1
+    return [row]
 
 
 def _name(topology: str, routing: str | None) -> str:
@@ -76,6 +84,8 @@ def _name(topology: str, routing: str | None) -> str:
 
 
 def _what(design: Design) -> str:
+    if design.jobs:
+        return "two jobs"
     if design.cluster.failed_links:
         return "collective, a link failed or degraded"
     outermost = design.cluster.placement == OUTERMOST
@@ -106,11 +116,10 @@ def main() -> None:
         while len(rows) < given.draws and time.monotonic() < end:
             design = draw(seed)
             if design is not None:
-                rows.append(play(seed, design))
-                print(json.dumps(rows[-1]), file=file, flush=True)
-                print(f"\r{len(rows)} of {given.draws}", end="", file=sys.stderr, flush=True)
+                found = play(seed, design)
+                rows += found
+                print("\n".join(map(json.dumps, found)), file=file, flush=True)
             seed += 1
-    print(file=sys.stderr)
     before, _, after = TARGET.read_text(encoding="utf-8").split(MARKER)
     TARGET.write_text(f"{before}{MARKER}\n{section(rows)}\n{MARKER}{after}", encoding="utf-8")
 

@@ -35,7 +35,7 @@ from simcore.system.placement import GroupSlice, Placement, place
 ALONE = Stream(1.0, ())
 """The stream of a phase that shares no link."""
 RANK = 16.0
-"""Not more: a message on its way is not interrupted, so that first ones wait a little, and last ones never stand still."""
+"""Not more: a message on its way is not interrupted, so that the first ones wait a little, and none stand still."""
 
 
 @dataclass(frozen=True)
