@@ -14,6 +14,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
+from simcore.network.routing import ROUTINGS
 from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
 
@@ -129,8 +130,8 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
         expected = f"a routing of a {dimension.topology} ({known})" if known else f"none on a {dimension.topology}"
         yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
     for key, usual in (("routing_seed", 0), ("connections", 1)):
-        if getattr(dimension, key) != usual and (routing or next(iter(its.routings), "")) != "ecmp":
-            yield Problem((*path, key), f"'routing: ecmp' beside a {key}", "none", "drop it, or give the routing")
+        if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
+            yield Problem((*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing")
 
 
 def _groups_that_fit(design: Design) -> Iterator[Problem]:
