@@ -112,7 +112,7 @@ def _check_leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
     if (leaf is None) == TOPOLOGIES[dimension.topology].leaves:
         expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what has no leaves"
         yield Problem(path, expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
-    elif leaf is not None and size % leaf:
+    elif leaf is not None and size % leaf and not (size < leaf and dimension.topology == "clos"):
         yield Problem(path, f"leaves that divide the dimension ({size} NPUs)", str(leaf))
 
 
@@ -131,7 +131,9 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
         yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
     for key, usual in (("routing_seed", 0), ("connections", 1)):
         if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
-            yield Problem((*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing")
+            yield Problem(
+                (*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing"
+            )
 
 
 def _groups_that_fit(design: Design) -> Iterator[Problem]:

@@ -41,6 +41,23 @@ class Graph(PathsBlock):
     short = "Graph"
     keys = ("graph",)
 
+    @property
+    def levels(self) -> float:
+        """See `Block.levels`: NPUs pay for their ends of links, and all of them for those between switches."""
+        return sum(joint.rate * (2 if self._npu_ends(joint) == 2 else 1) for joint in self.graph[1]) / self._npus
+
+    @property
+    def ports(self) -> float:
+        """See `Block.ports`."""
+        return sum(joint.rate for joint in self.graph[1] if self._npu_ends(joint) < 2) / self._npus
+
+    @property
+    def _npus(self) -> int:
+        return len({end for joint in self.graph[1] for end in joint.between if isinstance(end, int)})
+
+    def _npu_ends(self, joint: Joint) -> int:
+        return sum(isinstance(end, int) for end in joint.between)
+
     def links(self, size: int) -> tuple[Link, ...]:
         """See `SharedBlock.links`."""
         return _links(self, size)
