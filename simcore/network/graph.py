@@ -88,9 +88,11 @@ class Graph(PathsBlock):
     def _wrong_ends(self, size: int) -> Iterator[Misfit]:
         switches, joints = self.graph
         known = f"NPUs 0 to {size - 1}" + (f" or switches {', '.join(switches)}" if switches else "")
+        told: set[int | str] = set()
         for number, joint in enumerate(joints):
-            for end in joint.between:
+            for end in set(joint.between) - told:
                 if end not in switches and not (isinstance(end, int) and end < size):
+                    told.add(end)
                     yield Misfit("graph", f"ends of link {number} among {known}", f"'{end}'", "name it in 'switches'")
             if joint.between[0] == joint.between[1]:
                 yield Misfit("graph", f"two different ends of link {number}", f"'{joint.between[0]}' twice")

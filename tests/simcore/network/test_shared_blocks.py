@@ -276,9 +276,12 @@ def test_cycles_visit_everyone_over_links_that_no_other_uses(sides: tuple[int, .
     assert len(set(used)) == len(used)
 
 
-def test_a_torus_of_closed_axes_has_two_cycles_of_all_links_where_they_are_known() -> None:
-    assert len(cycles((4, 8), (True, True))) == 4
-    assert shared("torus", sides=(8, 4)).step(Shift(31), whole(32)).load == 31.0  # every link of every NPU
+@pytest.mark.parametrize(
+    ("sides", "twisted"), [((4, 8), False), ((4, 8), True), ((4, 4, 4), False), ((4, 4, 8), True), ((3, 4, 5), False)]
+)
+def test_rings_on_a_torus_of_closed_axes_use_every_link_twisted_or_not(sides: tuple[int, ...], twisted: bool) -> None:
+    size = int(np.prod(sides))
+    assert shared("torus", sides=sides, twisted=twisted).step(Shift(1), whole(size)).load == pytest.approx(1.0)
 
 
 def test_the_bisection_of_a_torus_is_that_of_its_longest_side() -> None:
