@@ -40,8 +40,10 @@ def count_routers(nics: int, routers: int, global_links: int, leaf: int, radix: 
 
 def buy_dragonfly(basket: Basket, site: Site, dimension: Dimension, rows: int, switch: Sold) -> int:
     """Puts the switches and links of `rows` dragonflies over a site into the basket; the number of switches."""
-    assert dimension.leaf and dimension.routers  # checked at the door
-    assert dimension.global_links and switch.part.rate is not None
+    assert dimension.leaf  # checked at the door
+    assert dimension.routers
+    assert dimension.global_links
+    assert switch.part.rate is not None
     try:
         one = count_routers(
             dimension.size, dimension.routers, dimension.global_links, dimension.leaf, switch.part.ports
