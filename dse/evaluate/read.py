@@ -26,6 +26,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "cost": _read_part(Cost, document["cost"]),
         "power": _read_draw(document.get("power")),
         "order_notes": tuple(document.get("order_notes", ())),
+        "fallbacks": tuple(document.get("fallbacks", ())),
     }
     return _read_part(Result, {**document, **parts})
 

@@ -87,6 +87,7 @@ def neutral_network(design: Design) -> Networks:
     plain = {
         "oversubscription": 1.0,
         "in_network": False,
+        "trees": None,
         "tier": "node",
         "nics": None,
         "nic_bandwidth": None,

@@ -37,7 +37,9 @@ class Dimension(Frozen):
     oversubscription: Factor = 1.0
     """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
     in_network: Flag = False
-    """The switch reduces: an all-reduce sends its buffer once."""
+    """Its switches add up and copy: an all-reduce sends its buffer once."""
+    trees: Count | None = None
+    """Groups for which a switch can do that at the same time; any number unless given."""
     efficiency: Efficiency = 1.0
     """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0

@@ -8,6 +8,7 @@ from simcore.network.fat_tree import FatTree
 from simcore.network.fully_connected import FullyConnected
 from simcore.network.mesh import Mesh
 from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.reduction import ADDED_KINDS, TREE_KINDS, Flow, Level, Rung, SwitchTree, flows
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
 from simcore.network.wiring import Link, Route, Shape, Slice
@@ -33,11 +34,15 @@ def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0)
 
 
 __all__ = [
+    "ADDED_KINDS",
+    "TREE_KINDS",
     "Block",
     "Chain",
     "Exchange",
     "FatTree",
+    "Flow",
     "FullyConnected",
+    "Level",
     "Link",
     "Listed",
     "Loads",
@@ -45,6 +50,7 @@ __all__ = [
     "Pattern",
     "Ring",
     "Route",
+    "Rung",
     "Send",
     "Shape",
     "Shift",
@@ -52,6 +58,8 @@ __all__ = [
     "Spread",
     "StepCost",
     "Switch",
+    "SwitchTree",
     "Tree",
     "block",
+    "flows",
 ]

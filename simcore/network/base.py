@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from simcore.network.from_links import cost_from_links
 from simcore.network.pattern import Pattern, StepCost
+from simcore.network.reduction import Rung, SwitchTree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 
@@ -34,7 +35,7 @@ class Block(ABC):
     leaves: ClassVar[bool] = False
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
-    """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    """Whether switches join all NPUs, which may add up what they receive (`in_network`)."""
     takes_any_groups: ClassVar[bool] = False
     """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
 
@@ -62,6 +63,14 @@ class Block(ABC):
         A group that is the whole dimension says which sizes there are.
         """
         return None
+
+    def tree(self, part: Slice) -> SwitchTree | None:
+        """The tree of switches over a group on `part`; None where switches do not join its members."""
+        return None
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """The links of member `node` at each level of the tree over all of `part`, those of a lone leaf first."""
+        return ()
 
     @abstractmethod
     def shape(self, part: Slice) -> Shape:

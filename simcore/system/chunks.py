@@ -16,7 +16,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +31,10 @@ from simcore.design.library import Kernel, Passes
 from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
+from simcore.system.trees import crowded_out
 
 PICOSECONDS = 1e12
 
@@ -56,6 +58,8 @@ class Phase(NamedTuple):
     """Collective kind, or `send_recv`."""
     passes: Passes | None = None
     """What its library does beyond its links."""
+    in_switch: bool = False
+    """Whether switches add up and copy (`simcore.network.reduction`)."""
 
 
 class Chunks(NamedTuple):
@@ -221,7 +225,8 @@ class Chunker:
         cost, dimension, rate, latency, kernel = self._way(kind, where)
         serialization = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         passes = self._passes(kernel, size)
-        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind, passes)
+        sent = cost.sent * size
+        return Phase(where.dimension, serialization, latency, entering, sent, kind, passes, cost.in_switch)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
@@ -236,7 +241,7 @@ class Chunker:
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, self.has_tree(where))
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
             known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
@@ -252,6 +257,8 @@ class Chunker:
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
         if routed_of(kind):
             return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
+        if goes_by_tree(self, kind, group):
+            return Chunks([tree_phases(self, kind, group, chunk)], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
@@ -263,9 +270,19 @@ class Chunker:
         rates = [self._group_rate(where, whole) for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
-            self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
+            phases_in_order(self, kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
         ]
         return Chunks(paths, plan.chosen)
+
+    @cached_property
+    def crowded(self) -> dict[GroupSlice, str]:
+        """The slices for which switches have no tree left (`simcore.system.trees`)."""
+        dimensions = self.design.cluster.dimensions
+        return crowded_out(self.design, lambda where: block_of(dimensions[where.dimension]).tree(where.part))
+
+    def has_tree(self, where: GroupSlice) -> bool:
+        """See `PhaseMaker.has_tree`."""
+        return self.design.cluster.dimensions[where.dimension].in_network and where not in self.crowded
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
@@ -330,10 +347,12 @@ class Chunker:
     def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
         """The path of a chunk for every order of the group's dimensions."""
         whole = size / self.design.system.chunks
+        if goes_by_tree(self, kind, group):
+            return [tree_phases(self, kind, group, whole)]
         if kind == "all_gather":
             whole *= math.prod(where.part.members for where in group)
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
-        return [self._phases_in_order(kind, order, whole, merge) for order in itertools.permutations(group)]
+        return [phases_in_order(self, kind, order, whole, merge) for order in itertools.permutations(group)]
 
     def _group_rate(self, where: GroupSlice, size: float) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
@@ -341,20 +360,6 @@ class Chunker:
         if kernel is None:
             return rate * cost.sent / _load(cost, size, dimension)
         return cost.sent * size / self.seconds(cost, size, dimension, rate, kernel)
-
-    def _phases_in_order(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
-        """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
-        scatter: list[Phase] = []
-        gather: list[Phase] = []
-        for position, where in enumerate(order):
-            members = where.part.members
-            if merge and kind == "all_reduce" and position == len(order) - 1:
-                return [*scatter, self.phase("all_reduce", where, size, size), *reversed(gather)]
-            scatter.append(self.phase("reduce_scatter", where, size, size))
-            gather.append(self.phase("all_gather", where, size, size / members))
-            size /= members
-        gather.reverse()
-        return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]
 
     def place_of(self, group: Sequence[GroupSlice], member: int) -> tuple[int, ...]:
         """Where a member of a group is in each of its dimensions, counted in members."""

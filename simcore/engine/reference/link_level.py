@@ -18,9 +18,10 @@ import simpy
 from simcore.collective import Plan, plan_for
 from simcore.engine.reference.clock import NETWORK, Moment
 from simcore.engine.reference.cluster import NpuGroups
-from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
+from simcore.engine.reference.exchange import PlanExchange
 from simcore.engine.reference.links import LinkNetwork, Then
 from simcore.engine.reference.processor import Processor
+from simcore.engine.reference.switch_exchange import SwitchExchange
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.policy.intra_dimension import INTRA_DIMENSION
@@ -54,7 +55,7 @@ class LinkLevel(Transport):
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
-    exchanges: dict[tuple[object, ...], PlanExchange | SwitchReduction] = field(default_factory=dict)
+    exchanges: dict[tuple[object, ...], PlanExchange | SwitchExchange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.design = self.cluster.design
@@ -222,15 +223,15 @@ class LinkLevel(Transport):
         pace, network = paces.get(first, LINKS_ALONE), self._network(source, first)
         self._after(pace.launch, lambda: network.send((here, there), size, key, onward, pace.slowed))
 
-    def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchReduction:
+    def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchExchange:
         where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
         network = self._network(part.npu, phase.dimension)
         nodes = [self._node(peer, phase.dimension) for peer in peers]
         size, slowed = _buffer(phase, len(peers)), self._pace(part, phase, len(peers)).slowed
         key = self._key(part.group, phase.size, part.issue)
-        if dimension.in_network and phase.kind == "all_reduce":
-            return SwitchReduction(network, nodes, size, key, slowed)
+        if phase.in_switch and (tree := block_of(dimension).tree(where.part)):
+            return SwitchExchange(phase.kind, network, nodes, len(tree.levels), size, key, slowed)
         return PlanExchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key, slowed)
 
     def _plan(self, kind: str, dimension: int, part: Slice) -> Plan:
