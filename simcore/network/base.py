@@ -6,6 +6,10 @@ costs in which every member of the group does the same (a `Pattern`) follows fro
 member's ports, and how many neighbour-to-neighbour hops its slowest message travels. Occupancy is a factor on bytes /
 bandwidth, so that it can be worked out once for a group and used for every message size. Where a block knows a closed
 form it says so in `step`, and a test holds that to the links.
+
+The steps of a phase may use different links (a halving_doubling among NPUs that are all connected: another link each
+step). Then the next chunk begins before the last step of this one is over: `carried` says what a step puts on which
+link, so that the busiest link of a whole phase is known.
 """
 
 from __future__ import annotations
@@ -14,7 +18,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simcore.network.from_links import cost_from_links
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.network.from_links import cost_from_links, loads_from_links
 from simcore.network.pattern import Pattern, StepCost
 from simcore.network.reduction import Rung, SwitchTree
 from simcore.network.wiring import Link, Route, Shape, Slice
@@ -90,3 +97,11 @@ class Block(ABC):
         The load counts from the injection bandwidth B of one NPU: 1 means that the message passes at B.
         """
         return cost_from_links(pattern, self, part)
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """Load of `pattern` on each link of a group on `part`, per byte of one message, counted as in `step` `[links]`.
+
+        The links are the same ones, in the same order, for all patterns: all of `wiring`; or, of links that every
+        pattern loads alike, one.
+        """
+        return loads_from_links(pattern, self, part)

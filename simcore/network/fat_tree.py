@@ -12,10 +12,17 @@ from __future__ import annotations
 
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.network.base import Block
+from simcore.network.from_links import loads_from_links
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.reduction import Level, Rung, SwitchTree
 from simcore.network.wiring import Link, Route, Shape, Slice
+
+_ALL_BUSY = 8
+"""With so many members some NPU is inside one tree, with two children and a parent, and a leaf of the other."""
 
 
 class FatTree(Block):
@@ -73,6 +80,27 @@ class FatTree(Block):
             case _:
                 assert_never(pattern)
 
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`: an NPU's port, and its share of the links to the spines."""
+        n, near = part.members, self.members_on_leaf(part)
+        slow = self.oversubscription if n > near else 0.0
+        match pattern:
+            case Shift(steps):
+                return np.array([steps, steps * slow])
+            case Exchange(distance) | Send(distance):
+                return np.array([1.0, slow if distance >= near else 0.0])
+            case Spread():
+                return np.array([n - 1, (n - near) * slow])
+            case Tree() if n == near >= _ALL_BUSY:
+                return np.array([2.0, 0.0])
+            case Tree():
+                loads = loads_from_links(pattern, self, part).reshape(n, 4)
+                return np.array([loads[:, :2].max(), loads[:, 2:].max()])
+            case Chain(pieces):
+                return np.array([pieces, pieces * slow], float)
+            case _:
+                assert_never(pattern)
+
     def _leaf_cost(self) -> StepCost:
         return StepCost(1.0, 1)
 
@@ -112,7 +140,7 @@ class FatTree(Block):
         """See `Block.tree`: a leaf passes its sum on over the shares of its members, each to a spine of its own."""
         near, leaves = self.members_on_leaf(part), part.size // self.leaf
         crossed = part.members // near
-        levels = (Level(1, 1.0), Level(near, 1 / self.oversubscription))[: 1 if crossed == 1 else 2]
+        levels = (Level(1, 1.0, 1), Level(near, 1 / self.oversubscription, near))[: 1 if crossed == 1 else 2]
         spines = leaves // crossed if crossed > 1 else 0
         return SwitchTree(levels, max(self.leaf // near, spines))
 

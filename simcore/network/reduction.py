@@ -31,6 +31,8 @@ class Level(NamedTuple):
     """Links in each direction that carry a flow together."""
     rate: float
     """Bandwidth of one of them, as a factor on the injection bandwidth B of an NPU."""
+    below: int
+    """Members of the group below them."""
 
 
 class SwitchTree(NamedTuple):

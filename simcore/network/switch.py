@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.network.base import Block
 from simcore.network.fat_tree import FatTree
 from simcore.network.pattern import Pattern, StepCost
@@ -23,6 +26,10 @@ class Switch(Block):
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
         return FatTree(part.size).step(pattern, part)
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`."""
+        return FatTree(part.size).carried(pattern, part)
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

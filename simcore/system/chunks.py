@@ -4,10 +4,11 @@ A collective is split into equal chunks; a chunk passes one phase per dimension 
 reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather backwards; all_gather (input s)
 outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension, of routed tokens with the copies
 that cross it (`simcore.collective.routed`); broadcast outermost first; send_recv from the first member to the last one,
-innermost first; shift from every member to the next. A phase occupies its dimension for the sum of bytes / bandwidth of
-its steps; its chunk is ready for the next after the steps' latencies. Where the dimension's library of collectives is
-known, the phase takes what the library adds as well: what grows with the bytes as part of its service, the kernel's
-launch as part of its latency.
+innermost first; shift from every member to the next. A phase takes the sum of bytes / bandwidth of its steps and their
+latencies. It occupies its dimension for what its busiest link carries: where steps use different links, the next chunk
+begins while this one is on the others, so the rest of the steps' time delays only this chunk, as a latency does. Where
+the dimension's library of collectives is known, the phase takes what the library adds as well: what grows with the
+bytes as part of its service (it keeps the NPU busy whichever the links), the kernel's launch as part of its latency.
 """
 
 from __future__ import annotations
@@ -28,63 +29,38 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
-from simcore.document.problem import InputError, Problem
 from simcore.network import Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
+from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
 from simcore.system.trees import crowded_out
 
-PICOSECONDS = 1e12
+__all__ = [
+    "FLAT",
+    "LINKS_ALONE",
+    "LONGEST",
+    "ORDERED_KINDS",
+    "PICOSECONDS",
+    "Chunker",
+    "Chunks",
+    "Pace",
+    "Phase",
+    "block_of",
+    "custom_of",
+    "distances_between",
+    "picoseconds",
+    "too_long_error",
+]
 
-FLAT = "flat_"
-"""Prefix of the kind of a phase that goes round all members of a group at once."""
-
-
-class Phase(NamedTuple):
-    """One phase of one chunk."""
-
-    dimension: int
-    serialization: int
-    """Time it occupies its dimension [ps], at least 1."""
-    latency: int
-    """Time from then until its chunk is ready [ps]."""
-    size: float
-    """Bytes of the chunk that enters [B]."""
-    sent: float
-    """Bytes each NPU sends [B]."""
-    kind: str
-    """Collective kind, or `send_recv`."""
-    passes: Passes | None = None
-    """What its library does beyond its links."""
-    in_switch: bool = False
-    """Whether switches add up and copy (`simcore.network.reduction`)."""
-
-
-class Chunks(NamedTuple):
-    """How a collective goes: its different paths, and which of them each chunk takes."""
-
-    paths: list[list[Phase]]
-    chosen: list[int]
-
-    def count_paths(self) -> list[tuple[list[Phase], int]]:
-        """Each path with the number of chunks that take it."""
-        if len(self.paths) == 1:
-            return [(self.paths[0], len(self.chosen))]
-        return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
+ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
+"""Collectives whose order of dimensions matters."""
 
 
 def block_of(dimension: Dimension) -> Block:
     """The topology block of a dimension."""
     return block(dimension.topology, dimension.leaf, dimension.oversubscription)
-
-
-ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
-"""Collectives whose order of dimensions matters."""
-
-LONGEST = 1 << 62
-"""Longest time [ps], 53 days: two of them still add up in 64 bits."""
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
@@ -98,25 +74,6 @@ def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
     return CustomAlgorithm(name, tuple(kinds))
 
 
-def picoseconds(seconds: float, least: int = 1) -> int:
-    """The one place where a duration is rounded, to at least `least`.
-
-    Raises `InputError` where it is longer than `LONGEST`.
-    """
-    time = seconds * PICOSECONDS
-    if not time < LONGEST:
-        raise too_long_error(seconds)
-    rounded = round(time)
-    return rounded if rounded > least else least
-
-
-def too_long_error(seconds: float) -> InputError:
-    """The error of a design whose times do not fit 64 bits of picoseconds."""
-    longest = f"an iteration of at most {LONGEST / PICOSECONDS / 86400:.0f} days"
-    fix = "use a smaller workload, or faster NPUs and networks"
-    return InputError([Problem((), longest, f"{seconds / 86400:.3g} days or more", fix)], "simulation")
-
-
 def distances_between(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
     """Distance of two places in each dimension."""
     return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
@@ -126,6 +83,14 @@ def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     """Load of a phase of `size` [B] per byte, as if all its messages got the dimension's `Chunker.rate`."""
     table = dimension.efficiency
     return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
+
+
+def _elsewhere(cost: PhaseCost, size: float, dimension: Dimension) -> float:
+    """Of that load what the busiest link does not carry."""
+    table = dimension.efficiency
+    if not isinstance(table, tuple):
+        return cost.load - cost.occupied
+    return max(0.0, cost.load_of(size, table) - cost.occupied_of(size, table))
 
 
 @lru_cache(maxsize=256)
@@ -171,7 +136,7 @@ class Chunker:
     design: Design
     links_alone: bool = False
     """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
-    _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
+    _ways: dict[tuple[str, GroupSlice, bool], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | CustomAlgorithm:
         """The algorithm of a dimension: its name, or the user's own."""
@@ -195,7 +160,7 @@ class Chunker:
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
     ) -> float:
-        """The time for which a phase of `size` bytes occupies its dimension [s]; nothing else computes it."""
+        """The time that the steps of a phase of `size` bytes take [s]; nothing else computes it."""
         links = _load(cost, size, dimension) * size / rate
         return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
 
@@ -220,31 +185,39 @@ class Chunker:
         links = self.seconds(cost, size, dimension, rate)
         return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
-        cost, dimension, rate, latency, kernel = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
-        passes = self._passes(kernel, size)
-        sent = cost.sent * size
-        return Phase(where.dimension, serialization, latency, entering, sent, kind, passes, cost.in_switch)
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, halved: bool = False) -> Phase:
+        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `halved`: see `PhaseMaker`."""
+        cost, dimension, rate, latency, kernel = self._way(kind, where, halved)
+        steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
+        other = self._other_links(cost, size, dimension, rate, steps)
+        more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch)
+        return Phase(where.dimension, steps - other, latency + other, entering, *more)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
         cost, dimension, rate, _, _ = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate))
+        steps = picoseconds(self.seconds(cost, size, dimension, rate))
+        other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
-        return Phase(where.dimension, serialization, latency, size, cost.sent * size, kind)
+        return Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
 
-    def _way(self, kind: str, where: GroupSlice) -> _Way:
+    def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
+        """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
+
+        The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
+        """
+        return min(picoseconds(_elsewhere(cost, size, dimension) * size / rate, least=0), steps - 1)
+
+    def _way(self, kind: str, where: GroupSlice, halved: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
-        known = self._ways.get((kind, where))
+        known = self._ways.get((kind, where, halved))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, self.has_tree(where))
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, self.has_tree(where), halved)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
+            known = self._ways[kind, where, halved] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -296,8 +269,9 @@ class Chunker:
         if routed.row:
             first, beside = (picoseconds(time, least=0) for time in kernel_seconds(routed, size, shares))
             inner = phases[-1]
+            steps = first + max(beside, inner.serialization + inner.other_links)
             phases[-1] = inner._replace(
-                serialization=first + max(beside, inner.serialization),
+                serialization=steps - inner.other_links,
                 latency=inner.latency + picoseconds(LATENCY),
             )
         return phases if routed.way == "dispatch" else phases[::-1]
@@ -357,9 +331,10 @@ class Chunker:
     def _group_rate(self, where: GroupSlice, size: float) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
         cost, dimension, rate, _, kernel = self._way("reduce_scatter", where)
+        elsewhere = _elsewhere(cost, size, dimension)
         if kernel is None:
-            return rate * cost.sent / _load(cost, size, dimension)
-        return cost.sent * size / self.seconds(cost, size, dimension, rate, kernel)
+            return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)
+        return cost.sent * size / (self.seconds(cost, size, dimension, rate, kernel) - elsewhere * size / rate)
 
     def place_of(self, group: Sequence[GroupSlice], member: int) -> tuple[int, ...]:
         """Where a member of a group is in each of its dimensions, counted in members."""

@@ -3,7 +3,9 @@
 Along an order of dimensions a chunk is reduce-scattered, its bytes shrinking, and gathered back in the opposite order.
 Where switches reduce on all dimensions that follow one another, one tree goes over them all (NCCL: NVLS with CollNet):
 each NPU sends the whole chunk of S bytes into it once and receives the sum, and of what a dimension joins one sum goes
-on to the next. The NPUs share the links by which it leaves, so that each carries S over the number of NPUs below.
+on to the next. The NPUs share the links by which it leaves, so that each carries S over the number of NPUs below. Where
+only inner dimensions reduce (NCCL: NVLSTree), their switches do the halves of the all-reduce around what lies further
+out (`simcore.system.phase_cost`).
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ class PhaseMaker(Protocol[P_co]):
         """Whose `system.reduction` counts."""
         ...
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> P_co:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, halved: bool = False) -> P_co:
+        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B].
+
+        `halved`: it is a half of an all-reduce whose other half is on the same dimension, which switches may use.
+        """
         ...
 
     def has_tree(self, where: GroupSlice) -> bool:
@@ -67,10 +72,11 @@ def phases_in_order(
     turn = _turn(maker, order) if merge and kind == "all_reduce" else []
     scatter: list[P_co] = []
     gather: list[P_co] = []
+    halved = kind == "all_reduce" and maker.design.system.reduction == "tree"
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
-        scatter.append(maker.phase("reduce_scatter", where, size, size))
-        gather.append(maker.phase("all_gather", where, size, size / members))
+        scatter.append(maker.phase("reduce_scatter", where, size, size, halved))
+        gather.append(maker.phase("all_gather", where, size, size / members, halved))
         size /= members
     gather.reverse()
     if kind == "all_reduce":

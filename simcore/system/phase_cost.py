@@ -1,25 +1,65 @@
-"""What a phase of a collective costs whatever its size: load per byte, hops, and the messages that make up the load."""
+"""What a phase of a collective costs whatever its size: load per byte, hops, and the messages that make up the load.
+
+Alone, a chunk takes all steps one after the other. Its dimension is occupied for as long as the busiest of the links
+takes that carry them: where steps use different links, the next chunk follows on those that are done.
+
+Switches that add up and copy (`in_network`) do it where no link then carries more. In their tree a link carries S in
+the busier direction and S b / n in the other one, with b of the n members below it. On one switch that is more than
+the (n - 1) / n S of a reduce_scatter or an all_gather by the NPUs themselves (measured on 8 H100s: all_gather at 300
+GB/s by NVLS, 350 round a ring; NVIDIA/nccl, issue 1506). It is less above the leaves of an oversubscribed fat tree;
+and where both are halves of one all_reduce, with other dimensions between them, since they use opposite directions:
+S (n + 1) / n for both instead of 2 S (n - 1) / n (NVLS inside a node, another algorithm between nodes). Then each
+occupies the links for half of that.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.collective import CustomAlgorithm, Step, algorithm_for
 from simcore.design.efficiency import EfficiencyTable, slowdown
-from simcore.network import ADDED_KINDS, TREE_KINDS, Block, Listed, Loads, Send, Shift, Slice, SwitchTree
+from simcore.network import (
+    ADDED_KINDS,
+    TREE_KINDS,
+    Block,
+    Listed,
+    Loads,
+    Pattern,
+    Send,
+    Shift,
+    Slice,
+    StepCost,
+    SwitchTree,
+)
 from simcore.network.from_links import listed_cost, listed_loads
+
+_SAME = 1 - 1e-12
+"""Shares of a load above this differ from all of it by the order of sums alone."""
+_HALVES = ("reduce_scatter", "all_gather")
 
 
 class PhaseCost(NamedTuple):
     """Cost of a phase per byte of the buffer / bandwidth, in hops, and bytes sent per byte of the buffer."""
 
     load: float
+    """Of its steps one after the other."""
     hops: int
     sent: float
     steps: tuple[tuple[Loads, ...], ...]
     """For each step the links that may be its busiest, each with its load, message by message size (both per byte of
     the buffer): `load` is the sum over steps of the busiest one's."""
+    occupied: float
+    """Load of the link that is busiest over all steps."""
+    links: NDArray[np.float64]
+    """Load of each link that may be that one, by size of message `[links, messages]`."""
+    messages: tuple[float, ...]
+    """Those sizes, per byte of the buffer."""
     in_switch: bool = False
     """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 
@@ -30,56 +70,146 @@ class PhaseCost(NamedTuple):
             for step in self.steps
         )
 
+    def occupied_of(self, size: float, table: EfficiencyTable) -> float:
+        """What is `occupied` there."""
+        slowed = np.array([slowdown(table, message * size) for message in self.messages])
+        return float((self.links @ slowed).max())
+
 
 @lru_cache(maxsize=4096)
 def phase_cost(
-    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, in_network: bool
+    algorithm: str | CustomAlgorithm,
+    topology: Block,
+    kind: str,
+    part: Slice,
+    in_network: bool = False,
+    halved: bool = False,
 ) -> PhaseCost:
-    """Cost of `kind` by `algorithm` for a group on `part` of a dimension.
+    """Cost of `kind` by `algorithm`, or by switches, for a group on `part` of a dimension.
 
-    `in_network`: switches add up and copy instead, unless the busiest link then carries more. On one switch that is so
-    for reduce_scatter and all_gather: S passes each port, and (n - 1)/n S without (measured on 8 H100s: all_gather at
-    300 GB/s by NVLS, 350 round a ring; NVIDIA/nccl issue 1506).
+    `halved`: a half of an all_reduce whose other half is on `part`, too.
     """
-    if in_network and kind in TREE_KINDS and (tree := topology.tree(part)):
-        by_switches = _tree_cost(kind, tree, part.members)
-        if kind == "all_reduce" or by_switches.load <= _algorithm_cost(algorithm, topology, kind, part).load:
-            return by_switches
-    return _algorithm_cost(algorithm, topology, kind, part)
+    tree = topology.tree(part) if in_network and kind in TREE_KINDS else None
+    if tree is None:
+        return _algorithm_cost(algorithm, topology, kind, part)
+    switched = tree_cost(kind, tree, part.members, halved)
+    if kind == "all_reduce":
+        return switched
+    kinds = _HALVES if halved else (kind,)
+    less = sum(_algorithm_cost(algorithm, topology, one, part).occupied for one in kinds)
+    return switched if len(kinds) * switched.occupied <= less else _algorithm_cost(algorithm, topology, kind, part)
 
 
-def _tree_cost(kind: str, tree: SwitchTree, members: int) -> PhaseCost:
+def tree_cost(kind: str, tree: SwitchTree, members: int, halved: bool = False) -> PhaseCost:
     """All flows pass each level one after the other; a switch takes as long to add as a step between neighbours."""
-    piece = 1 / members if kind in ("reduce_scatter", "all_gather") else 1.0
-    links = tuple(((1 / (level.links * level.rate), piece / level.links),) for level in tree.levels)
+    piece = 1 / members if kind in _HALVES else 1.0
     added = kind in ADDED_KINDS
-    hops = len(tree.levels) * (2 if added else 1)
-    load = max(load for ((load, _),) in links)
-    return PhaseCost(load, hops, 1.0 if added else 1 / members, (links,), in_switch=True)
+    links = tuple(((1 / (level.links * level.rate), piece / level.links),) for level in tree.levels)
+    load = [load for ((load, _),) in links]
+    shares = [(1 + level.below / members) / 2 if halved else 1.0 for level in tree.levels]
+    carried = np.diag(np.multiply(load, shares))
+    return PhaseCost(
+        max(load),
+        len(links) * (2 if added else 1),
+        1.0 if added else 1 / members,
+        (links,),
+        float(carried.max()),
+        carried,
+        tuple(message for ((_, message),) in links),
+        in_switch=True,
+    )
 
 
+@lru_cache(maxsize=4096)
 def _algorithm_cost(algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice) -> PhaseCost:
     if kind == "shift":
-        once = topology.step(Shift(1), part)
-        return PhaseCost(once.load, once.hops, 1.0, ((once.loads,),))
+        return _one_step(topology.step(Shift(1), part))
     load, hops = 0.0, 0
-    steps = []
-    for step in algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members):
-        pattern = step.pattern
+    steps: list[tuple[Loads, ...]] = []
+    taken = algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members)
+    for step_taken in taken:
+        pattern = step_taken.pattern
         cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
-        links = listed_loads(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
-        load += cost.load * step.share
+        links = _listed_links(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
+        load += cost.load * step_taken.share
         hops += cost.hops
-        steps.append(tuple(_scale_loads(link, step) for link in links))
+        steps.append(tuple(_scale_loads(link, step_taken) for link in links))
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
-    return PhaseCost(load, hops, sent, tuple(steps))
+    over = _links_over(taken, topology, part)
+    busiest = float(over.loads.sum(axis=1).max())
+    return PhaseCost(load, hops, sent, tuple(steps), load if busiest > load * _SAME else busiest, *over)
 
 
 def send_cost(topology: Block, part: Slice, distance: int) -> PhaseCost:
     """Cost of a message to the member `distance` further on."""
-    cost = topology.step(Send(distance), part)
-    return PhaseCost(cost.load, cost.hops, 1.0, ((cost.loads,),))
+    return _one_step(topology.step(Send(distance), part))
+
+
+def _one_step(cost: StepCost) -> PhaseCost:
+    """The cost of one message, which occupies the dimension as long as it takes."""
+    loads = np.array([[load for load, _ in cost.loads]])
+    messages = tuple(message for _, message in cost.loads)
+    return PhaseCost(cost.load, cost.hops, 1.0, ((cost.loads,),), cost.load, loads, messages)
 
 
 def _scale_loads(link: Loads, step: Step) -> Loads:
     return tuple((load * step.share, message * step.share / step.pieces) for load, message in link)
+
+
+def _listed_links(pattern: Listed, topology: Block, part: Slice) -> tuple[Loads, ...]:
+    return tuple(sorted(set(listed_loads(pattern, topology, part).values())))
+
+
+class _Over(NamedTuple):
+    """What links carry over several steps: `loads` `[links, sizes]` by the size of a `message`."""
+
+    loads: NDArray[np.float64]
+    messages: tuple[float, ...]
+
+
+def _links_over(steps: Sequence[Step], topology: Block, part: Slice) -> _Over:
+    """The different links over all steps.
+
+    Where some steps are patterns and others lists of messages, the busiest of either count as one and the same.
+    """
+    patterns = [(step, step.pattern) for step in steps if not isinstance(step.pattern, Listed)]
+    listed = [(step, step.pattern) for step in steps if isinstance(step.pattern, Listed)]
+    found = []
+    if patterns:
+        found.append(_over_patterns(patterns, topology, part))
+    if listed:
+        found.append(_over_messages(listed, topology, part))
+    return found[0] if len(found) == 1 else _any_two(*found)
+
+
+def _any_two(first: _Over, second: _Over) -> _Over:
+    """Each link of the one with each of the other."""
+    a, b = len(first.loads), len(second.loads)
+    loads = np.hstack([np.repeat(first.loads, b, axis=0), np.tile(second.loads, (a, 1))])
+    return _Over(loads, first.messages + second.messages)
+
+
+def _over_patterns(steps: Sequence[tuple[Step, Pattern]], topology: Block, part: Slice) -> _Over:
+    """Over steps that are patterns; the messages of each pass all its links alike."""
+    each = [topology.carried(pattern, part) for _, pattern in steps]
+    different = np.unique(np.stack(each, axis=1), axis=0)
+    loads, messages = [], []
+    for (step, pattern), column in zip(steps, different.T, strict=True):
+        for share, message in _scale_loads(topology.step(pattern, part).messages, step):
+            loads.append(column * share)
+            messages.append(message)
+    return _Over(np.stack(loads, axis=1), tuple(messages))
+
+
+def _over_messages(steps: Sequence[tuple[Step, Listed]], topology: Block, part: Slice) -> _Over:
+    """Over steps that are lists of messages."""
+    links: dict[int, Loads] = defaultdict(tuple)
+    for step, pattern in steps:
+        for link, loads in listed_loads(pattern, topology, part).items():
+            links[link] += _scale_loads(loads, step)
+    messages = sorted({message for loads in links.values() for _, message in loads})
+    found = np.zeros((len(links), len(messages)))
+    for row, loads in zip(found, links.values(), strict=True):
+        for load, message in loads:
+            row[messages.index(message)] += load
+    return _Over(found, tuple(messages))
