@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from simcore.design.design import Design
-from simcore.memory.plan import program_of
+from simcore.design.once import once
 from simcore.network import TREE_KINDS, SwitchTree
 from simcore.policy.intra_dimension.priority import Priority
-from simcore.program import Start
+from simcore.program import Program, Start
 from simcore.system.placement import GroupSlice, place
-from simcore.workload.base import kind_of
+from simcore.workload.base import kind_of, workload_program
 
 
 def crowded_out(design: Design, tree_of: Callable[[GroupSlice], SwitchTree | None]) -> dict[GroupSlice, str]:
@@ -47,19 +47,17 @@ def crowded_out(design: Design, tree_of: Callable[[GroupSlice], SwitchTree | Non
     return out
 
 
+@once
 def _groups_with_trees(design: Design) -> list[str]:
     """The groups with collectives that trees can do, those first that are served first."""
-    program, placement = program_of(design), place(design)[0]
+    program, placement = workload_program(design), place(design)[0]
     if program.single is not None:
         return list(placement) if program.single.kind in TREE_KINDS else []
-    names = set(_reducing_groups(design))
-    return sorted(
-        names, key=lambda name: (Priority().key(design.system.priority, name, 0), list(placement).index(name))
-    )
+    names, order = set(_reducing_groups(program)), list(placement)
+    return sorted(names, key=lambda name: (Priority().key(design.system.priority, name, 0), order.index(name)))
 
 
-def _reducing_groups(design: Design) -> Iterator[str]:
-    program = program_of(design)
+def _reducing_groups(program: Program) -> Iterator[str]:
     passes = [segments for part in program.parts for segments in part.passes]
     for segments in (*passes, *program.final):
         for segment in segments:

@@ -143,7 +143,8 @@ def test_what_reduces_for_more_groups_than_its_switches_can_is_not_sold() -> Non
         "'trees: 12'",
     )
     assert order({}, {**REDUCING, "trees": 257})[1] == (
-        "cluster.dimensions[1].trees: expected at most 256, which switches between nodes have, got 257; add 'trees: 256'",
+        "cluster.dimensions[1].trees: expected at most 256, which switches between nodes have, got 257; add "
+        "'trees: 256'",
     )
 
 
