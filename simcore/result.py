@@ -139,6 +139,7 @@ class Result:
     energy_j: float
     perf_per_cost: float | None
     engine: str
+    """The engine that ran."""
     npus: int
     racks: int = 1
     electricity_cost: float = 0.0
@@ -184,6 +185,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    engine_reason: str | None = None
+    """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -219,6 +222,7 @@ class Result:
 
 
 _OF_SOME = {
+    "engine_reason",
     "kv_cache",
     "expanded",
     "tokens_to_train",

@@ -12,6 +12,10 @@ from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
+from simcore.engine.flow import run as flow
+from simcore.engine.flow.classes import find_classes
+from simcore.engine.flow.links import find_sharing, links_of
+from simcore.engine.registry import BUILT_IN
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
@@ -29,23 +33,52 @@ from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
 
 Engine = Callable[[Design], Result]
+_NOTHING_SHARED = "every group has its links to itself, and all NPUs of a stage do the same"
 
 
-def simulate(design: Design, engine: str | Engine = "fast") -> Result:
+def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     """Time, breakdown, memory, cost and energy of one valid design (see `check`).
 
-    `engine` is `"fast"`, `"reference"` (every NPU, phase level), `"reference_links"` (every message over every link),
-    or any callable from a design to a result. Raises `InputError` where the fast engine cannot play the design, and
-    `EventBudgetError` where the reference engine would take too long.
+    `engine` is `"fast"` (one NPU of each stage), `"flow"` (one of each class of NPUs, which share links), `"auto"`
+    (`fast` where that is exact, else `flow`), `"reference"` (every NPU, phase level), `"reference_links"` (every
+    message over every link), or any callable from a design to a result. Raises `InputError` where the engine cannot
+    play the design, and `EventBudgetError` where the reference engine would take too long.
     """
     if callable(engine):
         return with_measured(design, engine(design))
+    if engine == "auto":
+        return _simulate_by_choice(design)
     if engine == "fast":
         return simulate_traced(design, trace=False)[0]
+    if engine == "flow":
+        return _simulate_flow(design)
     if engine in ("reference", "reference_links"):
         return _simulate_reference(design, engine)
-    known = "'fast', 'reference', 'reference_links'"
+    known = ", ".join(f"'{name}'" for name in BUILT_IN)
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+
+
+def _simulate_by_choice(design: Design) -> Result:
+    """The result of the fast engine where it is exact, else of the flow engine; and why."""
+    reasons = find_sharing(design)
+    result = _simulate_flow(design) if reasons else simulate_traced(design, trace=False)[0]
+    return replace(result, engine_reason="; ".join(reasons) or _NOTHING_SHARED)
+
+
+def _simulate_flow(design: Design) -> Result:
+    """The result of the flow engine; what finds no shared link is played by the code of the fast one."""
+    _refuse_unplayable(design, "flow")
+    program, shared = program_of(design), links_of(design)
+    if not shared.links and not design.cluster.stragglers:
+        return replace(simulate_traced(design, trace=False)[0], engine="flow")
+    classes = find_classes(design, place(design)[0])
+    timing, _ = flow.time_job(flow.Job(design, program, classes), shared)
+    if program.single is not None:
+        return _result(design, timing, None, "flow")
+    first = None
+    if program.serves:
+        first = flow.time_job(flow.Job(design, program.keep_chunks(1), classes), shared)[0].total
+    return _result(design, timing, program, "flow", first)
 
 
 def _simulate_reference(design: Design, engine: str) -> Result:
@@ -73,7 +106,7 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
         found = f"NPUs slower than the others ({slow})"
         problems.append(Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'"))
-    if engine != "reference_links" and design.cluster.failed_links:
+    if engine not in ("reference_links", "flow") and design.cluster.failed_links:
         expected = f"links that all work (engine '{engine}' plays phases, not messages)"
         found = f"{len(design.cluster.failed_links)} failed links"
         problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'reference_links'"))

@@ -86,6 +86,8 @@ def neutral_network(design: Design) -> Networks:
     switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
     plain = {
         "oversubscription": 1.0,
+        "pod": None,
+        "routing": None,
         "in_network": False,
         "trees": None,
         "tier": "node",

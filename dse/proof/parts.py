@@ -33,8 +33,8 @@ from simcore.reliability.counts import counts_of
 from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism", "software")
-PROVABLE = ("fast", "reference")
-"""Engines that play the model which the bounds are proved of."""
+PROVABLE = ("auto", "fast", "flow", "reference")
+"""Engines that play the model which the bounds are proved of, and are never faster."""
 
 
 @dataclass

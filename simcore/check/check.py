@@ -22,7 +22,7 @@ from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
-from simcore.network import TOPOLOGIES
+from simcore.network import TOPOLOGIES, ratios_of
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
 
@@ -52,8 +52,8 @@ def _check_network(design: Design) -> Iterator[Problem]:
         if dimension.latency < 0:
             yield Problem((*path, "latency"), "a latency of 0 or more", f"{dimension.latency:g} s")
         its = TOPOLOGIES[dimension.topology]
-        if not its.switched and dimension.oversubscription > 1:
-            yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{dimension.oversubscription:g}")
+        if not its.switched and (thinnest := max(ratios_of(dimension.oversubscription))) > 1:
+            yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{thinnest:g}")
         if not its.reduces and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
         if dimension.trees is not None and not dimension.in_network:

@@ -11,17 +11,20 @@ from simcore.collective import FLAT_RING, CustomAlgorithm
 from simcore.collective.data import find_misplaced
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
+from simcore.design.dimension import Dimension
 from simcore.document.problem import Path, Problem, suggest_nearest
-from simcore.network import Shape, Slice
+from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
 from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
 
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
+    problems = list(_check_blocks(design))
+    if problems:
+        return problems
     problems = [*_check_stragglers(design), *_check_failed_links(design), *_check_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
-        problems += _check_leaf(design, index, ("cluster", "dimensions", index, "leaf"))
         problems += _check_algorithm(design, index, ("system", "collective", index))
     for name in design.system.algorithms:
         problems += _check_own_algorithm(design, name)
@@ -82,14 +85,41 @@ def _check_custom_members(design: Design) -> Iterator[Problem]:
                     )
 
 
-def _check_leaf(design: Design, index: int, path: Path) -> Iterator[Problem]:
-    dimension = design.cluster.dimensions[index]
+def _check_blocks(design: Design) -> Iterator[Problem]:
+    """Keys of dimensions that their topology has, and that make one."""
+    for index, dimension in enumerate(design.cluster.dimensions):
+        path: Path = ("cluster", "dimensions", index)
+        unknown = [*_check_leaf(dimension, (*path, "leaf")), *_check_keys(dimension, path)]
+        yield from unknown
+        for misfit in () if unknown else block_of(dimension).misfits(dimension.size):
+            yield Problem((*path, misfit.key), misfit.expected, misfit.found, misfit.fix)
+
+
+def _check_leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
     leaf, size = dimension.leaf, dimension.size
-    if (leaf is None) == block_of(dimension).leaves:
-        expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what is no fat_tree"
+    if (leaf is None) == TOPOLOGIES[dimension.topology].leaves:
+        expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what has no leaves"
         yield Problem(path, expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
     elif leaf is not None and size % leaf:
         yield Problem(path, f"leaves that divide the dimension ({size} NPUs)", str(leaf))
+
+
+def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
+    its = TOPOLOGIES[dimension.topology]
+    for key in BLOCK_KEYS:
+        value = getattr(dimension, key)
+        if value is not None and key not in its.keys:
+            owners = ", ".join(name for name, block in TOPOLOGIES.items() if key in block.keys)
+            found = f"one of a {dimension.topology}"
+            yield Problem((*path, key), f"no {key} on what is no {owners}", found, "drop it")
+    routing = dimension.routing
+    if routing is not None and routing not in its.routings:
+        known = ", ".join(its.routings)
+        expected = f"a routing of a {dimension.topology} ({known})" if known else f"none on a {dimension.topology}"
+        yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
+    for key, usual in (("routing_seed", 0), ("connections", 1)):
+        if getattr(dimension, key) != usual and (routing or next(iter(its.routings), "")) != "ecmp":
+            yield Problem((*path, key), f"'routing: ecmp' beside a {key}", "none", "drop it, or give the routing")
 
 
 def _groups_that_fit(design: Design) -> Iterator[Problem]:

@@ -37,9 +37,10 @@ def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refu
     leaf = None if wire.leaf is None else wire.leaf * step
     what = f"a switch with ports of {write_quantity(rate, 'bandwidth')}"
     found: Refusal | None = Refusal(f"{what} that reduces" if wire.in_network else what, "none")
+    pod = None if wire.pod is None else wire.pod * step
     for ports in _port_counts(rate, wire.in_network):
         try:
-            cable(wire.size * step, rails, ports, wire.oversubscription, leaf)
+            cable(wire.size * step, rails, ports, wire.oversubscription, leaf, pod)
             return None
         except Refusal as refusal:
             found = refusal

@@ -10,7 +10,8 @@ The rules, which give the tables of NVIDIA's reference architectures (docs/bill.
   spines.
 - Two levels, where one group of spines has a port for every uplink. Else the leaves of a rail are a group (of several,
   where they are more than half a spine's ports), spines have as many ports up as down, and each spine is joined to
-  every core of its plane by the same number of links, in the number of planes that takes fewest cores.
+  every core of its plane by the same number of links, in the number of planes that takes fewest cores. With an
+  oversubscription of the second level, spines have as much fewer ports up. A design that says what a pod is gets pods.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from simcore.document.problem import Refusal
+from simcore.network import ratios_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,25 @@ class Clos:
 
 
 @lru_cache(maxsize=4096)
-def cable(nodes: int, rails: int, radix: int, oversubscription: float = 1.0, leaf: int | None = None) -> Clos:
+def cable(
+    nodes: int,
+    rails: int,
+    radix: int,
+    oversubscription: float | tuple[float, ...] = 1.0,
+    leaf: int | None = None,
+    pod: int | None = None,
+) -> Clos:
     """The network of `rails` NICs of each of `nodes` nodes in switches of `radix` ports.
 
-    `leaf`: nodes under each leaf, where the design says so. Raises `Refusal` where there is none of three levels.
+    `leaf`, `pod`: nodes under each leaf, and of each pod, where the design says so. Raises `Refusal` where there is
+    none of three levels.
     """
+    ratios = (*ratios_of(oversubscription), 1.0)
     if nodes * rails <= radix and (leaf is None or leaf >= nodes):
         return Clos(1, node_links=nodes * rails, block=nodes, group=nodes)
-    found = min(_trees(nodes, rails, radix, oversubscription, leaf), key=_size, default=None)
+    found = min(_trees(nodes, rails, radix, ratios, leaf, pod), key=_size, default=None)
     if found is None:
-        raise _refusal(nodes, rails, radix, oversubscription, leaf)
+        raise _refusal(nodes, rails, radix, ratios[0], leaf)
     return found
 
 
@@ -69,36 +80,46 @@ def _size(tree: Clos) -> tuple[int, int]:
     return tree.switches, tree.leaf_links
 
 
-def _trees(nodes: int, rails: int, radix: int, oversubscription: float, leaf: int | None) -> Iterator[Clos]:
+def _trees(
+    nodes: int, rails: int, radix: int, ratios: tuple[float, ...], leaf: int | None, pod: int | None
+) -> Iterator[Clos]:
     """Those that the uplinks of a leaf leave to choose from."""
-    most = _most_down(radix, oversubscription)
+    most = _most_down(radix, ratios[0])
     blocks = -(-nodes // (leaf or most))
     block = leaf or -(-nodes // blocks)
     together = max(1, most // block)
     sets = -(-rails // together)
     down = block * -(-rails // sets)
     links = nodes * rails
-    for up in range(-int(-down // oversubscription), min(radix - down, max(radix // 2, down)) + 1):
-        two = _spines(blocks * sets, up, radix)
+    for up in range(-int(-down // ratios[0]), min(radix - down, max(radix // 2, down)) + 1):
+        two = _spines(blocks * sets, up, radix) if pod is None or pod >= nodes else None
         if two is not None:
             yield Clos(blocks * sets, two, 0, links, blocks * sets * up, 0, block, nodes)
         elif blocks > 1:
-            yield from _three(Clos(blocks * sets, node_links=links, block=block), blocks, sets, up, radix)
+            inside = None if pod is None else pod // block
+            yield from _three(
+                Clos(blocks * sets, node_links=links, block=block), (blocks, inside, sets), up, radix, ratios[1]
+            )
 
 
-def _three(leaves: Clos, blocks: int, sets: int, up: int, radix: int) -> Iterator[Clos]:
-    """Three levels, where there are any: a group of spines for each rail's leaves, and cores above."""
-    groups = -(-blocks // (radix // 2))
-    each = -(-blocks // groups)
-    spines = _spines(each, up, radix // 2)
+def _three(leaves: Clos, counts: tuple[int, int | None, int], up: int, radix: int, ratio: float) -> Iterator[Clos]:
+    """Three levels, where there are any: a group of spines for each rail's leaves, and cores above.
+
+    `counts` are the blocks of nodes, those of each pod where the design says so, and the leaves of a block.
+    """
+    blocks, inside, sets = counts
+    down = _most_down(radix, ratio)
+    groups = -(-blocks // (inside or down))
+    each = inside or -(-blocks // groups)
+    spines = _spines(each, up, down)
     if spines is None:
         return
-    through = each * up // spines
+    through = -int(-each * up // spines // ratio)
     cores = _cores(sets * groups, spines, through, radix)
     if cores is not None:
-        links = leaves.leaves * up
+        above = sets * groups * spines
         yield Clos(
-            leaves.leaves, sets * groups * spines, cores, leaves.node_links, links, links, leaves.block,
+            leaves.leaves, above, cores, leaves.node_links, leaves.leaves * up, above * through, leaves.block,
             each * leaves.block,
         )  # fmt: skip
 

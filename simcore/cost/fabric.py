@@ -70,8 +70,9 @@ def _tree(basket: Basket, place: Place, count: int, switch: Sold) -> Clos | None
     dimension = place.dimension
     planes = count // place.used if count % place.used == 0 else 1
     leaf = None if dimension.leaf is None else dimension.leaf * place.step
+    pod = None if dimension.pod is None else dimension.pod * place.step
     try:
-        one = cable(place.site.nodes, count // planes, switch.part.ports, dimension.oversubscription, leaf)
+        one = cable(place.site.nodes, count // planes, switch.part.ports, dimension.oversubscription, leaf, pod)
     except Refusal as refusal:
         basket.refuse(place.site.path, refusal.expected, refusal.found, refusal.fix)
         return None

@@ -66,7 +66,7 @@ def _buy(asked: _Asked) -> Pieces:
 def _looked_at(dimension: Dimension) -> tuple[Any, ...]:
     """What a bill looks at of a dimension."""
     d = dimension
-    shape = (d.topology, d.size, d.tier, d.leaf, d.oversubscription)
+    shape = (d.topology, d.size, d.tier, d.leaf, d.pod, d.oversubscription)
     return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch)
 
 

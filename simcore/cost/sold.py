@@ -17,7 +17,7 @@ from simcore.design.node import NicsSold, Node, inner_dimensions
 from simcore.design.npu import Npu
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
-from simcore.network import TOPOLOGIES
+from simcore.network import TOPOLOGIES, ratios_of
 
 RULE = "orderable"
 """The rule that is broken by what nobody sells."""
@@ -33,7 +33,8 @@ class Wire(NamedTuple):
     bandwidth: float
     tier: str
     leaf: int | None
-    oversubscription: float
+    pod: int | None
+    oversubscription: float | tuple[float, ...]
     in_network: bool
     trees: int | None
     nics: int | None
@@ -69,6 +70,7 @@ class Asked(NamedTuple):
                 d.bandwidth,
                 d.tier,
                 d.leaf,
+                d.pod,
                 d.oversubscription,
                 d.in_network,
                 d.trees,
@@ -137,8 +139,8 @@ def _inner_problems(wire: Wire, index: int, asked: Asked, node: Node) -> Iterato
     if not any(_are_close(wire.bandwidth, rate) for rate in rates):
         expected = f"{listed(map(_rate, rates))}, as {node.name} joins its NPUs"
         yield problem((*place, "bandwidth"), expected, _rate(wire.bandwidth))
-    if wire.oversubscription != 1:
-        yield problem((*place, "oversubscription"), f"1 inside {node.name}", f"{wire.oversubscription:g}")
+    if (thinnest := max(ratios_of(wire.oversubscription))) != 1:
+        yield problem((*place, "oversubscription"), f"1 inside {node.name}", f"{thinnest:g}")
     if wire.in_network and not sold.in_network:
         yield problem((*place, "in_network"), f"switches of {node.name}, which do not reduce", "in_network: true")
     elif wire.in_network and sold.trees is not None and (wire.trees or math.inf) > sold.trees:

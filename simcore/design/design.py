@@ -32,7 +32,14 @@ from simcore.document.field import Flag, Frozen
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 
-_USUAL: dict[str, Any] = {"oversubscription": 1.0, "in_network": False, "efficiency": 1.0, "affinity": 1.0}
+_USUAL: dict[str, Any] = {
+    "oversubscription": 1.0,
+    "routing_seed": 0,
+    "connections": 1,
+    "in_network": False,
+    "efficiency": 1.0,
+    "affinity": 1.0,
+}
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 

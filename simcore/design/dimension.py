@@ -9,12 +9,15 @@ from pydantic import Field
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
 from simcore.design.library import NamedLibrary
-from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Natural, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
 from simcore.network import TOPOLOGIES
+from simcore.network.routing import ROUTINGS
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
+Routing = Annotated[str, MemberOf(ROUTINGS)]
+Oversubscription = Factor | Annotated[tuple[Factor, ...], Field(min_length=1)]
 Tier = Literal["chiplet", "package", "node", "pod"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 
@@ -33,9 +36,18 @@ class Dimension(Frozen):
     tier: Tier = "node"
     """Where the links run, which decides their price."""
     leaf: Count | None = None
-    """NPUs under each leaf switch of a fat tree."""
-    oversubscription: Factor = 1.0
-    """Traffic that leaves the leaf of a fat tree (of a switch: all of it) gets bandwidth / oversubscription."""
+    """NPUs under each leaf switch of a fat tree or a Clos."""
+    oversubscription: Oversubscription = 1.0
+    """Traffic that leaves the leaf of a fat tree or a Clos (of a switch: all of it) gets bandwidth / oversubscription;
+    of a Clos with pods, a list: of leaves, then of pods."""
+    pod: Count | None = None
+    """NPUs of each pod of a Clos of three levels."""
+    routing: Routing | None = None
+    """Which of several ways messages take; unless given the topology's usual one."""
+    routing_seed: Natural = 0
+    """Of the hash of `ecmp`: another seed, other collisions."""
+    connections: Count = 1
+    """Connections between two NPUs, over which `ecmp` spreads each message, every one by a hash of its own."""
     in_network: Flag = False
     """Its switches add up and copy: an all-reduce sends its buffer once."""
     trees: Count | None = None

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from simcore.family import Family
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MemberOf:
     """Says that a string is the name of a member of `family`: `Annotated[str, MemberOf(TOPOLOGIES)]`.
 

@@ -1,9 +1,11 @@
 """Over which links: one file per topology block. A torus is several ring dimensions."""
 
 from functools import lru_cache
+from typing import Any
 
 from simcore.family import Family
-from simcore.network.base import Block
+from simcore.network.base import Block, ratios_of
+from simcore.network.clos import Clos
 from simcore.network.fat_tree import FatTree
 from simcore.network.fully_connected import FullyConnected
 from simcore.network.mesh import Mesh
@@ -22,22 +24,36 @@ TOPOLOGIES: Family[type[Block]] = Family(
         "fully_connected": FullyConnected,
         "switch": Switch,
         "fat_tree": FatTree,
+        "clos": Clos,
     },
     classes=True,
 )
 
 
+BLOCK_KEYS = ("pod",)
+"""Keys of a dimension that only some blocks have, `leaf` and those of routings aside."""
+ROUTING_KEYS = ("routing", "routing_seed", "connections")
+"""Keys of a dimension whose block has routings."""
+
+
 @lru_cache(maxsize=256)
-def block(topology: str, leaf: int | None = None, oversubscription: float = 1.0) -> Block:
-    """The block of a topology; `leaf` is that of a fat tree."""
-    return TOPOLOGIES[topology](leaf or 0, oversubscription)
+def block(
+    topology: str, leaf: int | None = None, oversubscription: float | tuple[float, ...] = 1.0, **given: Any
+) -> Block:
+    """The block of a topology; `leaf` and `oversubscription` of one with leaves, and the keys `given` that it knows."""
+    its = TOPOLOGIES[topology]
+    return its.of(leaf or 0, oversubscription, given)
 
 
 __all__ = [
     "ADDED_KINDS",
+    "BLOCK_KEYS",
+    "ROUTING_KEYS",
+    "TOPOLOGIES",
     "TREE_KINDS",
     "Block",
     "Chain",
+    "Clos",
     "Exchange",
     "FatTree",
     "Flow",
@@ -62,4 +78,5 @@ __all__ = [
     "Tree",
     "block",
     "flows",
+    "ratios_of",
 ]

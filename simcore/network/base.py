@@ -15,16 +15,33 @@ link, so that the busiest link of a whole phase is known.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.network.from_links import cost_from_links, loads_from_links
-from simcore.network.pattern import Pattern, StepCost
+from simcore.network.from_links import cost_from_links, listed_cost, listed_loads, loads_from_links
+from simcore.network.loads import Crossings, Pools, crossings_of, pools_of, whole_links
+from simcore.network.pattern import Listed, Loads, Pattern, StepCost
 from simcore.network.reduction import Rung, SwitchTree
+from simcore.network.sent import Ints
 from simcore.network.wiring import Link, Route, Shape, Slice
+
+
+def ratios_of(oversubscription: float | tuple[float, ...]) -> tuple[float, ...]:
+    """Of each level, from the leaves up; one number is that of the leaves."""
+    return oversubscription if isinstance(oversubscription, tuple) else (oversubscription,)
+
+
+class Misfit(NamedTuple):
+    """A key of a dimension that does not fit the others."""
+
+    key: str
+    expected: str
+    found: str
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,8 +60,20 @@ class Block(ABC):
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
     """Whether switches join all NPUs, which may add up what they receive (`in_network`)."""
+    shares: ClassVar[bool] = True
+    """Whether messages from different NPUs, to different ones, meet on its links."""
     takes_any_groups: ClassVar[bool] = False
     """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
+
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Keys of a dimension, beside `leaf` and `oversubscription`, that say something of the block; `routing` aside."""
+    routings: ClassVar[tuple[str, ...]] = ()
+    """The routings that it knows (`simcore.network.routing`), the usual one first; none where ways are fixed."""
+
+    @classmethod
+    def of(cls, leaf: int, oversubscription: float | tuple[float, ...], given: dict[str, Any]) -> Self:
+        """The block of a dimension that gives these of its `keys`, and `routing`, `routing_seed` and `connections`."""
+        return cls(leaf, ratios_of(oversubscription)[0], **given)
 
     @classmethod
     def default_algorithm(cls, size: int) -> str:
@@ -60,9 +89,18 @@ class Block(ABC):
         return self.oversubscription
 
     @property
+    def sprayed(self) -> bool:
+        """Whether the parts of a message that take several ways are its packets, not messages of their own."""
+        return False
+
+    @property
     def levels(self) -> float:
         """Levels of links and switches that each NPU's bandwidth is paid for."""
         return 1.0
+
+    def misfits(self, size: int) -> Iterator[Misfit]:
+        """What keeps the keys of a dimension of `size` NPUs from describing a block."""
+        yield from ()
 
     def needs(self, part: Slice) -> str | None:
         """What there must be for a group on `part` to fit ("a power of two NPUs"); None where it does.
@@ -91,12 +129,33 @@ class Block(ABC):
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """The ways from member `source` to member `target`; a message splits evenly among them."""
 
+    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, dict[int, Loads]]:
+        """Cost of messages of any kind for a group on `part`, and the load of each link that they pass."""
+        return listed_cost(pattern, self, part), listed_loads(pattern, self, part)
+
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """Cost of `pattern` for a group on `part`, per byte of one message.
 
         The load counts from the injection bandwidth B of one NPU: 1 means that the message passes at B.
         """
         return cost_from_links(pattern, self, part)
+
+    def pools(self, size: int) -> Pools:
+        """The links of a dimension of `size` NPUs (those of `wiring(Slice(size, size, 1))`), pool by pool.
+
+        A *pool* is links that any messages load alike, such as a leaf's uplinks over which packets are sprayed; most
+        are single links.
+        """
+        return pools_of(self, size)
+
+    def pool_ends(self, size: int, pool: int) -> tuple[tuple[int, int], ...]:
+        """The links of a pool, as the nodes that they lead from and to."""
+        link = whole_links(self, size)[pool]
+        return ((link.source, link.target),)
+
+    def crossed(self, size: int, source: Ints, target: Ints) -> Crossings:
+        """Which pools messages between NPUs `source` and `target` of a dimension pass, with which share of each."""
+        return crossings_of(self, size, source, target)
 
     def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
         """Load of `pattern` on each link of a group on `part`, per byte of one message, counted as in `step` `[links]`.

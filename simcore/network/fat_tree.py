@@ -29,6 +29,7 @@ class FatTree(Block):
     """See the module."""
 
     switched = True
+    shares = False
     leaves = True
     reduces = True
 

@@ -64,6 +64,8 @@ def loads_from_links(pattern: Pattern, block: Wired, part: Slice) -> NDArray[np.
     onward, back = _to_neighbours(n, shape)
     match pattern:
         case Shift(steps):
+            if shape.kind == "line":
+                return links.sums(_sweeps(n, steps, pattern.gathers))
             return links.sums([*onward, *back], steps)
         case Exchange(distance):
             return links.sums((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
@@ -133,7 +135,7 @@ class _Links:
         return _of_sizes(busiest, hops)
 
 
-def _of_sizes(loads: Sequence[tuple[float, float]], hops: int) -> StepCost:
+def _of_sizes(loads: Sequence[tuple[float, float]], hops: float) -> StepCost:
     """A cost, its load message size by message size; `loads` are (load, size)."""
     total = sum(load for load, _ in loads)
     by_size: dict[float, float] = defaultdict(float)
@@ -155,6 +157,14 @@ def _to_neighbours(n: int, shape: Shape) -> tuple[list[Sent], list[Sent]]:
     return onward, [(j, i, share) for i, j, _ in onward] if halves or shape.kind == "line" else []
 
 
+def _sweeps(n: int, steps: int, gathers: bool) -> Iterator[Sent]:
+    """What passes the links of a line in a Shift: of the members beyond each link, or of those behind it."""
+    for i in range(n - 1):
+        beyond, behind = float(min(steps, n - 1 - i)), float(min(steps, i + 1))
+        yield i, i + 1, behind if gathers else beyond
+        yield i + 1, i, beyond if gathers else behind
+
+
 def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:
     """What is sent at once of a Spread; between neighbours all of it, piece by piece as it is passed on."""
     if shape.kind != "star":
@@ -165,7 +175,7 @@ def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:
         yield [(i, j, 1.0) for i in range(n) for j in order[i][begin : begin + (window or n - 1)]]
 
 
-def _longest_run(hops: Sequence[int], steps: int, closed: bool) -> int:
+def _longest_run(hops: Sequence[float], steps: int, closed: bool) -> float:
     """The most hops of `steps` ways in a row."""
     row = [*hops, *(hops[: steps - 1] if closed else ())]
     return max(sum(row[i : i + steps]) for i in range(len(row) - steps + 1))

@@ -21,6 +21,7 @@ class FullyConnected(Block):
     """A dedicated link between each two NPUs."""
 
     short = "FC"
+    shares = False
     takes_any_groups = True
 
     @classmethod

@@ -60,7 +60,9 @@ class Mesh(Block):
                 return per_link * ((place + 1) * (n - 1 - place)).astype(float)
             case Chain(pieces):
                 return np.full(n - 1, pieces * per_link)
-            case Shift() | Tree() | Send():
+            case Shift(steps, gathers):
+                return per_link * np.minimum(steps, place + 1 if gathers else n - 1 - place)
+            case Tree() | Send():
                 return np.full(n - 1, self.step(pattern, part).load)
             case _:
                 assert_never(pattern)

@@ -20,6 +20,7 @@ class Switch(Block):
 
     short = "SW"
     switched = True
+    shares = False
     reduces = True
     takes_any_groups = True
 

@@ -46,12 +46,12 @@ def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], 
 
 def tree_loads(
     members: int, links: Sequence[Link], routes: Callable[[int, int], tuple[Route, ...]]
-) -> tuple[list[float], int]:
+) -> tuple[list[float], float]:
     """What the edges of both trees load each link with, and the hops of the longest way up and down again."""
     load = [0.0] * len(links)
-    hops = 0
+    hops = 0.0
     for parent in trees(members):
-        climb = [0] * members
+        climb = [0.0] * members
         for member in sorted(range(members), key=lambda member: _level_of(parent, member)):
             above = parent[member]
             if above < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 
@@ -23,6 +23,18 @@ class Shape(NamedTuple):
 
     kind: Literal["ring", "line", "star"]
     leaf: int = 0
+    cycles: tuple[tuple[int, ...], ...] = ()
+    """Of a star, the orders in which a ring goes round its members, each with an even share; else in that of members.
+    """
+
+    @property
+    def rings(self) -> int:
+        """Rings of a star at once."""
+        return max(1, len(self.cycles))
+
+    def ring(self, number: int, members: int) -> Sequence[int]:
+        """The members in the order of one of its rings."""
+        return self.cycles[number] if self.cycles else range(members)
 
     def peers(self, member: int, members: int) -> Iterator[int]:
         """The others in the order in which `member` of a star sends to them: its leaf, then the leaves that follow."""
@@ -41,7 +53,7 @@ class Link(NamedTuple):
     target: int
     rate: float
     """Its bandwidth, as a factor on the injection bandwidth B of an NPU."""
-    hops: int
+    hops: float
     """Its latency, in steps between neighbours."""
 
 

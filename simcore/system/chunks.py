@@ -29,7 +29,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
-from simcore.network import Block, Send, block
+from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, Send, block
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
@@ -60,7 +60,10 @@ ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
 
 def block_of(dimension: Dimension) -> Block:
     """The topology block of a dimension."""
-    return block(dimension.topology, dimension.leaf, dimension.oversubscription)
+    its = TOPOLOGIES[dimension.topology]
+    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
+    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
+    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
@@ -185,9 +188,9 @@ class Chunker:
         links = self.seconds(cost, size, dimension, rate)
         return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, halved: bool = False) -> Phase:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `halved`: see `PhaseMaker`."""
-        cost, dimension, rate, latency, kernel = self._way(kind, where, halved)
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> Phase:
+        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `of_two`: see `phase_cost`."""
+        cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
         steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         other = self._other_links(cost, size, dimension, rate, steps)
         more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch)
@@ -208,16 +211,17 @@ class Chunker:
         """
         return min(picoseconds(_elsewhere(cost, size, dimension) * size / rate, least=0), steps - 1)
 
-    def _way(self, kind: str, where: GroupSlice, halved: bool = False) -> _Way:
+    def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
-        known = self._ways.get((kind, where, halved))
+        known = self._ways.get((kind, where, of_two))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, self.has_tree(where), halved)
+            reduces = self.has_tree(where) and (not of_two or self.design.system.reduction == "tree")
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, reduces, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = self._ways[kind, where, halved] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
+            known = self._ways[kind, where, of_two] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -240,7 +244,7 @@ class Chunker:
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
-        rates = [self._group_rate(where, whole) for where in group]
+        rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
             phases_in_order(self, kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
@@ -328,9 +332,9 @@ class Chunker:
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
         return [phases_in_order(self, kind, order, whole, merge) for order in itertools.permutations(group)]
 
-    def _group_rate(self, where: GroupSlice, size: float) -> float:
+    def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where)
+        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where, of_two)
         elsewhere = _elsewhere(cost, size, dimension)
         if kernel is None:
             return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)

@@ -27,10 +27,10 @@ class PhaseMaker(Protocol[P_co]):
         """Whose `system.reduction` counts."""
         ...
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, halved: bool = False) -> P_co:
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> P_co:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B].
 
-        `halved`: it is a half of an all-reduce whose other half is on the same dimension, which switches may use.
+        `of_two`: it is the reduce-scatter or the all-gather of an all-reduce.
         """
         ...
 
@@ -72,11 +72,11 @@ def phases_in_order(
     turn = _turn(maker, order) if merge and kind == "all_reduce" else []
     scatter: list[P_co] = []
     gather: list[P_co] = []
-    halved = kind == "all_reduce" and maker.design.system.reduction == "tree"
+    of_two = kind == "all_reduce"
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
-        scatter.append(maker.phase("reduce_scatter", where, size, size, halved))
-        gather.append(maker.phase("all_gather", where, size, size / members, halved))
+        scatter.append(maker.phase("reduce_scatter", where, size, size, of_two))
+        gather.append(maker.phase("all_gather", where, size, size / members, of_two))
         size /= members
     gather.reverse()
     if kind == "all_reduce":

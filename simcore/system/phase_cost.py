@@ -1,7 +1,9 @@
 """What a phase of a collective costs whatever its size: load per byte, hops, and the messages that make up the load.
 
 Alone, a chunk takes all steps one after the other. Its dimension is occupied for as long as the busiest of the links
-takes that carry them: where steps use different links, the next chunk follows on those that are done.
+takes that carry them: where steps use different links, the next chunk follows on those that are done. The two phases of
+an all-reduce on a dimension are half of one such load each: on a line, the way there of a sweep loads its ends and the
+way back its middle, and while one chunk scatters another one gathers.
 
 Switches that add up and copy (`in_network`) do it where no link then carries more. In their tree a link carries S in
 the busier direction and S b / n in the other one, with b of the n members below it. On one switch that is more than
@@ -37,7 +39,6 @@ from simcore.network import (
     StepCost,
     SwitchTree,
 )
-from simcore.network.from_links import listed_cost, listed_loads
 
 _SAME = 1 - 1e-12
 """Shares of a load above this differ from all of it by the order of sums alone."""
@@ -49,7 +50,7 @@ class PhaseCost(NamedTuple):
 
     load: float
     """Of its steps one after the other."""
-    hops: int
+    hops: float
     sent: float
     steps: tuple[tuple[Loads, ...], ...]
     """For each step the links that may be its busiest, each with its load, message by message size (both per byte of
@@ -83,30 +84,32 @@ def phase_cost(
     kind: str,
     part: Slice,
     in_network: bool = False,
-    halved: bool = False,
+    of_two: bool = False,
 ) -> PhaseCost:
     """Cost of `kind` by `algorithm`, or by switches, for a group on `part` of a dimension.
 
-    `halved`: a half of an all_reduce whose other half is on `part`, too.
+    `of_two`: it is the reduce-scatter or the all-gather of an all-reduce.
     """
     tree = topology.tree(part) if in_network and kind in TREE_KINDS else None
     if tree is None:
-        return _algorithm_cost(algorithm, topology, kind, part)
-    switched = tree_cost(kind, tree, part.members, halved)
+        return _algorithm_cost(algorithm, topology, kind, part, of_two)
+    switched = tree_cost(kind, tree, part.members, of_two)
     if kind == "all_reduce":
         return switched
-    kinds = _HALVES if halved else (kind,)
-    less = sum(_algorithm_cost(algorithm, topology, one, part).occupied for one in kinds)
-    return switched if len(kinds) * switched.occupied <= less else _algorithm_cost(algorithm, topology, kind, part)
+    kinds = _HALVES if of_two else (kind,)
+    less = sum(_algorithm_cost(algorithm, topology, one, part, of_two).occupied for one in kinds)
+    return (
+        switched if len(kinds) * switched.occupied <= less else _algorithm_cost(algorithm, topology, kind, part, of_two)
+    )
 
 
-def tree_cost(kind: str, tree: SwitchTree, members: int, halved: bool = False) -> PhaseCost:
+def tree_cost(kind: str, tree: SwitchTree, members: int, of_two: bool = False) -> PhaseCost:
     """All flows pass each level one after the other; a switch takes as long to add as a step between neighbours."""
     piece = 1 / members if kind in _HALVES else 1.0
     added = kind in ADDED_KINDS
     links = tuple(((1 / (level.links * level.rate), piece / level.links),) for level in tree.levels)
     load = [load for ((load, _),) in links]
-    shares = [(1 + level.below / members) / 2 if halved else 1.0 for level in tree.levels]
+    shares = [(1 + level.below / members) / 2 if of_two else 1.0 for level in tree.levels]
     carried = np.diag(np.multiply(load, shares))
     return PhaseCost(
         max(load),
@@ -121,23 +124,44 @@ def tree_cost(kind: str, tree: SwitchTree, members: int, halved: bool = False) -
 
 
 @lru_cache(maxsize=4096)
-def _algorithm_cost(algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice) -> PhaseCost:
+def _algorithm_cost(
+    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, of_two: bool
+) -> PhaseCost:
     if kind == "shift":
         return _one_step(topology.step(Shift(1), part))
-    load, hops = 0.0, 0
+    load, hops = 0.0, 0.0
     steps: list[tuple[Loads, ...]] = []
     taken = algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members)
     for step_taken in taken:
         pattern = step_taken.pattern
-        cost = listed_cost(pattern, topology, part) if isinstance(pattern, Listed) else topology.step(pattern, part)
-        links = _listed_links(pattern, topology, part) if isinstance(pattern, Listed) else (cost.loads,)
+        if isinstance(pattern, Listed):
+            cost, by_link = topology.listed(pattern, part)
+            links = tuple(sorted(set(by_link.values())))
+        else:
+            cost = topology.step(pattern, part)
+            links = (cost.loads,)
         load += cost.load * step_taken.share
         hops += cost.hops
         steps.append(tuple(_scale_loads(link, step_taken) for link in links))
     sent = (2 if kind == "all_reduce" else 1) * (part.members - 1) / part.members
     over = _links_over(taken, topology, part)
-    busiest = float(over.loads.sum(axis=1).max())
-    return PhaseCost(load, hops, sent, tuple(steps), load if busiest > load * _SAME else busiest, *over)
+    loads = over.loads * (_turn_share(algorithm, topology, part) if of_two else 1.0)
+    busiest = float(loads.sum(axis=1).max())
+    occupied = load if busiest > load * _SAME else busiest
+    return PhaseCost(load, hops, sent, tuple(steps), occupied, loads, over.messages)
+
+
+@lru_cache(maxsize=1024)
+def _turn_share(algorithm: str | CustomAlgorithm, topology: Block, part: Slice) -> float:
+    """What the busiest link carries of a reduce-scatter and an all-gather, over what each one's busiest carries."""
+    both = [
+        algorithm_for(algorithm, kind, topology.shape(part)).steps(kind, part.members)
+        for kind in ("reduce_scatter", "all_gather")
+    ]
+    apart = [_links_over(steps, topology, part).loads.sum(axis=1).max() for steps in both]
+    together = _links_over([*both[0], *both[1]], topology, part).loads.sum(axis=1).max()
+    share = float(together / sum(apart))
+    return 1.0 if share > _SAME else share
 
 
 def send_cost(topology: Block, part: Slice, distance: int) -> PhaseCost:
@@ -154,10 +178,6 @@ def _one_step(cost: StepCost) -> PhaseCost:
 
 def _scale_loads(link: Loads, step: Step) -> Loads:
     return tuple((load * step.share, message * step.share / step.pieces) for load, message in link)
-
-
-def _listed_links(pattern: Listed, topology: Block, part: Slice) -> tuple[Loads, ...]:
-    return tuple(sorted(set(listed_loads(pattern, topology, part).values())))
 
 
 class _Over(NamedTuple):
@@ -205,7 +225,7 @@ def _over_messages(steps: Sequence[tuple[Step, Listed]], topology: Block, part: 
     """Over steps that are lists of messages."""
     links: dict[int, Loads] = defaultdict(tuple)
     for step, pattern in steps:
-        for link, loads in listed_loads(pattern, topology, part).items():
+        for link, loads in topology.listed(pattern, part)[1].items():
             links[link] += _scale_loads(loads, step)
     messages = sorted({message for loads in links.values() for _, message in loads})
     found = np.zeros((len(links), len(messages)))

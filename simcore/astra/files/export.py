@@ -36,6 +36,7 @@ from simcore.document.problem import InputError, Problem
 from simcore.document.quantity import parse_quantity
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.memory.plan import program_of
+from simcore.network import ratios_of
 from simcore.program import Compute, ModelPart, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT
@@ -167,7 +168,7 @@ def _network_document(design: Design) -> dict[str, Any]:
     gib = parse_quantity("1 GiB", "size")
     bandwidth, latency = [], []
     for dimension in design.cluster.dimensions:
-        rate = dimension.bandwidth * best_share(dimension.efficiency) / dimension.oversubscription
+        rate = dimension.bandwidth * best_share(dimension.efficiency) / max(ratios_of(dimension.oversubscription))
         links = dimension.size - 1 if dimension.topology == "fully_connected" else 1
         bandwidth.append(rate / links / gib)
         latency.append(dimension.latency * 1e9 / (2 if dimension.topology == "switch" else 1))

@@ -39,6 +39,8 @@ class Transit:
     """When its last byte is at the link that it waits for [ps]."""
     slowed: float = 1.0
     """How many times as long as its bytes its library makes it occupy each link."""
+    whole: float = 0.0
+    """The message whose packets it is a part of [B]; 0 where it is a message itself."""
     taken: Callable[[int], None] | None = None
     """Who takes over behind its last link, with the time of its tail: a switch that adds up or copies."""
 
@@ -74,7 +76,7 @@ class Channel:
         if not self.waiting:
             return
         transit = heapq.heappop(self.waiting)[-1]
-        slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.size)
+        slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.whole or transit.size)
         self.bytes += transit.size
         self.load += slowed
         serialization = picoseconds(slowed / (self.link.rate * self.network.bandwidth))
@@ -136,7 +138,9 @@ class LinkNetwork:
                 self.send(nodes[1:], size, key, arrived, slowed)
 
         for route in routes:
-            self.enter(Transit(size / len(routes), route, key, part_arrived, slowed=slowed))
+            part = size / len(routes)
+            whole = size if self.block.sprayed else part
+            self.enter(Transit(part, route, key, part_arrived, slowed=slowed, whole=whole))
 
     def tell_carrying(self, node: int, time: int) -> None:
         """A link out of a node carries a message for `time` [ps] from now."""

@@ -83,12 +83,24 @@ def test_no_link_carries_more_messages_than_the_busiest_and_one_as_many(topology
             found = busiest_by_messages(plan_for(name, kind, part.members, shape), its, part)
             occupied = phase_cost(name, its, kind, part, False).occupied
             assert found <= occupied * (1 + 1e-12)
-            # A sweep loads the ends of a line, its way back the middle; a pattern says both in one. In a broadcast by
-            # exchanges all members are taken to send, though in its first steps few have anything.
-            sweeps = shape.kind == "line" and name == "ring" and kind == "all_reduce"
-            early = shape.kind != "star" and name == "halving_doubling" and kind == "broadcast"
-            if not (sweeps or early):
+            # In a broadcast by exchanges all members are taken to send, though in its first steps few have anything.
+            if shape.kind == "star" or (name, kind) != ("halving_doubling", "broadcast"):
                 assert found == pytest.approx(occupied, rel=1e-12)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_the_two_phases_of_an_all_reduce_occupy_what_its_busiest_link_carries(topology: str) -> None:
+    """On a line the first link carries n - 1 messages one way and 1 the other: n, of 2 (n - 1) steps."""
+    for part in placements(8):
+        for its, name in itertools.product(blocks(topology, part), NAMES):
+            if usable(name, part, its):
+                halves = [
+                    phase_cost(name, its, kind, part, False, of_two=True) for kind in ("reduce_scatter", "all_gather")
+                ]
+                found = busiest_by_messages(plan_for(name, "all_reduce", part.members, its.shape(part)), its, part)
+                assert sum(half.occupied for half in halves) == pytest.approx(found, rel=1e-12)
+                for half, kind in zip(halves, ("reduce_scatter", "all_gather"), strict=True):
+                    assert half.load == phase_cost(name, its, kind, part, False).load
 
 
 def test_halving_doubling_among_all_connected_occupies_its_first_link_alone() -> None:

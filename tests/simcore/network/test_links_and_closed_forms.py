@@ -14,6 +14,7 @@ from simcore.collective import ALGORITHMS, FLAT_RING, KINDS, Plan, algorithm_for
 from simcore.collective.double_binary_tree import PIECES, DoubleBinaryTree
 from simcore.document.problem import InputError
 from simcore.network import TOPOLOGIES, Block, Chain, Exchange, Listed, Pattern, Send, Shift, Slice, Spread, Tree, block
+from simcore.network.shared import SharedBlock
 from simcore.system.phase_cost import phase_cost
 
 BYTE_A_PICOSECOND = 1e12
@@ -31,10 +32,33 @@ def placements(largest: int) -> Iterator[Slice]:
 
 def blocks(topology: str, part: Slice) -> Iterator[Block]:
     """Every block of a topology that a group fits."""
-    leaves = [leaf for leaf in range(1, part.size + 1) if part.size % leaf == 0]
+    whole = Slice(part.size, part.size, 1)
+    for its in (*plain_blocks(topology, part.size), *shared_blocks(topology, part.size)):
+        if (
+            part.size % (its.leaf or 1) == 0
+            and not any(its.misfits(part.size))
+            and not its.needs(part)
+            and not its.needs(whole)
+        ):
+            yield its
+
+
+def plain_blocks(topology: str, size: int) -> Iterator[Block]:
+    """Blocks of which a part has a known share of the links."""
+    if issubclass(TOPOLOGIES[topology], SharedBlock):
+        return
+    leaves = [leaf for leaf in range(1, size + 1) if size % leaf == 0]
     ways = [(leaf, ratio) for leaf in leaves for ratio in (1.0, 3.0)] if TOPOLOGIES[topology].leaves else [(0, 1.0)]
-    its = (block(topology, leaf, ratio) for leaf, ratio in ways)
-    yield from (one for one in its if not one.needs(part) and not one.needs(Slice(part.size, part.size, 1)))
+    yield from (block(topology, leaf, ratio) for leaf, ratio in ways)
+
+
+def shared_blocks(topology: str, size: int) -> Iterator[Block]:
+    """Blocks on which all groups meet, with every routing."""
+    if topology == "clos":
+        for routing in ("adaptive", "ecmp", "shortest"):
+            yield from (block("clos", leaf, ratio, routing=routing) for leaf in (1, 2, 4) for ratio in (1.0, 2.0))
+            yield block("clos", 2, (2.0, 2.0), pod=4, routing=routing)
+            yield block("clos", 1, (1.0, 2.0), pod=2, routing=routing, connections=2)
 
 
 def whole_picoseconds(part: Slice) -> float:
@@ -69,7 +93,9 @@ def test_messages_take_as_long_as_the_closed_form_on_an_idle_network(topology: s
             if not usable(name, part, its):
                 continue
             for latency in (0, 7, round(size)):
-                took = Idle(its, BYTE_A_PICOSECOND, latency / 1e12).collective(name, kind, part, size)
+                idle = Idle(its, BYTE_A_PICOSECOND, latency / 1e12)
+                together = isinstance(its, SharedBlock)
+                took = (idle.all_groups if together else idle.collective)(name, kind, part, size)
                 expected = closed_form(name, its, kind, part, size, latency)
                 least, most = tolerated(name, kind, its, part)
                 assert round(least * expected) <= took <= round(most * expected), (its, part, latency)
@@ -81,6 +107,8 @@ def tolerated(name: str, kind: str, its: Block, part: Slice) -> tuple[float, flo
     """What messages may take, as shares of the closed form."""
     patterns = {type(step.pattern) for step in algorithm_for(name, kind, its.shape(part)).steps(kind, part.members)}
     near_and_far = mixes_near_and_far(its, part)
+    if isinstance(its, SharedBlock):
+        return 0.4, 1.6  # all groups at once: see `test_shared_blocks`
     if type(its).step is Block.step or (near_and_far and Listed in patterns):
         # Counted from the links: whose messages have fewer hops goes on earlier, and may meet those of others.
         return 0.5, 1.2
