@@ -148,4 +148,5 @@ class FatTree(Block):
     def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
         """See `Block.ladder`."""
         first = 4 * node
-        return Rung(first, first + 1, node // self.members_on_leaf(part)), Rung(first + 2, first + 3, 0)
+        leaf = node // self.members_on_leaf(part)
+        return Rung((first,), (first + 1,), leaf), Rung((first + 2,), (first + 3,), 0)

@@ -45,12 +45,12 @@ class SwitchTree(NamedTuple):
 
 
 class Rung(NamedTuple):
-    """The links of one NPU at one level of a tree: its own, or its share of those of the switches above it."""
+    """What leads up from one NPU at one level of a tree: its port, or its links of the switches above it."""
 
-    up: int
-    """Number of the link that leads up."""
-    down: int
-    """Number of the link that leads down."""
+    up: tuple[int, ...]
+    """Numbers of the links that lead up."""
+    down: tuple[int, ...]
+    """Numbers of the links that lead down."""
     switch: int
     """Number of the switch, or of the switches side by side, that they lead to and from, within the level."""
 

@@ -67,7 +67,7 @@ class SwitchExchange:
     def send(self, links: Sequence[int], size: float, tail: int, arrived: Arrived, whole: bool = False) -> None:
         """Send `size` [B] over all of `links` that work; `whole`: it arrives with its tail, not its head."""
         known = self.network.ways.links
-        working = [link for link in links if known[link].rate]
+        working = [link for link in dict.fromkeys(links) if known[link].rate]
         if not working:
             first = known[links[0]]
             self.network.ways.routes(first.source, first.target)  # raises: there is none
@@ -107,7 +107,8 @@ class FlowOnItsWay:
 
     def _send_up(self, level: int, rungs: list[Rung], tail: int) -> None:
         switch = rungs[0].switch
-        self.exchange.send([rung.up for rung in rungs], self._size, tail, partial(self._add, level, switch))
+        links = [link for rung in rungs for link in rung.up]
+        self.exchange.send(links, self._size, tail, partial(self._add, level, switch))
 
     def _add(self, level: int, switch: int, tail: int) -> None:
         """What comes from one place below is at a switch."""
@@ -140,10 +141,11 @@ class FlowOnItsWay:
         below = [target for target in self.flow.targets if ladders[target][level].switch == switch]
         if not level:
             for target in below:
-                exchange.send([ladders[target][0].down], self._size, tail, self._end_at_target, whole=True)
+                exchange.send(ladders[target][0].down, self._size, tail, self._end_at_target, whole=True)
             return
         for child in sorted({ladders[target][level - 1].switch for target in below}):
-            links = [ladders[member][level].down for member in exchange.members_below(level - 1, child)]
+            rungs = [ladders[member][level] for member in exchange.members_below(level - 1, child)]
+            links = [link for rung in rungs for link in rung.down]
             exchange.send(links, self._size, tail, partial(self._send_down, level - 1, child))
 
     def _end_at_target(self, tail: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from idle_links import Idle
 
 from simcore import load_design, simulate
-from simcore.network import TREE_KINDS, Slice, block
+from simcore.network import TREE_KINDS, Clos, Slice, block
 from simcore.result import Result
 from simcore.system.phase_cost import phase_cost, tree_cost
 
@@ -37,6 +37,32 @@ def test_flows_take_as_long_as_the_closed_form_on_idle_trees(kind: str) -> None:
                     assert took == round(cost.load * SIZE) + cost.hops * latency, (part, leaf, latency)
                     checked += 1
     assert checked > 50
+
+
+@pytest.mark.parametrize("kind", TREE_KINDS)
+@pytest.mark.parametrize(("pod", "over"), [(0, (4.0,)), (8, (2.0, 3.0))])
+def test_flows_take_as_long_as_the_closed_form_on_an_idle_clos(kind: str, pod: int, over: tuple[float, ...]) -> None:
+    its = Clos.of(4, over, {"pod": pod} if pod else {})
+    for part in (Slice(24, 24, 1), Slice(24, 8, 1), Slice(24, 4, 1), Slice(24, 12, 2), Slice(24, 3, 8)):
+        tree = its.tree(part)
+        cost = tree_cost(kind, tree, part.members)
+        took = Idle(its, BYTE_A_PICOSECOND, 7e-12).collective("ring", kind, part, SIZE, in_network=True)
+        expected = cost.load * SIZE + cost.hops * 7
+        if part.stride == 1:
+            assert took == pytest.approx(expected, abs=part.members)  # each flow is rounded
+        else:
+            assert took <= expected + part.members  # other groups, which have their share of the uplinks, are idle
+
+
+def test_groups_of_a_clos_share_its_uplinks() -> None:
+    its = Clos.of(8, (4.0, 2.0), {"pod": 16})
+    whole, thin = (
+        tree_cost("all_reduce", its.tree(part), part.members) for part in (Slice(64, 64, 1), Slice(64, 8, 8))
+    )
+    assert whole.load == 1.0
+    assert thin.load == 4.0
+    assert tree_cost("all_reduce", its.tree(Slice(64, 4, 16)), 4).load == 8.0
+    assert [its.tree(part).meeting for part in (Slice(64, 64, 1), Slice(64, 8, 8), Slice(64, 4, 16))] == [1, 8, 16]
 
 
 def network(*dimensions: Document) -> list[Document]:
