@@ -14,6 +14,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
+from simcore.network.routing import ROUTINGS
 from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
 
@@ -89,10 +90,21 @@ def _check_blocks(design: Design) -> Iterator[Problem]:
     """Keys of dimensions that their topology has, and that make one."""
     for index, dimension in enumerate(design.cluster.dimensions):
         path: Path = ("cluster", "dimensions", index)
-        unknown = [*_check_leaf(dimension, (*path, "leaf")), *_check_keys(dimension, path)]
+        unknown = [
+            *_check_graph(dimension, (*path, "latency")),
+            *_check_leaf(dimension, (*path, "leaf")),
+            *_check_keys(dimension, path),
+        ]
         yield from unknown
         for misfit in () if unknown else block_of(dimension).misfits(dimension.size):
             yield Problem((*path, misfit.key), misfit.expected, misfit.found, misfit.fix)
+
+
+def _check_graph(dimension: Dimension, path: Path) -> Iterator[Problem]:
+    """Links' latencies are measured in steps of the dimension's, bandwidths in shares of its."""
+    own = dimension.graph is not None and any(link.latency for link in dimension.graph.links)
+    if own and dimension.latency <= 0:
+        yield Problem(path, "a latency above 0 where links have their own", f"{dimension.latency:g} s")
 
 
 def _check_leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
@@ -118,8 +130,8 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
         expected = f"a routing of a {dimension.topology} ({known})" if known else f"none on a {dimension.topology}"
         yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
     for key, usual in (("routing_seed", 0), ("connections", 1)):
-        if getattr(dimension, key) != usual and (routing or next(iter(its.routings), "")) != "ecmp":
-            yield Problem((*path, key), f"'routing: ecmp' beside a {key}", "none", "drop it, or give the routing")
+        if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
+            yield Problem((*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing")
 
 
 def _groups_that_fit(design: Design) -> Iterator[Problem]:

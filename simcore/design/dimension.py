@@ -22,6 +22,26 @@ Tier = Literal["chiplet", "package", "node", "pod"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
+class GraphLink(Frozen):
+    """A link between two nodes of a graph, which leads both ways."""
+
+    between: tuple[Natural | str, Natural | str]
+    """Its ends: numbers of NPUs along the dimension, or names of switches."""
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """Each way [B/s]."""
+    latency: Annotated[Time, Field(ge=0)] | None = None
+    """Unless given that of the dimension; none from an NPU up to a switch [s]."""
+
+
+class Graph(Frozen):
+    """NPUs and switches of a dimension, and the links between them."""
+
+    switches: tuple[str, ...] = ()
+    """Names of nodes that are no NPUs."""
+    links: Annotated[tuple[GraphLink, ...], Field(min_length=1)]
+    """All of them."""
+
+
 class Dimension(Frozen):
     """One dimension of the network."""
 
@@ -42,6 +62,18 @@ class Dimension(Frozen):
     of a Clos with pods, a list: of leaves, then of pods."""
     pod: Count | None = None
     """NPUs of each pod of a Clos of three levels."""
+    routers: Count | None = None
+    """Routers of each group of a dragonfly, each with `leaf` NPUs."""
+    global_links: Count | None = None
+    """Links of each router of a dragonfly to other groups."""
+    sides: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
+    """Sides of a torus, whose product is its size; NPUs are numbered along the first one first."""
+    wrap: Annotated[tuple[Flag, ...], Field(min_length=2, max_length=3)] | None = None
+    """Whether each side of a torus is closed; all are unless given."""
+    twisted: Flag | None = None
+    """Whether sides of k, of a torus of sides k and 2 k, close k places further along those of 2 k."""
+    graph: Graph | None = None
+    """The links of a graph, each between two NPUs (numbers from 0) or switches (names)."""
     routing: Routing | None = None
     """Which of several ways messages take; unless given the topology's usual one."""
     routing_seed: Natural = 0

@@ -26,10 +26,11 @@ from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMes
 from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
+from simcore.design.dimension import Dimension, Graph, GraphLink
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, Send, block
+from simcore.network.graph import Joint
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
@@ -63,7 +64,20 @@ def block_of(dimension: Dimension) -> Block:
     its = TOPOLOGIES[dimension.topology]
     keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
     given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
+    if dimension.graph is not None:
+        given["graph"] = _relative_graph(dimension.graph, dimension.bandwidth, dimension.latency)
     return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
+
+
+@lru_cache(maxsize=64)
+def _relative_graph(graph: Graph, bandwidth: float, latency: float) -> tuple[tuple[str, ...], tuple[Joint, ...]]:
+    """A graph whose links are measured by the bandwidth and the latency of their dimension."""
+
+    def steps(link: GraphLink) -> float | None:
+        return None if link.latency is None else link.latency / latency if latency else 0.0
+
+    joints = (Joint(link.between, link.bandwidth / bandwidth, steps(link)) for link in graph.links)
+    return graph.switches, tuple(joints)
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
