@@ -131,7 +131,9 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
         yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
     for key, usual in (("routing_seed", 0), ("connections", 1)):
         if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
-            yield Problem((*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing")
+            yield Problem(
+                (*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing"
+            )
 
 
 def _groups_that_fit(design: Design) -> Iterator[Problem]:
