@@ -185,6 +185,8 @@ class Result:
     """Where the numbers behind each part of the prediction come from (`simcore.provenance`)."""
     not_modelled: tuple[str, ...] = ()
     """What the design does that is known to cost tokens or loss, and is not counted (`simcore.workload.penalties`)."""
+    fallbacks: tuple[str, ...] = ()
+    """Which groups go by an algorithm because no tree is left in switches that reduce (`simcore.system.trees`)."""
     orderable: bool | None = None
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
@@ -208,7 +210,7 @@ class Result:
             document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
         else:
             del document["jobs"]
-        for key in ("metrics", "order_notes"):
+        for key in ("metrics", "order_notes", "fallbacks"):
             if not document[key]:
                 del document[key]
         for holder in (document, document["memory_bytes"] or {}):

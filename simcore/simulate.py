@@ -30,9 +30,10 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
-from simcore.system.chunks import PICOSECONDS
+from simcore.system.chunks import PICOSECONDS, Chunker
 from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
+from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
 
 Engine = Callable[[Design], Result]
@@ -243,6 +244,7 @@ def _result(
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
+        fallbacks=fallback_notes(design, Chunker(design).crowded),
         orderable=order.orderable,
         order_notes=order.notes,
         **_owned(figures),

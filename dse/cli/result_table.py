@@ -33,6 +33,7 @@ def print_result(result: Result) -> None:
         _installed(result),
         _provenance_section(result),
         _penalties_section(result),
+        _fallbacks_section(result),
     ):
         if section is not None:
             title, table = section
@@ -215,6 +216,16 @@ def _penalties_section(result: Result) -> Section | None:
     for text in result.not_modelled:
         table.add_row(text)
     return "Not counted", table
+
+
+def _fallbacks_section(result: Result) -> Section | None:
+    """Which groups go without the reduction in switches that the design asks for."""
+    if not result.fallbacks:
+        return None
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for text in result.fallbacks:
+        table.add_row(text)
+    return "Not reduced in switches", table
 
 
 def _provenance_section(result: Result) -> Section | None:

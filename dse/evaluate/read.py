@@ -30,6 +30,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())
         ),
+        "fallbacks": tuple(document.get("fallbacks", ())),
     }
     return _read_part(Result, {**document, **parts})
 

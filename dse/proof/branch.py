@@ -188,7 +188,9 @@ def _kind(family: NetworkFamily) -> str:
     design = family.design
     policies = {"chunks": 1, "intra_dimension": "fifo", "inter_dimension": "baseline", "active_chunks": "overlap"}
     system = design.system.model_copy(update=policies)
-    blocks = [(d.topology, d.tier, d.leaf, d.oversubscription, d.in_network) for d in design.cluster.dimensions]
+    blocks = [
+        (d.topology, d.tier, d.leaf, d.oversubscription, d.in_network, d.trees) for d in design.cluster.dimensions
+    ]
     return repr((design.algorithms, blocks, design.cluster.stragglers, system, design.cost.name))
 
 

@@ -92,6 +92,7 @@ def neutral_network(design: Design) -> Networks:
         "routing_seed": 0,
         "connections": 1,
         "in_network": False,
+        "trees": None,
         "tier": "node",
         "nics": None,
         "nic_bandwidth": None,

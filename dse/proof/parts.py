@@ -27,6 +27,7 @@ from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
+from simcore.memory.edge import edge_share
 from simcore.metrics import METRICS, PRICED, is_of, metrics_before
 from simcore.reliability.counts import counts_of
 from simcore.workload.base import kind_named
@@ -94,7 +95,7 @@ class Networks:
     def memory_key(self) -> str:
         """What a job's Program and its memory depend on."""
         cluster = self.design.cluster
-        return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus))
+        return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus, edge_share(self.design)))
 
     def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
@@ -252,4 +253,5 @@ def _shape_key(design: Design) -> str:
     cluster = design.cluster
     sizes = [dimension.size for dimension in cluster.dimensions]
     priced = (design.cost, design.reliability, counts_of(design).node)
-    return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.node, sizes, cluster.placement, *priced))
+    memory = (cluster.memory, edge_share(design))
+    return repr((cluster.npu, cluster.power_cap, memory, cluster.node, sizes, cluster.placement, *priced))

@@ -22,7 +22,8 @@ WORTH_SAYING = 0.01
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
     """A line on prices, one on what the times rest on, one on tokens; then what is not counted, and notices."""
-    lines = (_prices(record, trial), _times(trial), *describe_tokens(trial), *describe_penalties(trial))
+    notes = (*describe_tokens(trial), *describe_penalties(trial), *describe_fallbacks(trial))
+    lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 
 
@@ -43,6 +44,13 @@ def describe_penalties(trial: TrialRecord) -> Iterator[str]:
     said = {text: name for name, part in trial.parts for text in (part.metrics or {}).get("not_modelled", ())}
     for text, name in said.items():
         yield f"Not counted{_of(name)}: {clean_text(text)}."
+
+
+def describe_fallbacks(trial: TrialRecord) -> Iterator[str]:
+    """Which groups of a trial go without the reduction in switches that it asks for, each once."""
+    said = {text: name for name, part in trial.parts for text in (part.metrics or {}).get("fallbacks", ())}
+    for text, name in said.items():
+        yield f"Not reduced in switches{_of(name)}: {clean_text(text)}."
 
 
 def _of(name: str) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
-from math import isclose
 
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.cost.clos import cable
 from simcore.cost.dragonfly import count_routers
-from simcore.cost.sold import Asked, Wire, nics_given, problem
+from simcore.cost.sold import Asked, Wire, nics_given, problem, too_many_trees
 from simcore.design.node import Node
 from simcore.design.part import Part
 from simcore.document.problem import Problem, Refusal
@@ -36,9 +36,10 @@ def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refu
     """
     rails = node.size if count % node.size == 0 else count
     leaf = None if wire.leaf is None else wire.leaf * step
+    what = f"a switch with ports of {write_quantity(rate, 'bandwidth')}"
+    found: Refusal | None = Refusal(f"{what} that reduces" if wire.in_network else what, "none")
     pod = None if wire.pod is None else wire.pod * step
-    found: Refusal | None = Refusal(f"a switch with ports of {write_quantity(rate, 'bandwidth')}", "none")
-    for ports in _port_counts(rate):
+    for ports in _port_counts(rate, wire.in_network):
         try:
             if wire.routers and wire.global_links and wire.leaf:
                 count_routers(wire.size, wire.routers, wire.global_links, wire.leaf, ports)
@@ -51,8 +52,24 @@ def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refu
 
 
 @cache
-def _port_counts(rate: float) -> tuple[int, ...]:
-    """The numbers of ports that switches of a rate have, ascending."""
+def _port_counts(rate: float, reducing: bool) -> tuple[int, ...]:
+    """The numbers of ports that switches of a rate have, ascending; `reducing`: of those that add up and copy."""
+    return tuple(sorted({part.ports for part in _switches(rate) if part.trees is not None or not reducing}))
+
+
+def tree_problems(asked: Asked, node: Node) -> Iterator[Problem]:
+    """Dimensions between nodes that ask for more trees than switches of their rate have."""
+    inside = asked.domain
+    for index, wire in enumerate(asked.wires[asked.inner :], asked.inner):
+        rates = [rate for rate, _ in nics_given(wire, inside, node)] if wire.in_network and wire.size > 1 else []
+        most = max((part.trees or 0 for rate in rates for part in _switches(rate)), default=0)
+        if most and (wire.trees or math.inf) > most:
+            yield too_many_trees(("dimensions", index), wire, most, "switches between nodes")
+        inside *= wire.size
+
+
+@cache
+def _switches(rate: float) -> tuple[Part, ...]:
     parts = (preset(Part, "parts", name) for name in catalog.section("parts"))
-    switches = [part for part in parts if part.kind == "switch" and part.rate is not None]
-    return tuple(sorted({part.ports for part in switches if isclose(part.rate or 0.0, rate, rel_tol=1e-6)}))
+    switches = (part for part in parts if part.kind == "switch" and part.rate is not None)
+    return tuple(part for part in switches if math.isclose(part.rate or 0.0, rate, rel_tol=1e-6))

@@ -52,12 +52,17 @@ def buy_fabric(basket: Basket, place: Place, with_nics: bool) -> int:
         metres = cable_length(site.nodes, site.per_rack, 2)
         buy_links(basket, site, "node to node", rate, metres, -(-site.nodes * count // 2), count, 0)
         return 0
-    switch = basket.need("switch", place.path("switch"), rate, place.dimension.switch)
+    its = place.dimension
+    name = its.switch or (basket.shelf.reducing(rate) if its.in_network else None)
+    switch = basket.need("switch", place.path("switch"), rate, name)
     if switch is None:
         return 0
     if switch.part.rate != rate or switch.part.kind != "switch":
         expected = f"a switch of {write_quantity(rate, 'bandwidth')} a port, as the NICs have"
         basket.refuse(place.path("switch"), expected, f"'{switch.part.name}'")
+        return 0
+    if its.in_network and switch.part.trees is None:
+        basket.refuse(place.path("switch"), "a switch that reduces, as in_network says", f"'{switch.part.name}'")
         return 0
     if place.dimension.routers is not None:
         return buy_dragonfly(basket, site, place.dimension, count * place.step, switch)

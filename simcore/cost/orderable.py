@@ -5,12 +5,13 @@ An NPU that is not of the catalogue, or that no node there is sold with, is not 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from simcore import catalog
 from simcore.catalog.preset import preset
-from simcore.cost.cabled import cabling_problems
+from simcore.cost.cabled import cabling_problems, tree_problems
 from simcore.cost.sold import Asked, node_problems
 from simcore.design.cluster import Cluster
 from simcore.design.node import Node, nodes_sold_with
@@ -67,5 +68,11 @@ def _order_in_catalogue(asked: Asked) -> Order:
 
 
 def _order(asked: Asked, nodes: tuple[Node, ...]) -> Order:
-    found = [Order(node.name, (*node_problems(asked, node), *cabling_problems(asked, node))) for node in nodes]
+    found = [Order(node.name, (*_problems(asked, node),)) for node in nodes]
     return min(found, key=lambda order: len(order.problems))
+
+
+def _problems(asked: Asked, node: Node) -> Iterator[Problem]:
+    yield from node_problems(asked, node)
+    yield from cabling_problems(asked, node)
+    yield from tree_problems(asked, node)

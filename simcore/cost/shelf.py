@@ -57,6 +57,11 @@ class Shelf:
         mine = (sold for sold in self.parts if sold.part.kind == kind)
         return next((sold for sold in mine if rate is None or sold.part.rate == rate), None)
 
+    def reducing(self, rate: float) -> str | None:
+        """The name of the first switch of a rate [B/s] that adds up and copies; None where there is none."""
+        mine = (sold.part for sold in self.parts if sold.part.kind == "switch" and sold.part.rate == rate)
+        return next((part.name for part in mine if part.trees is not None), None)
+
     def link(self, rate: float, metres: float) -> Link | None:
         """The link of a rate [B/s] that reaches so far and no further than it must; None where there is none."""
         return min((k for k in self._links(rate) if k.reach >= metres), key=lambda link: link.reach, default=None)

@@ -40,6 +40,7 @@ class Wire(NamedTuple):
     global_links: int | None
     oversubscription: float | tuple[float, ...]
     in_network: bool
+    trees: int | None
     nics: int | None
     nic_rate: float | None
 
@@ -86,6 +87,7 @@ class Asked(NamedTuple):
                 d.global_links,
                 d.oversubscription,
                 d.in_network,
+                d.trees,
                 d.nics,
                 d.nic_bandwidth,
             )
@@ -108,6 +110,12 @@ class Asked(NamedTuple):
 def problem(path: Path, expected: str, found: str, fix: str = "") -> Problem:
     """The problem of what nobody sells."""
     return Problem(("cluster", *path), expected, found, fix, rule=RULE)
+
+
+def too_many_trees(place: Path, wire: Wire, sold: int, what: str) -> Problem:
+    """The problem of more trees than switches have."""
+    found = "any number" if wire.trees is None else str(wire.trees)
+    return problem((*place, "trees"), f"at most {sold}, which {what} have", found, f"add 'trees: {sold}'")
 
 
 def listed(values: Iterable[object]) -> str:
@@ -150,6 +158,8 @@ def _inner_problems(wire: Wire, index: int, asked: Asked, node: Node) -> Iterato
         yield problem((*place, "oversubscription"), f"1 inside {node.name}", f"{thinnest:g}")
     if wire.in_network and not sold.in_network:
         yield problem((*place, "in_network"), f"switches of {node.name}, which do not reduce", "in_network: true")
+    elif wire.in_network and sold.trees is not None and (wire.trees or math.inf) > sold.trees:
+        yield too_many_trees(place, wire, sold.trees, f"switches of {node.name}")
     if sold.sides and wire.size not in sold.sides:
         yield problem((*place, "size"), f"a side of {listed(sold.sides)}", str(wire.size))
 

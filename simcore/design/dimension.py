@@ -101,7 +101,9 @@ class Dimension(Frozen):
     connections: Count = 1
     """Connections between two NPUs, over which `ecmp` spreads each message, every one by a hash of its own."""
     in_network: Flag = False
-    """The switch reduces: an all-reduce sends its buffer once."""
+    """Its switches add up and copy: an all-reduce sends its buffer once."""
+    trees: Count | None = None
+    """Groups for which a switch can do that at the same time; any number unless given."""
     efficiency: Efficiency = 1.0
     """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simcore.document.field import Count, Frozen
+from simcore.document.field import Count, Flag, Frozen
 from simcore.document.quantity import Bandwidth, Size, Time
 
 
@@ -21,6 +21,8 @@ class ExpandedMemory(Frozen):
     """Of one transfer [s]."""
     shared_by: Count = 1
     """NPUs that share capacity and bandwidth: 1 is a memory of each NPU, the NPUs of a node or all of them a pool."""
+    edge: Flag = False
+    """Its controllers sit along the edge of the mesh of the first two dimensions, and each reaches all NPUs over it."""
     place: Annotated[tuple[Literal["spill", "optimizer", "activations"], ...], Field(min_length=1)] = ("spill",)
     """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes."""
 

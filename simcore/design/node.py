@@ -45,6 +45,8 @@ class ScaleUp(Frozen):
     """Sizes that a dimension may have; unless given any."""
     in_network: Flag = False
     """Whether its switches can reduce."""
+    trees: Count | None = None
+    """Groups for which they do so at the same time; any number unless given."""
     parts: dict[str, Count] = {}
     """Parts of a domain that are not inside its nodes, by name, with their number."""
     torus: TorusParts | None = None

@@ -44,6 +44,8 @@ class Part(Frozen):
     """Of one port, each direction [B/s]; of storage, what a whole appliance reads."""
     ports: Count = 1
     """Of a switch; of a transceiver, the links that it ends."""
+    trees: Count | None = None
+    """Of a switch that adds up and copies: groups for which it does so at the same time."""
     medium: Literal["copper", "active", "multimode", "single_mode"] | None = None
     """Of a cable or a transceiver: an active cable has its transceivers, fibres of the other two need some."""
     reach: Annotated[Length, Field(gt=0)] | None = None

@@ -33,6 +33,9 @@ class System(Frozen):
     """Order of chunks that wait for one dimension."""
     inter_dimension: Annotated[str, MemberOf(INTER_DIMENSION)] = "baseline"
     """Order in which a chunk visits the dimensions."""
+    reduction: Literal["tree", "scatter"] = "tree"
+    """How an all-reduce uses dimensions with `in_network`: all that follow one another as one tree, or the last one
+    that it visits alone, after a reduce-scatter on the others."""
     active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
     """Chunks that a dimension serves at once; `overlap`: it is held while bytes move, not while they travel."""
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")

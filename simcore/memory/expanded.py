@@ -19,6 +19,7 @@ from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
+from simcore.memory.edge import edge_problems, edge_share
 from simcore.memory.footprint import footprint
 from simcore.memory.reserved import add_reserved, bytes_beside_tensors
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
@@ -76,6 +77,7 @@ def apply_expanded_memory(design: Design, program: Program) -> Program:
     expanded = _expanded_memory(design)
     if expanded is None:
         return program
+    expanded = expanded.model_copy(update={"bandwidth": expanded.bandwidth * edge_share(design)})
     own = design.cluster.running_npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
@@ -185,6 +187,7 @@ def memory_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("cluster", "memory", "capacity"), expected, write_quantity(given, "size"))
     if expanded is None:
         return
+    yield from edge_problems(design)
     if not design.workload.computes:
         yield Problem(path, "no expanded memory for a single collective", "one", "leave it out")
         return

@@ -14,6 +14,7 @@ from simcore.network.graph import Graph
 from simcore.network.hypercube import Hypercube
 from simcore.network.mesh import Mesh
 from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.reduction import ADDED_KINDS, TREE_KINDS, Flow, Level, Rung, SwitchTree, flows
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
 from simcore.network.torus import Torus
@@ -55,15 +56,19 @@ def block(
 
 
 __all__ = [
+    "ADDED_KINDS",
     "BLOCK_KEYS",
     "ROUTING_KEYS",
     "TOPOLOGIES",
+    "TREE_KINDS",
     "Block",
     "Chain",
     "Clos",
     "Exchange",
     "FatTree",
+    "Flow",
     "FullyConnected",
+    "Level",
     "Link",
     "Listed",
     "Loads",
@@ -71,6 +76,7 @@ __all__ = [
     "Pattern",
     "Ring",
     "Route",
+    "Rung",
     "Send",
     "Shape",
     "Shift",
@@ -78,7 +84,9 @@ __all__ = [
     "Spread",
     "StepCost",
     "Switch",
+    "SwitchTree",
     "Tree",
     "block",
+    "flows",
     "ratios_of",
 ]

@@ -28,6 +28,7 @@ from simcore.document.problem import Refusal
 from simcore.network.from_links import cost_from_links, listed_cost, listed_loads, loads_from_links
 from simcore.network.loads import Crossings, Pools, crossings_of, pools_of, whole_links
 from simcore.network.pattern import Listed, Loads, Pattern, StepCost
+from simcore.network.reduction import Rung, SwitchTree
 from simcore.network.sent import Ints
 from simcore.network.wiring import Link, Route, Shape, Slice
 
@@ -85,7 +86,7 @@ class Block(ABC):
     leaves: ClassVar[bool] = False
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
-    """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    """Whether switches join all NPUs, which may add up what they receive (`in_network`)."""
     shares: ClassVar[bool] = True
     """Whether messages from different NPUs, to different ones, meet on its links."""
     takes_any_groups: ClassVar[bool] = False
@@ -149,6 +150,14 @@ class Block(ABC):
             return Seen()
         fix = "give jobs parts of a switched dimension"
         raise Refusal(f"a job on all {size} places, since messages pass through NPUs", f"one on {len(places)}", fix)
+
+    def tree(self, part: Slice) -> SwitchTree | None:
+        """The tree of switches over a group on `part`; None where switches do not join its members."""
+        return None
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """The links of member `node` at each level of the tree over all of `part`, those of a lone leaf first."""
+        return ()
 
     @abstractmethod
     def shape(self, part: Slice) -> Shape:

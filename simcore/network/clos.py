@@ -23,6 +23,7 @@ import numpy as np
 
 from simcore.network.base import Misfit, Seen, ratios_of, seen_by_switches
 from simcore.network.loads import Crossings, Pools, pools_of
+from simcore.network.reduction import Level, Rung, SwitchTree
 from simcore.network.sent import Ints
 from simcore.network.shared import SharedBlock
 from simcore.network.together import Rounds
@@ -41,6 +42,7 @@ class Clos(SharedBlock):
     short = "Clos"
     switched = True
     leaves = True
+    reduces = True
     keys = ("pod",)
     routings = ("adaptive", "ecmp", "shortest")
 
@@ -90,6 +92,31 @@ class Clos(SharedBlock):
             above = self.pod / math.prod(self.thinned[:2])
             keys |= {"pod": pod, "oversubscription": (first, max(1.0, pod / first / above))}
         return Seen(keys)
+
+    def tree(self, part: Slice) -> SwitchTree:
+        """See `Block.tree`: over all uplinks of a leaf, or of a pod, of which its groups have equal shares."""
+        its, n = self.wires(part.size), part.members
+        near, inside = self.near(part, self.leaf), self.near(part, its.pod)
+        levels, meeting = [Level(1, 1.0, 1)], self.leaf // near
+        if near < n:
+            levels.append(Level(its.uplinks, its.rate * near / self.leaf, near))
+            meeting = max(meeting, its.pod // inside)
+        if inside < n:
+            levels.append(Level(its.uplinks * its.cores, its.core_rate * inside / its.pod, inside))
+            meeting = max(meeting, part.size // n)
+        return SwitchTree(tuple(levels), meeting)
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """See `Block.ladder`."""
+        its, npu = self.wires(part.size), node * part.stride
+        leaf, pod = npu // self.leaf, npu // its.pod
+        up, down, above, below = its.bases
+        uplinks, further = its.uplinks, its.uplinks * its.cores
+        return (
+            Rung((npu,), (its.size + npu,), leaf),
+            Rung(_numbers(up + leaf * uplinks, uplinks), _numbers(down + leaf * uplinks, uplinks), pod),
+            Rung(_numbers(above + pod * further, further), _numbers(below + pod * further, further), 0),
+        )
 
     def near(self, part: Slice, inside: int) -> int:
         """Members of a group among `inside` NPUs that follow one another."""
@@ -265,6 +292,10 @@ class Wires(NamedTuple):
         links = self.uplinks * self.cores
         begin = self.bases[2] + (place - 2 * self.leaves) * links
         return range(begin, begin + links)
+
+
+def _numbers(first: int, count: int) -> tuple[int, ...]:
+    return tuple(range(first, first + count))
 
 
 @dataclass(frozen=True)

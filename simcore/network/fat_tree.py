@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from simcore.network.base import Block, Seen, seen_by_switches
 from simcore.network.from_links import loads_from_links
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.reduction import Level, Rung, SwitchTree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 _ALL_BUSY = 8
@@ -31,6 +32,7 @@ class FatTree(Block):
     switched = True
     shares = False
     leaves = True
+    reduces = True
 
     @property
     def slowed(self) -> float:
@@ -139,3 +141,17 @@ class FatTree(Block):
         if source // near == target // near:
             return ((4 * source, 4 * target + 1),)
         return ((4 * source, 4 * source + 2, 4 * target + 3, 4 * target + 1),)
+
+    def tree(self, part: Slice) -> SwitchTree:
+        """See `Block.tree`: a leaf passes its sum on over the shares of its members, each to a spine of its own."""
+        near, leaves = self.members_on_leaf(part), part.size // self.leaf
+        crossed = part.members // near
+        levels = (Level(1, 1.0, 1), Level(near, 1 / self.oversubscription, near))[: 1 if crossed == 1 else 2]
+        spines = leaves // crossed if crossed > 1 else 0
+        return SwitchTree(levels, max(self.leaf // near, spines))
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """See `Block.ladder`."""
+        first = 4 * node
+        leaf = node // self.members_on_leaf(part)
+        return Rung((first,), (first + 1,), leaf), Rung((first + 2,), (first + 3,), 0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from simcore.network.base import Block, Seen
 from simcore.network.fat_tree import FatTree
 from simcore.network.pattern import Pattern, StepCost
+from simcore.network.reduction import Rung, SwitchTree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 
@@ -48,3 +49,11 @@ class Switch(Block):
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """See `Block.routes`."""
         return FatTree(part.size).routes(part, source, target)
+
+    def tree(self, part: Slice) -> SwitchTree:
+        """See `Block.tree`."""
+        return FatTree(part.size).tree(part)
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """See `Block.ladder`."""
+        return FatTree(part.size).ladder(part, node)

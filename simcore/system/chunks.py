@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,56 +30,35 @@ from simcore.design.dimension import Dimension
 from simcore.design.dimension import block_of as block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
-from simcore.document.problem import InputError, Problem
 from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
+from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
+from simcore.system.trees import crowded_out
 
-PICOSECONDS = 1e12
-
-FLAT = "flat_"
-"""Prefix of the kind of a phase that goes round all members of a group at once."""
-
-
-class Phase(NamedTuple):
-    """One phase of one chunk."""
-
-    dimension: int
-    serialization: int
-    """Time it occupies its dimension [ps], at least 1."""
-    latency: int
-    """Time from then until its chunk is ready for the next phase [ps]."""
-    size: float
-    """Bytes of the chunk that enters [B]."""
-    sent: float
-    """Bytes each NPU sends [B]."""
-    kind: str
-    """Collective kind, or `send_recv`."""
-    passes: Passes | None = None
-    """What its library does beyond its links."""
-    other_links: int = 0
-    """Of the latency, what its steps take on other links than the busiest [ps]."""
-
-
-class Chunks(NamedTuple):
-    """How a collective goes: its different paths, and which of them each chunk takes."""
-
-    paths: list[list[Phase]]
-    chosen: list[int]
-
-    def count_paths(self) -> list[tuple[list[Phase], int]]:
-        """Each path with the number of chunks that take it."""
-        if len(self.paths) == 1:
-            return [(self.paths[0], len(self.chosen))]
-        return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
-
+__all__ = [
+    "FLAT",
+    "LINKS_ALONE",
+    "LONGEST",
+    "ORDERED_KINDS",
+    "PICOSECONDS",
+    "Chunker",
+    "Chunks",
+    "Pace",
+    "Phase",
+    "block_of",
+    "custom_of",
+    "distances_between",
+    "picoseconds",
+    "too_long_error",
+]
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
 """Collectives whose order of dimensions matters."""
 
-LONGEST = 1 << 62
-"""Longest time [ps], 53 days: two of them still add up in 64 bits."""
+
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
@@ -91,25 +70,6 @@ def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
         messages = tuple(ListedMessage(m.step, m.source, m.target, m.blocks, m.reduce) for m in listed.messages)
         kinds.append(ListedKind(kind, listed.members, listed.blocks, messages))
     return CustomAlgorithm(name, tuple(kinds))
-
-
-def picoseconds(seconds: float, least: int = 1) -> int:
-    """The one place where a duration is rounded, to at least `least`.
-
-    Raises `InputError` where it is longer than `LONGEST`.
-    """
-    time = seconds * PICOSECONDS
-    if not time < LONGEST:
-        raise too_long_error(seconds)
-    rounded = round(time)
-    return rounded if rounded > least else least
-
-
-def too_long_error(seconds: float) -> InputError:
-    """The error of a design whose times do not fit 64 bits of picoseconds."""
-    longest = f"an iteration of at most {LONGEST / PICOSECONDS / 86400:.0f} days"
-    fix = "use a smaller workload, or faster NPUs and networks"
-    return InputError([Problem((), longest, f"{seconds / 86400:.3g} days or more", fix)], "simulation")
 
 
 def distances_between(here: Sequence[int], there: Sequence[int]) -> tuple[int, ...]:
@@ -229,8 +189,8 @@ class Chunker:
         cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
         steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         other = self._other_links(cost, size, dimension, rate, steps)
-        passes = self._passes(kernel, size)
-        return Phase(where.dimension, steps - other, latency + other, entering, cost.sent * size, kind, passes, other)
+        more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch)
+        return Phase(where.dimension, steps - other, latency + other, entering, *more)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
@@ -253,7 +213,8 @@ class Chunker:
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network, of_two)
+            reduces = self.has_tree(where) and (not of_two or self.design.system.reduction == "tree")
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, reduces, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
             known = self._ways[kind, where, of_two] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
@@ -269,6 +230,8 @@ class Chunker:
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
         if routed_of(kind):
             return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
+        if goes_by_tree(self, kind, group):
+            return Chunks([tree_phases(self, kind, group, chunk)], [0] * chunks)
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
@@ -280,9 +243,19 @@ class Chunker:
         rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
-            self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
+            phases_in_order(self, kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
         ]
         return Chunks(paths, plan.chosen)
+
+    @cached_property
+    def crowded(self) -> dict[GroupSlice, str]:
+        """The slices for which switches have no tree left (`simcore.system.trees`)."""
+        dimensions = self.design.cluster.dimensions
+        return crowded_out(self.design, lambda where: block_of(dimensions[where.dimension]).tree(where.part))
+
+    def has_tree(self, where: GroupSlice) -> bool:
+        """See `PhaseMaker.has_tree`."""
+        return self.design.cluster.dimensions[where.dimension].in_network and where not in self.crowded
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
@@ -348,10 +321,12 @@ class Chunker:
     def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
         """The path of a chunk for every order of the group's dimensions."""
         whole = size / self.design.system.chunks
+        if goes_by_tree(self, kind, group):
+            return [tree_phases(self, kind, group, whole)]
         if kind == "all_gather":
             whole *= math.prod(where.part.members for where in group)
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
-        return [self._phases_in_order(kind, order, whole, merge) for order in itertools.permutations(group)]
+        return [phases_in_order(self, kind, order, whole, merge) for order in itertools.permutations(group)]
 
     def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
@@ -360,20 +335,6 @@ class Chunker:
         if kernel is None:
             return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)
         return cost.sent * size / (self.seconds(cost, size, dimension, rate, kernel) - elsewhere * size / rate)
-
-    def _phases_in_order(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
-        """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
-        scatter: list[Phase] = []
-        gather: list[Phase] = []
-        for position, where in enumerate(order):
-            members = where.part.members
-            if merge and kind == "all_reduce" and position == len(order) - 1:
-                return [*scatter, self.phase("all_reduce", where, size, size), *reversed(gather)]
-            scatter.append(self.phase("reduce_scatter", where, size, size, kind == "all_reduce"))
-            gather.append(self.phase("all_gather", where, size, size / members, kind == "all_reduce"))
-            size /= members
-        gather.reverse()
-        return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]
 
     def place_of(self, group: Sequence[GroupSlice], member: int) -> tuple[int, ...]:
         """Where a member of a group is in each of its dimensions, counted in members."""

@@ -4,6 +4,14 @@ Alone, a chunk takes all steps one after the other. Its dimension is occupied fo
 takes that carry them: where steps use different links, the next chunk follows on those that are done. The two phases of
 an all-reduce on a dimension are half of one such load each: on a line, the way there of a sweep loads its ends and the
 way back its middle, and while one chunk scatters another one gathers.
+
+Switches that add up and copy (`in_network`) do it where no link then carries more. In their tree a link carries S in
+the busier direction and S b / n in the other one, with b of the n members below it. On one switch that is more than
+the (n - 1) / n S of a reduce_scatter or an all_gather by the NPUs themselves (measured on 8 H100s: all_gather at 300
+GB/s by NVLS, 350 round a ring; NVIDIA/nccl, issue 1506). It is less above the leaves of an oversubscribed fat tree;
+and where both are halves of one all_reduce, with other dimensions between them, since they use opposite directions:
+S (n + 1) / n for both instead of 2 S (n - 1) / n (NVLS inside a node, another algorithm between nodes). Then each
+occupies the links for half of that.
 """
 
 from __future__ import annotations
@@ -18,10 +26,23 @@ from numpy.typing import NDArray
 
 from simcore.collective import CustomAlgorithm, Step, algorithm_for
 from simcore.design.efficiency import EfficiencyTable, slowdown
-from simcore.network import Block, Listed, Loads, Pattern, Send, Shift, Slice, StepCost
+from simcore.network import (
+    ADDED_KINDS,
+    TREE_KINDS,
+    Block,
+    Listed,
+    Loads,
+    Pattern,
+    Send,
+    Shift,
+    Slice,
+    StepCost,
+    SwitchTree,
+)
 
 _SAME = 1 - 1e-12
 """Shares of a load above this differ from all of it by the order of sums alone."""
+_HALVES = ("reduce_scatter", "all_gather")
 
 
 class PhaseCost(NamedTuple):
@@ -40,6 +61,8 @@ class PhaseCost(NamedTuple):
     """Load of each link that may be that one, by size of message `[links, messages]`."""
     messages: tuple[float, ...]
     """Those sizes, per byte of the buffer."""
+    in_switch: bool = False
+    """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 
     def load_of(self, size: float, table: EfficiencyTable) -> float:
         """The load where messages reach the shares of a table, in units of the best of them; `size` [B]."""
@@ -56,14 +79,54 @@ class PhaseCost(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def phase_cost(
-    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, in_network: bool, of_two: bool = False
+    algorithm: str | CustomAlgorithm,
+    topology: Block,
+    kind: str,
+    part: Slice,
+    in_network: bool = False,
+    of_two: bool = False,
 ) -> PhaseCost:
-    """Cost of `kind` by `algorithm` for a group on `part` of a dimension.
+    """Cost of `kind` by `algorithm`, or by switches, for a group on `part` of a dimension.
 
     `of_two`: it is the reduce-scatter or the all-gather of an all-reduce.
     """
-    if in_network and kind == "all_reduce":
-        return _one_step(StepCost(1.0, 2))
+    tree = topology.tree(part) if in_network and kind in TREE_KINDS else None
+    if tree is None:
+        return _algorithm_cost(algorithm, topology, kind, part, of_two)
+    switched = tree_cost(kind, tree, part.members, of_two)
+    if kind == "all_reduce":
+        return switched
+    kinds = _HALVES if of_two else (kind,)
+    less = sum(_algorithm_cost(algorithm, topology, one, part, of_two).occupied for one in kinds)
+    return (
+        switched if len(kinds) * switched.occupied <= less else _algorithm_cost(algorithm, topology, kind, part, of_two)
+    )
+
+
+def tree_cost(kind: str, tree: SwitchTree, members: int, of_two: bool = False) -> PhaseCost:
+    """All flows pass each level one after the other; a switch takes as long to add as a step between neighbours."""
+    piece = 1 / members if kind in _HALVES else 1.0
+    added = kind in ADDED_KINDS
+    links = tuple(((1 / (level.links * level.rate), piece / level.links),) for level in tree.levels)
+    load = [load for ((load, _),) in links]
+    shares = [(1 + level.below / members) / 2 if of_two else 1.0 for level in tree.levels]
+    carried = np.diag(np.multiply(load, shares))
+    return PhaseCost(
+        max(load),
+        len(links) * (2 if added else 1),
+        1.0 if added else 1 / members,
+        (links,),
+        float(carried.max()),
+        carried,
+        tuple(message for ((_, message),) in links),
+        in_switch=True,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _algorithm_cost(
+    algorithm: str | CustomAlgorithm, topology: Block, kind: str, part: Slice, of_two: bool
+) -> PhaseCost:
     if kind == "shift":
         return _one_step(topology.step(Shift(1), part))
     load, hops = 0.0, 0.0

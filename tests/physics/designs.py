@@ -35,6 +35,7 @@ _OF_SWITCHES = (
     {},
     {},
     {"in_network": True},
+    {"in_network": True, "trees": 2},
     {"oversubscription": 2.0},
     {"efficiency": 0.7},
     {"efficiency": BY_SIZE},
@@ -196,6 +197,7 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
         if topology in ("fat_tree", "clos"):
             one["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
             one["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
+            one["in_network"] = draw(st.booleans())
         dimensions.append(one)
     return dimensions, algorithms
 
@@ -209,6 +211,7 @@ def systems(draw: st.DrawFn, algorithms: list[str], *, plain: bool = False) -> D
         "intra_dimension": "fifo" if plain else draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
         "inter_dimension": "baseline" if plain else draw(st.sampled_from(["baseline", "themis"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2])),
+        "reduction": draw(st.sampled_from(["tree", "tree", "scatter"])),
     }
 
 

@@ -9,8 +9,9 @@ import simpy
 from simcore.collective import Plan, plan_for
 from simcore.design.efficiency import EfficiencyTable
 from simcore.engine.reference.clock import now
-from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
+from simcore.engine.reference.exchange import PlanExchange
 from simcore.engine.reference.links import LinkNetwork, Switching
+from simcore.engine.reference.switch_exchange import SwitchExchange
 from simcore.network import Block, Slice
 from simcore.network.ways import Worn
 
@@ -33,8 +34,8 @@ class Idle:
         shape = self.block.shape(part)
         network = self._network(simpy.Environment(), part)
         members = range(part.members)
-        if in_network and kind == "all_reduce":
-            return self._run(network, [SwitchReduction(network, members, size)])
+        if in_network and (tree := self.block.tree(part)):
+            return self._run(network, [SwitchExchange(kind, network, members, len(tree.levels), size)])
         plan = plan_for(algorithm, kind, part.members, shape)
         return self.plan(plan, part, size)
 
@@ -64,7 +65,7 @@ class Idle:
         rest = (self.switching, self.worn, self.efficiency)
         return LinkNetwork(env, self.block, part, self.bandwidth, self.latency, *rest)
 
-    def _run(self, network: LinkNetwork, exchanges: list[PlanExchange] | list[SwitchReduction]) -> int:
+    def _run(self, network: LinkNetwork, exchanges: list[PlanExchange] | list[SwitchExchange]) -> int:
         """Let every member of every exchange begin at once; the time at which the last one is done."""
         done: list[int] = []
         members = 0

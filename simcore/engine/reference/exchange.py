@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from simcore.collective import Plan
-from simcore.engine.reference.clock import NETWORK, Moment
-from simcore.engine.reference.links import LinkNetwork, Then, Transit
-from simcore.system.chunks import picoseconds
+from simcore.engine.reference.links import Then
 
 
 class LinkCarrier(Protocol):
@@ -76,49 +74,3 @@ class PlanExchange:
             self.left[end] -= 1
             if not self.left[end]:
                 self.done[end]()
-
-
-@dataclass
-class SwitchReduction:
-    """An all-reduce in the switch: everyone sends its buffer once, the switch adds and sends the sum to everyone.
-
-    The sum flows down while the buffers flow up: the switch waits for all heads, takes one step's latency to add, and
-    is done with the sum once all tails are there.
-    """
-
-    network: LinkNetwork
-    nodes: Sequence[int]
-    size: float
-    key: int = 0
-    slowed: float = 1.0
-    """See `Transit`."""
-
-    def __post_init__(self) -> None:
-        self.done: dict[int, Then] = {}
-        self.heads: list[Transit] = []
-
-    def begin(self, member: int, done: Then) -> None:
-        """See `Exchange.begin`."""
-        node, other = self.nodes[member], self.nodes[member - 1]
-        up, down = self.network.ways.routes(node, other)[0][0], self.network.ways.routes(other, node)[0][-1]
-        self.done[member] = done
-        transit = Transit(self.size, (up, down), self.key, lambda: self._on_arrived(member), slowed=self.slowed)
-        transit.gate = self._add
-        self.network.enter(transit)
-
-    def _add(self, transit: Transit) -> None:
-        self.heads.append(transit)
-        if len(self.heads) < len(self.nodes):
-            return
-        step = picoseconds(self.network.latency, least=0)
-        tail = max(head.tail for head in self.heads) + step
-        for head in self.heads:
-            head.tail = tail
-        Moment(self.network.env, step, NETWORK, self._send_down)
-
-    def _send_down(self) -> None:
-        for head in self.heads:
-            self.network.enter(head)
-
-    def _on_arrived(self, member: int) -> None:
-        self.done[member]()

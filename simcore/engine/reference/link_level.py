@@ -18,10 +18,11 @@ import simpy
 from simcore.collective import Plan, plan_for
 from simcore.engine.reference.clock import NETWORK, Moment
 from simcore.engine.reference.cluster import NpuGroups
-from simcore.engine.reference.exchange import PlanExchange, SwitchReduction
+from simcore.engine.reference.exchange import PlanExchange
 from simcore.engine.reference.fabric import FabricView
 from simcore.engine.reference.links import Then
 from simcore.engine.reference.processor import Processor
+from simcore.engine.reference.switch_exchange import SwitchExchange
 from simcore.engine.reference.transport import Transport, Use
 from simcore.network import Shape, Slice
 from simcore.policy.intra_dimension import INTRA_DIMENSION
@@ -56,7 +57,7 @@ class LinkLevel(Transport):
     """The links that its messages travel over, maybe beside those of other jobs."""
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
-    exchanges: dict[tuple[object, ...], PlanExchange | SwitchReduction] = field(default_factory=dict)
+    exchanges: dict[tuple[object, ...], PlanExchange | SwitchExchange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.design = self.cluster.design
@@ -205,15 +206,15 @@ class LinkLevel(Transport):
         pace, network = paces.get(first, LINKS_ALONE), self.fabric.network_of(source, first)
         self._after(pace.launch, lambda: network.send((here, there), size, key, onward, pace.slowed))
 
-    def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchReduction:
+    def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchExchange:
         where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
         network = self.fabric.network_of(part.npu, phase.dimension)
         nodes = [self.fabric.node_of(peer, phase.dimension) for peer in peers]
         size, slowed = _buffer(phase, len(peers)), self._pace(part, phase, len(peers)).slowed
         key = self._key(part.group, phase.size, part.issue)
-        if dimension.in_network and phase.kind == "all_reduce":
-            return SwitchReduction(network, nodes, size, key, slowed)
+        if phase.in_switch and (tree := block_of(dimension).tree(where.part)):
+            return SwitchExchange(phase.kind, network, nodes, len(tree.levels), size, key, slowed)
         return PlanExchange(self._plan(phase.kind, phase.dimension, where.part), network, nodes, size, key, slowed)
 
     def _plan(self, kind: str, dimension: int, part: Slice) -> Plan:

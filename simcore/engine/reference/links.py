@@ -41,8 +41,8 @@ class Transit:
     """How many times as long as its bytes its library makes it occupy each link."""
     whole: float = 0.0
     """The message whose packets it is a part of [B]; 0 where it is a message itself."""
-    gate: Callable[[Transit], None] | None = None
-    """What decides when it may go on after its first link (a switch that adds up what it receives)."""
+    taken: Callable[[int], None] | None = None
+    """Who takes over behind its last link, with the time of its tail: a switch that adds up or copies."""
 
 
 class Channel:
@@ -89,16 +89,11 @@ class Channel:
         transit.position += 1
         transit.tail = self.free_at + latency
         last = transit.position == len(transit.route)
-        waits_for_tail = last or self.network.switching == "store_and_forward"
-        delay = transit.tail - begin if waits_for_tail else latency
-        onward = transit.arrived if last else (lambda: self._pass_on(transit))
-        Moment(self.network.env, delay, NETWORK, onward)
-
-    def _pass_on(self, transit: Transit) -> None:
-        if transit.gate and transit.position == 1:
-            transit.gate(transit)
-        else:
-            self.network.enter(transit)
+        onward: Then = partial(self.network.enter, transit)
+        if last:
+            onward = transit.arrived if transit.taken is None else partial(transit.taken, transit.tail)
+        waits_for_tail = onward is transit.arrived or self.network.switching == "store_and_forward"
+        Moment(self.network.env, transit.tail - begin if waits_for_tail else latency, NETWORK, onward)
 
 
 @dataclass

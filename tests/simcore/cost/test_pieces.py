@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.cost.bill import GROUPS
 from simcore.cost.materials import bill_of
 from simcore.cost.price import cluster_cost, network_cost, racks
 from simcore.design.design import Design
+from simcore.design.prices import PriceList
 from simcore.document.problem import InputError
 
 COLLECTIVE = {"collective": "all_reduce", "size": "1 GB"}
@@ -217,3 +219,18 @@ def test_every_problem_is_told_at_once() -> None:
         "none for NIC of 50 GB/s",
         "none for switch of 50 GB/s",
     ]
+
+
+def test_a_network_that_reduces_is_built_of_switches_that_do() -> None:
+    listed = preset(PriceList, "prices", "street-2025")
+    ethernet_first = listed.model_copy(update={"parts": dict(sorted(listed.parts.items(), reverse=True))})
+
+    def switches(**outer: Any) -> set[str]:
+        bill = bill_of(of_nodes(16, **outer).model_copy(update={"cost": ethernet_first}))
+        known = {"sn5600-400g", "qm9700"}
+        return {item.part for item in bill.items if item.where.startswith("compute fabric")} & known
+
+    assert switches() == {"sn5600-400g"}
+    assert switches(in_network=True) == {"qm9700"}
+    with pytest.raises(InputError, match=r"dimensions\[1\].switch: expected a switch that reduces, as in_network says"):
+        of_nodes(16, in_network=True, switch="sn5600-400g")

@@ -72,8 +72,9 @@ def dimension(draw: st.DrawFn, size: int) -> Document:
         document["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
     if topology in ("switch", "fat_tree"):
         document["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
-    if topology == "switch":
         document["in_network"] = draw(st.booleans())
+        if document["in_network"] and draw(st.booleans()):
+            document["trees"] = draw(st.integers(1, 4))
     document |= draw(st.sampled_from([{}, {}, {"efficiency": 0.7}, {"efficiency": BY_SIZE}, {"library": LIBRARY}]))
     usable = [name for name in ALGORITHMS if name != "halving_doubling" or size & (size - 1) == 0]
     if topology in ("ring", "mesh"):
@@ -93,6 +94,7 @@ def systems(draw: st.DrawFn, most_chunks: int) -> Document:
         "inter_dimension": draw(st.sampled_from(["baseline", "themis", "bandwidth_aware"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2, 3])),
         "priority": draw(st.permutations(groups)),
+        "reduction": draw(st.sampled_from(["tree", "scatter"])),
     }
 
 
