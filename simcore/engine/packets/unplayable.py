@@ -75,13 +75,16 @@ def _check_switches(design: Design) -> Iterator[Problem]:
         expected = f"queue pairs that keep to one way each, which '{transport.control}' measures link by link"
         fix = "choose another 'routing' of the dimension"
         yield Problem((*at, "control"), expected, "packets sprayed over several ways", fix)
-    needed = _largest_need(fabric, transport)
+    if transport.pfc and transport.acknowledge_every > 1 and CONTROLS[transport.control].acknowledged:
+        expected = f"1, where '{transport.control}' waits for acknowledgements, and no timeout helps it on (pfc)"
+        yield Problem((*at, "acknowledge_every"), expected, str(transport.acknowledge_every), "acknowledge each packet")
+    needed = largest_need(fabric, transport)
     if needed >= transport.buffer:
         expected = f"more than the {write_quantity(needed, 'size')} that a switch's ports have to themselves"
         yield Problem((*at, "buffer"), expected, write_quantity(transport.buffer, "size"), "give a larger buffer")
 
 
-def _largest_need(fabric: Fabric, transport: Transport) -> float:
+def largest_need(fabric: Fabric, transport: Transport) -> float:
     """Reserves and headroom of the switch that has most of them [B]."""
     needs = [0] * fabric.switches
     for port in fabric.ports:

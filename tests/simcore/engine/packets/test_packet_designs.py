@@ -97,6 +97,7 @@ def test_failed_links_are_gone_round_and_cost_time() -> None:
         ({"cluster__transport": LARGE | {"buffer": "50 kB"}}, "to themselves"),
         ({"cluster__transport": LARGE | {"pfc": False}}, "keep their order"),
         ({"cluster__transport": LARGE | {"control": "hpcc"}}, "keep to one way"),
+        ({"cluster__transport": LARGE | {"control": "timely", "acknowledge_every": 4}}, "waits for acknowledgements"),
         ({"cluster__switching": "store_and_forward"}, "not messages"),
     ],
 )
