@@ -71,6 +71,9 @@ def _check_switches(design: Design) -> Iterator[Problem]:
         expected = "packets that keep their order where some may be lost (go-back-N)"
         fix = "turn pfc on, or choose another 'routing' of the dimension"
         yield Problem((*at, "pfc"), expected, "packets sprayed over several ways, without pfc", fix)
+    if (origin := CONTROLS.origin(transport.control)) is not None:
+        expected = "a control of the project (engine 'packets' compiles these alone)"
+        yield Problem((*at, "control"), expected, f"'{transport.control}' of {origin}", "use another engine")
     if fabric.block.sprayed and CONTROLS[transport.control].telemetry:
         expected = f"queue pairs that keep to one way each, which '{transport.control}' measures link by link"
         fix = "choose another 'routing' of the dimension"
