@@ -19,6 +19,9 @@ from simcore.system.placement import find_crossing
 
 def packet_problems(design: Design) -> list[Problem]:
     """Problems of a design for engine `packets`; none where it can be played."""
+    if design.jobs is not None:
+        expected = "one job (engine 'packets')"
+        return [Problem(("jobs",), expected, str(len(design.jobs)), "use engine 'flow' or 'reference_links'")]
     problems = [*_check_dimensions(design), *_check_system(design)]
     if not problems:
         problems = list(_check_switches(design))
