@@ -10,7 +10,7 @@ from simcore.design.transport import Transport
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
 from simcore.engine.packets.fabric import Fabric
-from simcore.engine.packets.pack import own_bytes
+from simcore.engine.packets.pack import TELEMETRY_HEADER, TELEMETRY_HOP, own_bytes
 from simcore.engine.packets.run import fabric_of
 from simcore.policy.control import CONTROLS
 from simcore.system.chunks import block_of
@@ -91,9 +91,8 @@ def _check_switches(design: Design) -> Iterator[Problem]:
 
 
 def largest_need(fabric: Fabric, transport: Transport) -> float:
-    """Reserves and headroom of the switch that has most of them [B]."""
-    needs = [0] * fabric.switches
-    for port in fabric.ports:
-        if port.target >= 0:
-            needs[port.target] += own_bytes(port, transport)
+    """Reserves and headroom of the switch that has most of them, packets with telemetry of eight hops [B]."""
+    if CONTROLS[transport.control].telemetry:
+        transport = transport.model_copy(update={"header": transport.header + TELEMETRY_HEADER + 8 * TELEMETRY_HOP})
+    needs = [sum(own_bytes(fabric.ports[link], transport) for link in into) for into in fabric.into]
     return float(max(needs))
