@@ -20,8 +20,7 @@ SHOWN = 16
 def traffic_of(played: Played) -> Traffic:
     """All counters of a run that is over."""
     c, links, paused = played.clock, played.tables.w[at.LINKS], paused_times(played)
-    order = np.lexsort((-links[:, at.MOST_QUEUED], -paused))
-    shown = [int(link) for link in order[:SHOWN] if links[link, at.SENT_PACKETS]]
+    shown = _pick_shown(links[:, at.MOST_QUEUED], paused)
     return Traffic(
         packets=int(c[at.INJECTED]),
         packet_hops=int(c[at.HOPPED]),
@@ -37,6 +36,14 @@ def traffic_of(played: Played) -> Traffic:
         fairness=fairness(played),
         ports=ports_of(played, shown),
     )
+
+
+def _pick_shown(queued: Table, paused: Table) -> list[int]:
+    """The ports with the longest queues, then those that were paused longest, as many of either as there are."""
+    half = SHOWN // 2
+    longest = [int(link) for link in np.argsort(-queued, kind="stable")[:half] if queued[link]]
+    held = [int(link) for link in np.argsort(-paused, kind="stable")[:SHOWN] if paused[link] and link not in longest]
+    return [*longest, *held[: SHOWN - len(longest)]]
 
 
 def paused_times(played: Played) -> Table:
@@ -55,7 +62,7 @@ def ports_of(played: Played, links: Sequence[int] | None = None) -> tuple[PortTr
 def _port(played: Played, number: int) -> PortTraffic:
     link, now = played.tables.w[at.LINKS][number], max(1, played.now)
     area = float(played.tables.f[at.RATES][number, at.AREA])
-    times = _times_by_length(played, number)
+    times, longest = _times_by_length(played, number), float(link[at.MOST_QUEUED])
     return PortTraffic(
         port=played.fabric.ports[number].name,
         utilization=int(link[at.BUSY]) / now,
@@ -67,10 +74,10 @@ def _port(played: Played, number: int) -> PortTraffic:
         paused_s=int(paused_times(played)[number]) / PICOSECONDS,
         head_of_line_s=int(link[at.VICTIM_TIME]) / PICOSECONDS,
         queue_mean_bytes=area / now,
-        queue_p50_bytes=percentile(times, 0.5),
-        queue_p99_bytes=percentile(times, 0.99),
-        queue_p999_bytes=percentile(times, 0.999),
-        queue_max_bytes=float(link[at.MOST_QUEUED]),
+        queue_p50_bytes=min(longest, percentile(times, 0.5)),
+        queue_p99_bytes=min(longest, percentile(times, 0.99)),
+        queue_p999_bytes=min(longest, percentile(times, 0.999)),
+        queue_max_bytes=longest,
     )
 
 
