@@ -3,7 +3,7 @@
 A package joins a family by an entry point in the family's group:
 
     [project.entry-points."simcore.topologies"]
-    hypercube = "my_package.hypercube:HYPERCUBE"
+    star = "my_package.star:Star"
 
 Its members are known by name at once, and loaded when they are first asked for. A document names members; it never
 names a module to import.

@@ -26,6 +26,7 @@ from dse.space.split.solve import least_share
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.engine.fast.state import MAX_CHUNKS
+from simcore.network import BLOCK_KEYS
 
 MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
@@ -86,8 +87,10 @@ def neutral_network(design: Design) -> Networks:
     switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
     plain = {
         "oversubscription": 1.0,
-        "pod": None,
+        **dict.fromkeys(BLOCK_KEYS),
         "routing": None,
+        "routing_seed": 0,
+        "connections": 1,
         "in_network": False,
         "tier": "node",
         "nics": None,

@@ -148,7 +148,7 @@ def space_from(document: Document, name: str) -> Space:
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
     plans = _parse_plans(data, template, bool(decided), problems)
-    _set_goals(template, objectives, bool(jobs), problems)
+    _set_goals(template, objectives, bool(jobs) or "jobs" in template, problems)
     problems += split_problems(template)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
@@ -338,7 +338,7 @@ def _unanswerable_problems(
     lacking = {
         name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
         for name, metric in METRICS.items()
-        if metric.needs and document["workload"].get(metric.needs) is None
+        if metric.needs and any(each["workload"].get(metric.needs) is None for each in document.get("jobs", [document]))
     }
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:

@@ -45,16 +45,19 @@ def plan_for(name: str | CustomAlgorithm, kind: str, members: int, shape: Shape)
 
 
 def _plan_shift(members: int, shape: Shape) -> Plan:
-    """Each member sends its buffer to the next one: on a ring half of it each way, on a line all of it each way."""
-    plan = Plan(1, 2 if shape.kind == "ring" and members > 2 else 1)
-    for i in range(members):
-        if shape.kind == "line":
+    """Each member sends its buffer to the next one of each ring, evenly; on a line all of it each way."""
+    if shape.kind == "line":
+        plan = Plan(1)
+        for i in range(members):
             for j in (i - 1, i + 1):
                 if 0 <= j < members:
                     plan.send(i, j, plan.block_pieces(0))
-        else:
-            for part in range(plan.parts):
-                plan.send(i, (i + 1 - 2 * part) % members, [Piece(ALL, 0, part)])
+        return plan
+    orders = shape.orders(members)
+    plan = Plan(1, len(orders))
+    for part, order in enumerate(orders):
+        for place in range(members):
+            plan.send(order[place], order[(place + 1) % members], [Piece(ALL, 0, part)])
     return plan
 
 

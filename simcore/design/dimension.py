@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -12,7 +13,8 @@ from simcore.design.library import NamedLibrary
 from simcore.document.field import Count, Factor, Flag, Frozen, Natural, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
-from simcore.network import TOPOLOGIES
+from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, block
+from simcore.network.graph import Joint
 from simcore.network.routing import ROUTINGS
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
@@ -20,6 +22,26 @@ Routing = Annotated[str, MemberOf(ROUTINGS)]
 Oversubscription = Factor | Annotated[tuple[Factor, ...], Field(min_length=1)]
 Tier = Literal["chiplet", "package", "node", "pod"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
+
+
+class GraphLink(Frozen):
+    """A link between two nodes of a graph, which leads both ways."""
+
+    between: tuple[Natural | str, Natural | str]
+    """Its ends: numbers of NPUs along the dimension, or names of switches."""
+    bandwidth: Annotated[Bandwidth, Field(gt=0)]
+    """Each way [B/s]."""
+    latency: Annotated[Time, Field(ge=0)] | None = None
+    """Unless given that of the dimension; none from an NPU up to a switch [s]."""
+
+
+class Graph(Frozen):
+    """NPUs and switches of a dimension, and the links between them."""
+
+    switches: tuple[str, ...] = ()
+    """Names of nodes that are no NPUs."""
+    links: Annotated[tuple[GraphLink, ...], Field(min_length=1)]
+    """All of them."""
 
 
 class Dimension(Frozen):
@@ -42,6 +64,18 @@ class Dimension(Frozen):
     of a Clos with pods, a list: of leaves, then of pods."""
     pod: Count | None = None
     """NPUs of each pod of a Clos of three levels."""
+    routers: Count | None = None
+    """Routers of each group of a dragonfly, each with `leaf` NPUs."""
+    global_links: Count | None = None
+    """Links of each router of a dragonfly to other groups."""
+    sides: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
+    """Sides of a torus, whose product is its size; NPUs are numbered along the first one first."""
+    wrap: Annotated[tuple[Flag, ...], Field(min_length=2, max_length=3)] | None = None
+    """Whether each side of a torus is closed; all are unless given."""
+    twisted: Flag | None = None
+    """Whether sides of k, of a torus of sides k and 2 k, close k places further along those of 2 k."""
+    graph: Graph | None = None
+    """The links of a graph, each between two NPUs (numbers from 0) or switches (names)."""
     routing: Routing | None = None
     """Which of several ways messages take; unless given the topology's usual one."""
     routing_seed: Natural = 0
@@ -64,3 +98,24 @@ class Dimension(Frozen):
     """Of one NIC, each direction [B/s]."""
     switch: str | None = None
     """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""
+
+
+def block_of(dimension: Dimension) -> Block:
+    """The topology block of a dimension."""
+    its = TOPOLOGIES[dimension.topology]
+    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
+    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
+    if dimension.graph is not None:
+        given["graph"] = _relative_graph(dimension.graph, dimension.bandwidth, dimension.latency)
+    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
+
+
+@lru_cache(maxsize=64)
+def _relative_graph(graph: Graph, bandwidth: float, latency: float) -> tuple[tuple[str, ...], tuple[Joint, ...]]:
+    """A graph whose links are measured by the bandwidth and the latency of their dimension."""
+
+    def steps(link: GraphLink) -> float | None:
+        return None if link.latency is None else link.latency / latency if latency else 0.0
+
+    joints = (Joint(link.between, link.bandwidth / bandwidth, steps(link)) for link in graph.links)
+    return graph.switches, tuple(joints)

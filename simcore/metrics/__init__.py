@@ -15,7 +15,9 @@ import numpy as np
 from simcore.cost.orderable import is_orderable
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.family import Family
+from simcore.job_result import fairness, worst_slowdown
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
@@ -64,9 +66,19 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
-def _upper_time(design: Design, result: Result) -> float:
+def _reserved(design: Design, memory: Memory | None) -> float | None:
+    """NPUs of no job, where there are several."""
+    del memory
+    if design.jobs is None:
+        return None
+    return float(design.cluster.npus - sum(share.design.cluster.npus for share in shares_of(design)[0]))
+
+
+def _upper_time(design: Design, result: Result) -> float | None:
     from simcore.uncertainty.upper import upper_factor  # it lowers designs, which is above the metrics
 
+    if design.jobs is not None:
+        return None
     return result.iteration_time_s * upper_factor(design)
 
 
@@ -202,11 +214,27 @@ _OWN = {
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "tco"),
     ),
+    "slowdown": Metric(
+        "",
+        read=lambda r: worst_slowdown(r.jobs),
+        label="slowdown of the job that suffers most",
+        short="slowdown",
+    ),
+    "fairness": Metric("", "more", read=lambda r: fairness(r.jobs), label="fairness among jobs"),
+    "reserve": Metric(
+        "",
+        "more",
+        scope="job",
+        before=_reserved,
+        read=lambda r: float(r.npus - sum(job.npus for job in r.jobs)) if r.jobs else None,
+        label="NPUs of no job",
+        short="reserve",
+    ),
     "tokens_to_train": Metric(
         "tokens",
         scope="job",
         read=lambda r: r.tokens_to_train,
-        before=lambda d, m: d.workload.tokens_to_train,
+        before=lambda d, m: None if d.jobs else d.workload.tokens_to_train,
         needs="training_tokens",
     ),
     "goodput": Metric(

@@ -6,12 +6,17 @@ from typing import Any
 from simcore.family import Family
 from simcore.network.base import Block, ratios_of
 from simcore.network.clos import Clos
+from simcore.network.dgx1 import Dgx1
+from simcore.network.dragonfly import Dragonfly
 from simcore.network.fat_tree import FatTree
 from simcore.network.fully_connected import FullyConnected
+from simcore.network.graph import Graph
+from simcore.network.hypercube import Hypercube
 from simcore.network.mesh import Mesh
 from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.ring import Ring
 from simcore.network.switch import Switch
+from simcore.network.torus import Torus
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 TOPOLOGIES: Family[type[Block]] = Family(
@@ -24,12 +29,17 @@ TOPOLOGIES: Family[type[Block]] = Family(
         "switch": Switch,
         "fat_tree": FatTree,
         "clos": Clos,
+        "dragonfly": Dragonfly,
+        "torus": Torus,
+        "hypercube": Hypercube,
+        "dgx1": Dgx1,
+        "graph": Graph,
     },
     classes=True,
 )
 
 
-BLOCK_KEYS = ("pod",)
+BLOCK_KEYS = ("pod", "routers", "global_links", "sides", "wrap", "twisted", "graph")
 """Keys of a dimension that only some blocks have, `leaf` and those of routings aside."""
 ROUTING_KEYS = ("routing", "routing_seed", "connections")
 """Keys of a dimension whose block has routings."""

@@ -73,16 +73,17 @@ def neighbours(members: int, shape: Shape) -> Iterator[Sent]:
         yield _alike(before, before + 1)
         yield _alike(before + 1, before)
         return
-    for order in _orders(members, shape):
-        yield _alike(order, np.roll(order, -1), 1 / _count_orders(members, shape))
+    orders = shape.orders(members)
+    for order in map(np.array, orders):
+        yield _alike(order, np.roll(order, -1), 1 / len(orders))
 
 
 def chains(members: int, shape: Shape) -> Iterator[Sent]:
     """The hops from the first member on, ring by ring, in order."""
-    for order in _orders(members, shape):
-        start = int(np.flatnonzero(order == 0)[0])
-        chain = np.roll(order, -start)
-        yield _alike(chain[:-1], chain[1:], 1 / _count_orders(members, shape))
+    orders = shape.orders(members)
+    for order in orders:
+        chain = np.roll(np.array(order), -order.index(0))
+        yield _alike(chain[:-1], chain[1:], 1 / len(orders))
 
 
 def peers(members: int, shape: Shape) -> Iterator[Ints]:
@@ -96,18 +97,6 @@ def peers(members: int, shape: Shape) -> Iterator[Ints]:
         for places in range(leaf):
             if leaves or places:
                 yield (first + leaves * leaf) % members + (place + places) % leaf
-
-
-def _count_orders(members: int, shape: Shape) -> int:
-    return 2 if shape.kind == "ring" and members > 2 else shape.rings
-
-
-def _orders(members: int, shape: Shape) -> Iterator[Ints]:
-    """The orders in which messages go round, or along, the members."""
-    if shape.kind == "ring" and members > 2:
-        yield from (np.arange(members), np.arange(members)[::-1])
-    else:
-        yield from (np.array(shape.ring(number, members), np.int64) for number in range(shape.rings))
 
 
 def _tree_messages(parent: Ints) -> Sent:

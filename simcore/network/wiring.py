@@ -27,14 +27,11 @@ class Shape(NamedTuple):
     """Of a star, the orders in which a ring goes round its members, each with an even share; else in that of members.
     """
 
-    @property
-    def rings(self) -> int:
-        """Rings of a star at once."""
-        return max(1, len(self.cycles))
-
-    def ring(self, number: int, members: int) -> Sequence[int]:
-        """The members in the order of one of its rings."""
-        return self.cycles[number] if self.cycles else range(members)
+    def orders(self, members: int) -> Sequence[Sequence[int]]:
+        """The orders in which rings go round the members at once; of a closed ring of neighbours, both ways round."""
+        if self.kind == "ring" and members > 2:
+            return range(members), range(members)[::-1]
+        return self.cycles or (range(members),)
 
     def peers(self, member: int, members: int) -> Iterator[int]:
         """The others in the order in which `member` of a star sends to them: its leaf, then the leaves that follow."""

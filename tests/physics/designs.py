@@ -18,7 +18,6 @@ from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
 from simcore.design.library import Library
 from simcore.metrics import METRICS
-from simcore.network import TOPOLOGIES
 from simcore.schedule import SCHEDULES
 from simcore.system.interference import slowdowns
 from simcore.system.placement import place
@@ -169,7 +168,14 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
 _BANDWIDTHS = st.integers(1, 400).map(lambda n: f"{n} GB/s")
 _LATENCIES = st.sampled_from(["0 s", "20 ns", "700 ns", "1.7 us", "10 us"])
 _TIERS = {"ring": "chiplet", "mesh": "chiplet", "fully_connected": "package", "switch": "node", "fat_tree": "pod"}
+_ROUTINGS = ["adaptive", "ecmp", "shortest"]
 _SLOWER = st.sampled_from([0.0, 0.001, 0.1, 0.333])
+
+
+def _star_of_links(size: int) -> Document:
+    """Two switches of which one has NPU 0 alone."""
+    ends = [[npu, "a" if npu == 0 else "b"] for npu in range(size)] + [["a", "b"]]
+    return {"switches": ["a", "b"], "links": [{"between": pair, "bandwidth": "60 GB/s"} for pair in ends]}
 
 
 @st.composite
@@ -177,13 +183,17 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
     """Dimensions of the given sizes, and an algorithm that each of them allows."""
     dimensions, algorithms = [], []
     for size in sizes:
-        topology = draw(st.sampled_from(list(TOPOLOGIES)))
+        topology = draw(st.sampled_from([*_TIERS, "clos", "graph", *(["hypercube"] if size & (size - 1) == 0 else [])]))
         allowed = [a for a in ALGORITHMS if a != "halving_doubling" or size & (size - 1) == 0]
         algorithms.append(draw(st.sampled_from(allowed)))
-        one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS[topology])
+        one = dimension(topology, size, draw(_BANDWIDTHS), draw(_LATENCIES), tier=_TIERS.get(topology, "node"))
         if topology == "switch":
             one |= draw(st.sampled_from(_OF_SWITCHES))
-        if topology == "fat_tree":
+        if topology == "clos":
+            one["routing"] = draw(st.sampled_from(_ROUTINGS))
+        if topology == "graph":
+            one |= {"bandwidth": "100 GB/s", "graph": _star_of_links(size)}
+        if topology in ("fat_tree", "clos"):
             one["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
             one["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
         dimensions.append(one)

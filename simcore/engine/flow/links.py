@@ -6,13 +6,13 @@ messages of a stream have one pace. So where links have failed, or hashes collid
 collective everybody waits for the slowest.
 
 Where `system.intra_dimension` ranks groups, links serve the messages of the first one first. A stream then counts as
-`RANK` times as many messages, each at 1 / `RANK` of the rate, for each place further up: fair shares among so many
-leave the others next to nothing.
+`RANK` times as many messages, each at 1 / `RANK` of the rate, for each of the design's groups that it goes before: fair
+shares among so many leave the others little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,7 +34,8 @@ from simcore.system.placement import GroupSlice, Placement, place
 
 ALONE = Stream(1.0, ())
 """The stream of a phase that shares no link."""
-RANK = 1e3
+RANK = 16.0
+"""Not more: a message on its way is not interrupted, so that the first ones wait a little, and none stand still."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,14 @@ def find_links(design: Design, program: Program, classes: Classes) -> DesignLink
     """
     links: list[Link] = []
     streams: dict[Served, Stream] = {}
+    ranks = rank_groups(design, program)
     numbers = [d for d in range(len(design.cluster.dimensions)) if _may_share(design, d, classes.simple)]
     if numbers:
         kinds, rows = kinds_of(program, classes.placement), Rows(classes, hops_of(program))
         for number in numbers:
             found = _loads_on(design, number, classes, kinds, rows)
             if found is not None:
-                _add_dimension(design, number, found, links, streams)
+                _add_dimension(design, number, found, ranks, links, streams)
     return DesignLinks(links, streams)
 
 
@@ -96,26 +98,37 @@ def _may_share(design: Design, number: int, stages: bool = True) -> bool:
 
 
 def _add_dimension(
-    design: Design, number: int, found: DimensionLoads, links: list[Link], streams: dict[Served, Stream]
+    design: Design,
+    number: int,
+    found: DimensionLoads,
+    ranks: Mapping[str, float],
+    links: list[Link],
+    streams: dict[Served, Stream],
 ) -> None:
     dimension = design.cluster.dimensions[number]
     bandwidth, first = Chunker(design).rate(dimension), len(links)
     for link in found.links:
-        name = f"cluster.dimensions[{number}]: {_describe(link.ends, dimension.size)}"
+        name = f"cluster.dimensions[{number}]: {describe_link(link.ends, dimension.size)}"
         links.append(Link(link.rate * bandwidth, name, [(number, *ends) for ends in link.ends]))
     for (npus, group, kind, target), (usual, used) in found.streams.items():
-        rate = usual / _rank(design, group)
+        rate = usual / ranks.get(group, 1.0)
         counts = tuple((first + link, share * found.links[link].rate / rate) for link, share in used)
         streams[Served(npus, group, number, kind, target)] = Stream(rate * bandwidth, counts)
 
 
-def _rank(design: Design, group: str) -> float:
-    """As how many messages each one of a group counts."""
+def rank_groups(design: Design, program: Program) -> dict[str, float]:
+    """As how many messages each one of a group counts, where groups are ranked."""
     policy, order = INTRA_DIMENSION[design.system.intra_dimension], design.system.priority
-    return float(RANK ** (len(order) - policy.key(order, group, 0))) if policy.ranks_groups else 1.0
+    if not policy.ranks_groups:
+        return {}
+    keys = {start.group: policy.key(order, start.group, 0) for start in _starts_of(program)}
+    keys["pipeline"] = policy.key(order, "pipeline", 0)
+    behind = sorted(set(keys.values()), reverse=True)
+    return {group: RANK ** behind.index(key) for group, key in keys.items()}
 
 
-def _describe(ends: Sequence[tuple[int, int]], npus: int) -> str:
+def describe_link(ends: Sequence[tuple[int, int]], npus: int) -> str:
+    """Links by their ends: the first of them in words, and how many are like it."""
     source, target = (f"NPU {end}" if end < npus else f"switch {end}" for end in ends[0])
     alike = f", and {len(ends) - 1} like it" if len(ends) > 1 else ""
     return f"the link from {source} to {target}{alike}"
@@ -130,8 +143,18 @@ def _loads_on(
     its_rows = tuple(rows.along(number))
     if not worn and all(_is_of_one_class(row.classes) for row in its_rows):
         return None
-    algorithm = Chunker(design).algorithm(number)
-    phases = tuple(
+    taken = [where.part for where in placement.get("pipeline", ()) if where.dimension == number]
+    phases = phases_on(design, number, placement, kinds)
+    carried = Carried(block_of(dimension), dimension.size, worn, its_rows, phases, taken[0] if taken else None)
+    return dimension_loads(carried)
+
+
+def phases_on(
+    design: Design, number: int, placement: Placement, kinds: Sequence[tuple[str, str]]
+) -> tuple[PhaseKind, ...]:
+    """The phases of collectives that a dimension serves."""
+    dimension, algorithm = design.cluster.dimensions[number], Chunker(design).algorithm(number)
+    return tuple(
         PhaseKind(
             group,
             kind,
@@ -145,9 +168,6 @@ def _loads_on(
         for where in placement.get(group, ())
         if where.dimension == number
     )
-    taken = [where.part for where in placement.get("pipeline", ()) if where.dimension == number]
-    carried = Carried(block_of(dimension), dimension.size, worn, its_rows, phases, taken[0] if taken else None)
-    return dimension_loads(carried)
 
 
 def _is_of_one_class(classes: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 from simcore.collective import plan_for
 from simcore.design.design import Design
 from simcore.engine.flow.classes import Classes
-from simcore.engine.flow.links import RANK
+from simcore.engine.flow.links import rank_groups
 from simcore.engine.flow.shared import Link, Served, Stream
 from simcore.engine.reference.cluster import GivenGroups, NpuGroups
+from simcore.memory.plan import program_of
 from simcore.network import Slice
 from simcore.network.ways import Ways
-from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import PICOSECONDS, Chunker, block_of
 
 BYTES = 1e12
@@ -45,6 +46,7 @@ class Enumeration:
             number: Ways(block_of(its), Slice(its.size, its.size, 1), design.cluster.worn(number))
             for number, its in enumerate(design.cluster.dimensions)
         }
+        self.ranks = rank_groups(design, program_of(design))
         self.number: dict[Place, int] = {}
         self.links: list[Link] = []
 
@@ -60,7 +62,7 @@ class Enumeration:
             for place, share in self._crossed(served.dimension, *way):
                 sent[place] += size * share
                 by_npu[npu, place] += size * share
-        rate = max(by_npu.values()) / self._seconds(served) / self._rank(served.group)
+        rate = max(by_npu.values()) / self._seconds(served) / self.ranks.get(served.group, 1.0)
         loads = [(self._number(place), size / self._seconds(served) / rate) for place, size in sent.items()]
         return Stream(rate, tuple(loads))
 
@@ -86,9 +88,7 @@ class Enumeration:
             for message in plan.messages:
                 nodes = [peers[member] for member in (message.source, *message.way, message.target)]
                 if self.classes.numbers[nodes[0]] == served.npus:
-                    found += [
-                        (nodes[0], (a, b), plan.share(message) * BYTES) for a, b in zip(nodes, nodes[1:], strict=False)
-                    ]
+                    found += [(nodes[0], (a, b), plan.share(message) * BYTES) for a, b in itertools.pairwise(nodes)]
         return found
 
     def _hop(self, npu: int, served: Served) -> tuple[int, int]:
@@ -115,10 +115,6 @@ class Enumeration:
             return next(phase for phase in path if phase.dimension == served.dimension).serialization / PICOSECONDS
         where = self.groups.slice_of(served.group, served.dimension)
         return self.chunker.phase(served.kind, where, BYTES, BYTES).serialization / PICOSECONDS
-
-    def _rank(self, group: str) -> float:
-        policy, order = INTRA_DIMENSION[self.design.system.intra_dimension], self.design.system.priority
-        return RANK ** (len(order) - policy.key(order, group, 0)) if policy.ranks_groups else 1.0
 
     def _number(self, place: Place) -> int:
         if place not in self.number:

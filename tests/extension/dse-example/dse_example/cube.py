@@ -1,4 +1,4 @@
-"""A hypercube: each of 2^k NPUs has k links of B / k, one to each NPU whose number differs from its own in one bit.
+"""A cube: each of 2^k NPUs has k links of B / k, one to each NPU whose number differs from its own in one bit.
 
 Messages cross the bits in which sender and receiver differ from the lowest to the highest. There is no closed form:
 what a step costs follows from the links.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from simcore.network import Block, Link, Route, Shape, Slice
 
 
-class Hypercube(Block):
-    """Sizes are powers of two, so that every group of a hypercube is one of its own."""
+class Cube(Block):
+    """Sizes are powers of two, so that every group of a cube is one of its own."""
 
     short = "HC"
 
