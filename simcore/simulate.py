@@ -51,7 +51,7 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     """
     if callable(engine):
         return with_measured(design, engine(design))
-    if design.jobs is not None and engine in BUILT_IN:
+    if engine in BUILT_IN and design.jobs is not None:
         return _simulate_jobs(design, engine)
     if engine == "auto":
         return _simulate_by_choice(design)
@@ -131,11 +131,11 @@ def _simulate_packets(design: Design) -> Result:
 
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
-    problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
     if engine == "packets":
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return problems + packet_problems(design)
+        return packet_problems(design)
+    problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"

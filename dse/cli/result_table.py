@@ -15,8 +15,6 @@ from dse.report.units import format_with_unit, label, scale
 from simcore.metrics import METRICS
 from simcore.result import Result
 
-SHOWN_PORTS = 8
-
 
 def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost, and what stands behind them."""
@@ -143,7 +141,7 @@ def _traffic_section(result: Result) -> Section | None:
     title = f"packets: {traffic.packets:,} over {traffic.packet_hops:,} links; "
     title += ", ".join(f"{count:,} {name}" for name, count in counted.items()) + f"; fairness {traffic.fairness:.3f}"
     table = _table("port", "used", "queue 99 %", "longest", "paused", "held up", "marked")
-    for port in traffic.ports[:SHOWN_PORTS]:
+    for port in traffic.ports:
         table.add_row(
             port.port,
             f"{port.utilization:.1%}",

@@ -56,4 +56,4 @@ class Traffic:
     any message under way.
     """
     ports: tuple[PortTraffic, ...]
-    """Those with the longest queues and pauses, at most 16."""
+    """The 8 with the longest queues, then those that were paused longest; at most 16."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from simcore.engine.packets import layout as at
 from simcore.engine.packets.pack import Table
 from simcore.engine.packets.play import Played
+from simcore.engine.packets.ports import bin_of
 from simcore.network.traffic import PortTraffic, Traffic
 from simcore.system.chunks import PICOSECONDS
 
@@ -18,9 +19,8 @@ SHOWN = 16
 
 def traffic_of(played: Played) -> Traffic:
     """All counters of a run that is over."""
-    c, links = played.clock, played.tables.w[at.LINKS]
-    order = np.lexsort((-links[:, at.MOST_QUEUED], -(links[:, at.PAUSED_TIME])))
-    shown = [int(link) for link in order[:SHOWN] if links[link, at.SENT_PACKETS]]
+    c, links, paused = played.clock, played.tables.w[at.LINKS], paused_times(played)
+    shown = _pick_shown(links[:, at.MOST_QUEUED], paused)
     return Traffic(
         packets=int(c[at.INJECTED]),
         packet_hops=int(c[at.HOPPED]),
@@ -31,11 +31,26 @@ def traffic_of(played: Played) -> Traffic:
         acknowledgements=int(c[at.ACKNOWLEDGED]),
         notifications=int(c[at.NOTIFICATIONS]),
         pauses=int(links[:, at.PAUSES].sum()),
-        paused_s=int(links[:, at.PAUSED_TIME].sum()) / PICOSECONDS,
+        paused_s=int(paused.sum()) / PICOSECONDS,
         head_of_line_s=int(links[:, at.VICTIM_TIME].sum()) / PICOSECONDS,
         fairness=fairness(played),
         ports=ports_of(played, shown),
     )
+
+
+def _pick_shown(queued: Table, paused: Table) -> list[int]:
+    """The ports with the longest queues, then those that were paused longest, as many of either as there are."""
+    half = SHOWN // 2
+    longest = [int(link) for link in np.argsort(-queued, kind="stable")[:half] if queued[link]]
+    held = [int(link) for link in np.argsort(-paused, kind="stable")[:SHOWN] if paused[link] and link not in longest]
+    return [*longest, *held[: SHOWN - len(longest)]]
+
+
+def paused_times(played: Played) -> Table:
+    """For how long each port has been paused until now [ps]."""
+    links = played.tables.w[at.LINKS]
+    times: Table = links[:, at.PAUSED_TIME] + np.where(links[:, at.PAUSED] > 0, played.now - links[:, at.PAUSED_AT], 0)
+    return times
 
 
 def ports_of(played: Played, links: Sequence[int] | None = None) -> tuple[PortTraffic, ...]:
@@ -47,7 +62,7 @@ def ports_of(played: Played, links: Sequence[int] | None = None) -> tuple[PortTr
 def _port(played: Played, number: int) -> PortTraffic:
     link, now = played.tables.w[at.LINKS][number], max(1, played.now)
     area = float(played.tables.f[at.RATES][number, at.AREA])
-    times = _times_by_length(played, number)
+    times, longest = _times_by_length(played, number), float(link[at.MOST_QUEUED])
     return PortTraffic(
         port=played.fabric.ports[number].name,
         utilization=int(link[at.BUSY]) / now,
@@ -56,13 +71,13 @@ def _port(played: Played, number: int) -> PortTraffic:
         marked=int(link[at.MARKS]),
         dropped=int(link[at.DROPS]),
         pauses=int(link[at.PAUSES]),
-        paused_s=int(link[at.PAUSED_TIME]) / PICOSECONDS,
+        paused_s=int(paused_times(played)[number]) / PICOSECONDS,
         head_of_line_s=int(link[at.VICTIM_TIME]) / PICOSECONDS,
         queue_mean_bytes=area / now,
-        queue_p50_bytes=percentile(times, 0.5),
-        queue_p99_bytes=percentile(times, 0.99),
-        queue_p999_bytes=percentile(times, 0.999),
-        queue_max_bytes=float(link[at.MOST_QUEUED]),
+        queue_p50_bytes=min(longest, percentile(times, 0.5)),
+        queue_p99_bytes=min(longest, percentile(times, 0.99)),
+        queue_p999_bytes=min(longest, percentile(times, 0.999)),
+        queue_max_bytes=longest,
     )
 
 
@@ -70,7 +85,8 @@ def _times_by_length(played: Played, number: int) -> Table:
     """Time by length of a port's queue (`layout.BINS`), also that since it last changed [ps]."""
     times: Table = played.tables.w[at.QUEUES][number].copy()
     link = played.tables.w[at.LINKS][number]
-    times[0] += played.now - link[at.QUEUED_AT]  # all is over, so that nothing is queued
+    left = int(link[at.QUEUED])  # packets that came again, if anything
+    times[bin_of(left) if left else 0] += played.now - link[at.QUEUED_AT]
     return times
 
 

@@ -107,6 +107,23 @@ class Fabric:
         ways = self._ways.routes(source // self.stride, target // self.stride)
         return tuple(tuple(first + link for link in way) for way in ways)
 
+    @cached_property
+    def into(self) -> tuple[tuple[int, ...], ...]:
+        """The links into each switch that packets may come by: none from a switch with a single neighbour.
+
+        A block of one leaf may list spines above it that join it to nothing.
+        """
+        near: list[set[str]] = [set() for _ in range(self.switches)]
+        for port in self.ports:
+            if port.target >= 0:
+                near[port.target].add(port.name.partition(" -> ")[0])
+        joins = [port.source < 0 or len(near[port.source]) > 1 for port in self.ports]
+        links: list[list[int]] = [[] for _ in range(self.switches)]
+        for number, port in enumerate(self.ports):
+            if port.target >= 0 and joins[number]:
+                links[port.target].append(number)
+        return tuple(map(tuple, links))
+
     def _switch(self, copy: int, node: int) -> int:
         return -1 if node < self.size else copy * self.switches_each + node - self.size
 

@@ -85,7 +85,12 @@ class Graph:
         return self._after(self._add(TASK, resource, duration, 0, order), after)
 
     def message(self, source: int, target: int, size: float, *after: int, order: int = 0) -> int:
-        """Add a message of `size` [B], at least 1 for each connection; what is over when all of it has arrived."""
+        """Add a message of `size` [B], at least 1 for each connection; what is over when all of it has arrived.
+
+        Raises `ValueError` where an NPU would send to itself.
+        """
+        if source == target:
+            raise ValueError(f"NPU {source} has no way to itself")
         where, whole = (source * self.npus + target) * self.connections, max(1, round(size))
         parts = [
             self._after(self._add(MESSAGE, where + which, self._share(whole, which), 0, order), after)

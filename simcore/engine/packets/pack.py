@@ -52,7 +52,7 @@ def pack(fabric: Fabric, graph: Graph, transport: Transport, slowdowns: Sequence
     clock[0, at.FREE], clock[0, at.FREE_COUNT] = 0, _FIRST_PACKETS
     packets = np.zeros((_FIRST_PACKETS, at.PACKET_SIZE), np.int64)
     packets[:, at.NEXT] = [*range(1, _FIRST_PACKETS), -1]
-    margin = len(links) + len(flows) + graph.resources + int(np.count_nonzero(work[:, at.LAG])) + 64
+    margin = len(links) + len(flows) + graph.resources + _count_begins(work) + 64
     resources = _pack_resources(graph, slowdowns)
     w = (
         clock,
@@ -69,6 +69,12 @@ def pack(fabric: Fabric, graph: Graph, transport: Transport, slowdowns: Sequence
     )
     telemetry = np.zeros((_FIRST_PACKETS * max(hops, 1), base.HOP))
     return Tables(w, (rates, table, parameters, telemetry), pairs, margin)
+
+
+def _count_begins(work: Table) -> int:
+    """Pieces of work that may begin at the same time by events of their own: those with a lag, and first gates."""
+    first_gates = (work[:, at.MISSING] == 0) & (work[:, at.KIND] == at.GATE)
+    return int(np.count_nonzero(first_gates | (work[:, at.LAG] > 0)))
 
 
 def _telemetry_size(fabric: Fabric, pairs: Table, control: Control) -> int:
@@ -210,9 +216,8 @@ def _marking(transport: Transport, control: Control, rate: float, trip: float) -
 def _pack_switches(fabric: Fabric, transport: Transport, links: Table) -> Table:
     """Raises `ValueError` where the ports' own parts leave nothing of a buffer to share."""
     switches = np.zeros((fabric.switches, at.SWITCH_SIZE), np.int64)
-    for switch in range(fabric.switches):
-        into = links[links[:, at.TO] == switch]
-        own = int(into[:, at.HEADROOM].sum()) + len(into) * round(transport.reserve)
+    for switch, into in enumerate(fabric.into):
+        own = int(links[list(into), at.HEADROOM].sum()) + len(into) * round(transport.reserve)
         if own >= transport.buffer:
             raise ValueError(
                 f"switch {switch}: {len(into)} ports take {own} B to themselves, of {transport.buffer:.0f}"

@@ -10,7 +10,7 @@ from simcore.design.transport import Transport
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
 from simcore.engine.packets.fabric import Fabric
-from simcore.engine.packets.pack import own_bytes
+from simcore.engine.packets.pack import TELEMETRY_HEADER, TELEMETRY_HOP, own_bytes
 from simcore.engine.packets.run import fabric_of
 from simcore.policy.control import CONTROLS
 from simcore.system.chunks import block_of
@@ -19,6 +19,9 @@ from simcore.system.placement import find_crossing
 
 def packet_problems(design: Design) -> list[Problem]:
     """Problems of a design for engine `packets`; none where it can be played."""
+    if design.jobs is not None:
+        expected = "one job (engine 'packets')"
+        return [Problem(("jobs",), expected, str(len(design.jobs)), "use engine 'flow' or 'reference_links'")]
     problems = [*_check_dimensions(design), *_check_system(design)]
     if not problems:
         problems = list(_check_switches(design))
@@ -78,16 +81,18 @@ def _check_switches(design: Design) -> Iterator[Problem]:
         expected = f"queue pairs that keep to one way each, which '{transport.control}' measures link by link"
         fix = "choose another 'routing' of the dimension"
         yield Problem((*at, "control"), expected, "packets sprayed over several ways", fix)
-    needed = _largest_need(fabric, transport)
+    if transport.pfc and transport.acknowledge_every > 1 and CONTROLS[transport.control].acknowledged:
+        expected = f"1, where '{transport.control}' waits for acknowledgements, and no timeout helps it on (pfc)"
+        yield Problem((*at, "acknowledge_every"), expected, str(transport.acknowledge_every), "acknowledge each packet")
+    needed = largest_need(fabric, transport)
     if needed >= transport.buffer:
         expected = f"more than the {write_quantity(needed, 'size')} that a switch's ports have to themselves"
         yield Problem((*at, "buffer"), expected, write_quantity(transport.buffer, "size"), "give a larger buffer")
 
 
-def _largest_need(fabric: Fabric, transport: Transport) -> float:
-    """Reserves and headroom of the switch that has most of them [B]."""
-    needs = [0] * fabric.switches
-    for port in fabric.ports:
-        if port.target >= 0:
-            needs[port.target] += own_bytes(port, transport)
+def largest_need(fabric: Fabric, transport: Transport) -> float:
+    """Reserves and headroom of the switch that has most of them, packets with telemetry of eight hops [B]."""
+    if CONTROLS[transport.control].telemetry:
+        transport = transport.model_copy(update={"header": transport.header + TELEMETRY_HEADER + 8 * TELEMETRY_HOP})
+    needs = [sum(own_bytes(fabric.ports[link], transport) for link in into) for into in fabric.into]
     return float(max(needs))

@@ -27,7 +27,7 @@ class Dcqcn(Control):
     """See the module."""
 
     number = 1
-    reached = Reached(1.0, 1.0, 1.0)
+    reached = Reached(0.900, 0.718, 0.979)
     notified = True
     acknowledged = False
     quantities: ClassVar = {

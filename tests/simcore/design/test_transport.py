@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
+from simcore.policy.control import CONTROLS
 from simcore.simulate import simulate
 from simcore.uncertainty.parameters import service_errors
 
@@ -110,3 +113,11 @@ def test_the_share_comes_with_its_range_and_says_where_it_is_from() -> None:
         error.of == "hpcc"
         for error in service_errors(design, design.cluster.dimensions[0], "all_reduce", flat=False, routed=False)
     )
+
+
+@pytest.mark.parametrize("control", list(CONTROLS))
+def test_the_shares_are_those_of_the_study(control: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "roce.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{control}` \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    assert row is not None
+    assert tuple(float(share) for share in row.groups()) == CONTROLS[control].reached

@@ -146,3 +146,23 @@ def test_a_sampler_sees_queues_and_rates() -> None:
     assert sampler.pair_rates[2].sum() == pytest.approx(RATE * 1000 / 1082, rel=0.02)
     assert sampler.allowed[0].tolist() == [RATE, RATE]
     assert played.now > 80_000_000
+
+
+def test_a_graph_of_many_beginnings_finds_room_for_their_events() -> None:
+    graph = graph_of(4, [(0, 1, 5000)])
+    first = [graph.gate() for _ in range(5000)]
+    graph.gate(*first, lag=7)
+    played = play(fabric("switch", 4), graph, transport())
+    assert (played.finish >= 0).all()
+    assert played.finish[first[0]] == 0
+    assert played.finish[-1] == 7
+
+
+def test_an_npu_does_not_send_to_itself() -> None:
+    with pytest.raises(ValueError, match="NPU 2 has no way to itself"):
+        graph_of(4, [(2, 2, 1)])
+
+
+def test_a_fabric_whose_ports_leave_nothing_of_a_buffer_is_refused() -> None:
+    with pytest.raises(ValueError, match="switch 0: 4 ports take"):
+        play_all(fabric("switch", 4), [(0, 1, 1)], transport(buffer=20e3))

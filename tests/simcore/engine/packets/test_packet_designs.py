@@ -97,6 +97,7 @@ def test_failed_links_are_gone_round_and_cost_time() -> None:
         ({"cluster__transport": LARGE | {"buffer": "50 kB"}}, "to themselves"),
         ({"cluster__transport": LARGE | {"pfc": False}}, "keep their order"),
         ({"cluster__transport": LARGE | {"control": "hpcc"}}, "keep to one way"),
+        ({"cluster__transport": LARGE | {"control": "timely", "acknowledge_every": 4}}, "waits for acknowledgements"),
         ({"cluster__switching": "store_and_forward"}, "not messages"),
     ],
 )
@@ -122,3 +123,11 @@ def test_the_estimate_of_packet_hops_is_above_what_is_played_and_near_it() -> No
     result = simulate(design, "packets")
     assert result.traffic is not None
     assert result.traffic.packet_hops <= estimate_hops(design) <= 2.5 * result.traffic.packet_hops
+
+
+def test_several_jobs_are_refused() -> None:
+    job = {"workload": {"collective": "all_reduce", "size": "1 MB"}, "npus": 8}
+    cluster = {"npu": "a100-80gb", "dimensions": [OUTER | {"size": 16}]}
+    two = load_design({"jobs": [job | {"name": "one"}, job | {"name": "other"}], "cluster": cluster})
+    with pytest.raises(InputError, match="one job"):
+        simulate(two, "packets")
