@@ -73,12 +73,11 @@ def _draw(data: QueuesOverTime) -> Figure:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(style.STYLE):
-        lanes = 0.16 * len(data.played.ports)
-        height = 1.35 + 2.3 + 0.35 + 1.7 + 0.35 + lanes + 1.0
+        height = 1.35 + 2.3 + 0.35 + 1.7 + 0.35 + 0.9 + 1.0
         figure, top = Figure(figsize=(11.0, height)), height - 1.35
         unit = scale("s", [data.played.seconds])
         parts = []
-        for tall in (2.3, 1.7, lanes):
+        for tall in (2.3, 1.7, 0.9):
             parts.append(figure.add_axes((0.085, (top - tall) / height, 0.895, tall / height)))
             top -= tall + 0.35
         times = np.array(data.played.times) / unit.factor
@@ -110,9 +109,10 @@ def _draw_queues(axes: Axes, data: QueuesOverTime, times: NDArray[np.float64]) -
 
 
 def _draw_rates(axes: Axes, played: OverTime, times: NDArray[np.float64]) -> None:
-    even = np.ones(_SMOOTH) / _SMOOTH
+    even = np.ones(_SMOOTH)
+    over = np.convolve(np.ones(len(times)), even, "same") if len(times) >= _SMOOTH else 1.0
     for port, colour in zip(played.ports, style.SERIES, strict=False):
-        sent = np.convolve(port.sent, even, "same") if len(port.sent) >= _SMOOTH else np.array(port.sent)
+        sent = np.convolve(port.sent, even, "same") / over if len(times) >= _SMOOTH else np.array(port.sent)
         axes.plot(times, sent, color=colour, linewidth=1.1)
     axes.set_ylim(0, 1.05)
     axes.yaxis.set_major_formatter(lambda value, _: format_percent(value))
@@ -121,14 +121,13 @@ def _draw_rates(axes: Axes, played: OverTime, times: NDArray[np.float64]) -> Non
 
 
 def _draw_pauses(axes: Axes, played: OverTime, times: NDArray[np.float64]) -> None:
-    step = times[1] - times[0] if len(times) > 1 else 1.0
-    for lane, (port, colour) in enumerate(zip(played.ports, style.SERIES, strict=False)):
-        bars = [(time - step, step) for time, paused in zip(times, port.paused, strict=True) if paused]
-        axes.broken_barh(bars, (lane - 0.4, 0.8), facecolors=colour, linewidth=0, rasterized=len(bars) > 100)
-    axes.set_ylim(len(played.ports) - 0.4, -0.6)
-    axes.set_yticks([])
-    axes.set_ylabel("Paused", fontsize=9)
-    axes.set_facecolor("#EEF1F4")
+    from matplotlib.ticker import MaxNLocator
+
+    axes.fill_between(times, played.paused, step="mid", color=style.VERMILION, alpha=0.75, linewidth=0)
+    axes.set_ylim(0, max(1, *played.paused) * 1.1)
+    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    axes.set_ylabel("Paused ports", fontsize=9)
+    axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
 
 
 def _write(figure: Figure, data: QueuesOverTime) -> None:
@@ -144,7 +143,8 @@ def _write(figure: Figure, data: QueuesOverTime) -> None:
         figure,
         [
             f"{len(its.ports)} ports of the first row of the outermost dimension that held the longest queues, at "
-            f"{len(its.times)} times; a rate is the mean of {_SMOOTH} of them. Paused: told by the next switch to wait."
+            f"{len(its.times)} times; a rate is the mean of {_SMOOTH} of them. Paused: how many of the row's {its.of} "
+            "ports the next switch has told to wait.",
         ],
     )
 

@@ -20,7 +20,7 @@ from simcore.system.chunks import PICOSECONDS
 
 SAMPLES = 400
 SHOWN = 6
-"""Ports that are kept: the longest queues, then the longest pauses."""
+"""Ports that are kept: those of the longest queues, then those with the longest pauses."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,6 @@ class PortOverTime:
     """Bytes that wait [B]."""
     sent: tuple[float, ...]
     """What it sent since the sample before, as a share of `rate`."""
-    paused: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,10 @@ class OverTime:
     """Of the samples [s]."""
     ports: tuple[PortOverTime, ...]
     """The one with the longest queue first."""
+    paused: tuple[int, ...]
+    """How many ports of the row the next switch has told to wait."""
+    of: int
+    """Ports of the row."""
 
 
 def play_over_time(design: Design) -> OverTime:
@@ -72,11 +75,11 @@ def play_over_time(design: Design) -> OverTime:
             _marked_above(played, port),
             tuple(queues[:, port].tolist()),
             tuple((rates[:, port] / ready.fabric.ports[port].rate).tolist()),
-            tuple(paused[:, port].tolist()),
         )
         for port in map(int, order)
     )
-    return OverTime(played.now / PICOSECONDS, tuple(sampler.seconds.tolist()), ports)
+    count = tuple(paused.sum(axis=1).tolist())
+    return OverTime(played.now / PICOSECONDS, tuple(sampler.seconds.tolist()), ports, count, paused.shape[1])
 
 
 def _marked_above(played: Played, port: int) -> float | None:
