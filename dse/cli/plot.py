@@ -10,6 +10,8 @@ kinds:
   scaling     time and efficiency of one design on fewer and on more NPUs
   tornado     what one step of each key does to one design
   timeline    one iteration: pipeline stages, network dimensions, operators
+  links       the fabric: which links are busy, and with whose messages
+  queues      queues, rates and pauses over time, packet by packet
   regret      how much each cluster of a front is regretted in each future, or by each workload
 """
 

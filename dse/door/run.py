@@ -118,7 +118,8 @@ class Run:
         """A figure of matplotlib: of this run, and of `others` beside it.
 
         `kind` is one of `dse.report.plots.PLOTS`: `front`, `heatmap`, `breakdown`, `bandwidth`, `memory`, `cost`,
-        `scaling`, `tornado`, `timeline`, `regret`, or one that a package brings; `options` are those of `dse plot`
+        `scaling`, `tornado`, `timeline`, `links`, `queues`, `regret`, or one that a package brings; `options` are
+        those of `dse plot`
         (`trial="knee"`, `x="parallelism.tensor"`, `fill=100`, …). Raises `InputError` for another kind, and where it
         cannot show these runs.
         """

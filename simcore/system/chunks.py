@@ -77,20 +77,6 @@ def distances_between(here: Sequence[int], there: Sequence[int]) -> tuple[int, .
     return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
 
 
-def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
-    """Load of a phase of `size` [B] per byte, as if all its messages got the dimension's `Chunker.rate`."""
-    table = dimension.efficiency
-    return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
-
-
-def _elsewhere(cost: PhaseCost, size: float, dimension: Dimension) -> float:
-    """Of that load what the busiest link does not carry."""
-    table = dimension.efficiency
-    if not isinstance(table, tuple):
-        return cost.load - cost.occupied
-    return max(0.0, cost.load_of(size, table) - cost.occupied_of(size, table))
-
-
 @lru_cache(maxsize=256)
 def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ...]:
     """See `Chunker.steps_on`, for a group with `sizes` members in its dimensions."""
@@ -160,7 +146,7 @@ class Chunker:
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
     ) -> float:
         """The time that the steps of a phase of `size` bytes take [s]; nothing else computes it."""
-        links = _load(cost, size, dimension) * size / rate
+        links = cost.load_of(size, dimension.efficiency) * size / rate
         return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
 
     def pace(self, kind: str, where: GroupSlice, size: float) -> Pace:
@@ -205,7 +191,7 @@ class Chunker:
 
         The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
         """
-        return min(picoseconds(_elsewhere(cost, size, dimension) * size / rate, least=0), steps - 1)
+        return min(picoseconds(cost.elsewhere_of(size, dimension.efficiency) * size / rate, least=0), steps - 1)
 
     def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
@@ -331,9 +317,9 @@ class Chunker:
     def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
         cost, dimension, rate, _, kernel = self._way("reduce_scatter", where, of_two)
-        elsewhere = _elsewhere(cost, size, dimension)
+        elsewhere = cost.elsewhere_of(size, dimension.efficiency)
         if kernel is None:
-            return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)
+            return rate * cost.sent / (cost.load_of(size, dimension.efficiency) - elsewhere)
         return cost.sent * size / (self.seconds(cost, size, dimension, rate, kernel) - elsewhere * size / rate)
 
     def place_of(self, group: Sequence[GroupSlice], member: int) -> tuple[int, ...]:

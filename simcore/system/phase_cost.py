@@ -64,17 +64,25 @@ class PhaseCost(NamedTuple):
     in_switch: bool = False
     """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 
-    def load_of(self, size: float, table: EfficiencyTable) -> float:
-        """The load where messages reach the shares of a table, in units of the best of them; `size` [B]."""
+    def load_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
+        """The load of a phase of `size` [B], as if all its messages got the best share of the bandwidth."""
+        if not isinstance(efficiency, tuple):
+            return self.load
         return sum(
-            max(sum(load * slowdown(table, message * size) for load, message in link) for link in step)
+            max(sum(load * slowdown(efficiency, message * size) for load, message in link) for link in step)
             for step in self.steps
         )
 
-    def occupied_of(self, size: float, table: EfficiencyTable) -> float:
-        """What is `occupied` there."""
-        slowed = np.array([slowdown(table, message * size) for message in self.messages])
+    def occupied_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
+        """What is `occupied` of that."""
+        if not isinstance(efficiency, tuple):
+            return self.occupied
+        slowed = np.array([slowdown(efficiency, message * size) for message in self.messages])
         return float((self.links @ slowed).max())
+
+    def elsewhere_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
+        """Of that load what the busiest link does not carry."""
+        return max(0.0, self.load_of(size, efficiency) - self.occupied_of(size, efficiency))
 
 
 @lru_cache(maxsize=4096)

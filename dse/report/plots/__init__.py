@@ -35,6 +35,7 @@ PLOTS: Family[Plot[Any]] = Family(
         "scaling": "dse.report.plots.scaling:SCALING",
         "tornado": "dse.report.plots.tornado:TORNADO",
         "timeline": "dse.report.plots.timeline:TIMELINE",
+        "queues": "dse.report.plots.queues:QUEUES",
         "links": "dse.report.plots.links:LINKS",
         "regret": "dse.report.plots.regret:REGRET",
     },

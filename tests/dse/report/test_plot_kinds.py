@@ -81,7 +81,11 @@ OF_PURCHASES = {"regret"}
 """Kinds that show only runs that buy a cluster for several workloads (`tests/dse/buy`)."""
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PLOTS if kind not in OF_PURCHASES])
+OF_PACKETS = {"queues"}
+"""Kinds that play packets (`tests/simcore/engine/packets`)."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PLOTS if kind not in OF_PURCHASES | OF_PACKETS])
 def test_every_kind_is_a_plot_that_draws_files_and_json(kind: str, subject: Subject) -> None:
     assert isinstance(plot_named(kind), Plot)
     picture = plot_of(kind, [subject], Options())
@@ -389,11 +393,24 @@ def test_a_timeline_serves_as_long_as_the_journal_says(subject: Subject, record:
     assert its["inside"]["forward"][0]["begin"] == pytest.approx(its["stages"][its["stage"]][0]["begin"])
 
 
+def test_the_busiest_link_of_each_dimension_is_busy_for_as_long_as_it_serves(
+    subject: Subject, record: StudyRecord
+) -> None:
+    """At switches and rings, where each phase loads a link of each NPU for as long as it is served."""
+    shown = numbers("links", subject)
+    result = metrics_of(record, shown["trial"])
+    assert shown["seconds"] == result.iteration_time_s
+    for one, use in zip(shown["dimensions"], result.network, strict=True):
+        assert one["busiest"][0]["utilization"] <= 1
+        assert one["busiest"][0]["utilization"] >= use.busy_s / result.iteration_time_s * (1 - 1e-6)
+        assert sum(one["busiest"][0]["by_group"].values()) == pytest.approx(one["busiest"][0]["utilization"])
+
+
 def test_a_design_document_stands_in_for_a_run_where_one_design_is_shown(document: Path, record: StudyRecord) -> None:
     subject = subject_of(str(document), bounds=False)
     row = numbers("breakdown", subject)["rows"][0]
     assert row["parts"] == breakdown(metrics_of(record, knee_of(record).number))
-    for kind in ("bandwidth", "memory", "cost", "scaling", "timeline"):
+    for kind in ("bandwidth", "memory", "cost", "scaling", "timeline", "links"):
         plot_of(kind, [subject], Options())
     for kind in ("front", "heatmap", "tornado"):
         with pytest.raises(InputError, match="a run folder, got the design document 'knee'"):
@@ -403,7 +420,7 @@ def test_a_design_document_stands_in_for_a_run_where_one_design_is_shown(documen
 def test_a_run_in_which_nothing_is_feasible_says_so_for_each_kind() -> None:
     subject = of_record(studies.infeasible_only())
     plot_of("front", [subject], Options())  # shows what was tried, and which constraint binds
-    for kind in ("breakdown", "bandwidth", "memory", "cost", "scaling", "tornado", "timeline"):
+    for kind in ("breakdown", "bandwidth", "memory", "cost", "scaling", "tornado", "timeline", "links", "queues"):
         with pytest.raises(InputError, match="a run with a feasible design"):
             plot_of(kind, [subject], Options())
     with pytest.raises(InputError, match="which is cut"):

@@ -14,12 +14,16 @@ from simcore.collective import ALGORITHMS, KINDS, CustomAlgorithm, ListedKind, L
 from simcore.collective.direct import Direct
 from simcore.network import TOPOLOGIES, Block, Exchange, Listed, Pattern, Send, Shift, Slice, Tree, block
 from simcore.network.from_links import loads_from_links
+from simcore.network.sent import first_npus
+from simcore.network.shared import SharedBlock
 from simcore.simulate import simulate
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase
 from simcore.system.phase_cost import PhaseCost, phase_cost
 from simcore.system.placement import place
 
 ALL_NAMES = [*NAMES, "double_binary_tree"]
+OF_PARTS = [name for name in TOPOLOGIES if not issubclass(TOPOLOGIES[name], SharedBlock)]
+"""Blocks of which a group has its own part; on the others all groups of a dimension are counted together."""
 TABLE = ((1e3, 0.1), (1e6, 0.5), (1e9, 1.0))
 
 
@@ -37,7 +41,7 @@ def cost_by_links(name: str, its: Block, kind: str, part: Slice) -> PhaseCost:
     return phase_cost.__wrapped__(name, FromLinks(its), kind, part, False)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", OF_PARTS)
 def test_the_busiest_link_of_a_step_is_that_of_the_links(topology: str) -> None:
     for part in placements(9):
         for its in blocks(topology, part):
@@ -48,7 +52,7 @@ def test_the_busiest_link_of_a_step_is_that_of_the_links(topology: str) -> None:
                     assert own.max() == pytest.approx(counted.max(), rel=1e-12), (its, part, pattern)
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", OF_PARTS)
 def test_the_busiest_link_of_a_phase_is_that_of_the_links_whatever_the_sizes_of_messages(topology: str) -> None:
     for part in placements(9):
         for its, name, kind in itertools.product(blocks(topology, part), ALL_NAMES, KINDS):
@@ -73,7 +77,7 @@ def busiest_by_messages(plan: Plan, its: Block, part: Slice) -> float:
     return float(loads.max())
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", OF_PARTS)
 def test_no_link_carries_more_messages_than_the_busiest_and_one_as_many(topology: str) -> None:
     for part in placements(8):
         for its, name, kind in itertools.product(blocks(topology, part), ALL_NAMES, KINDS):
@@ -88,7 +92,7 @@ def test_no_link_carries_more_messages_than_the_busiest_and_one_as_many(topology
                 assert found == pytest.approx(occupied, rel=1e-12)
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", OF_PARTS)
 def test_the_two_phases_of_an_all_reduce_occupy_what_its_busiest_link_carries(topology: str) -> None:
     """On a line the first link carries n - 1 messages one way and 1 the other: n, of 2 (n - 1) steps."""
     for part in placements(8):
@@ -101,6 +105,34 @@ def test_the_two_phases_of_an_all_reduce_occupy_what_its_busiest_link_carries(to
                 assert sum(half.occupied for half in halves) == pytest.approx(found, rel=1e-12)
                 for half, kind in zip(halves, ("reduce_scatter", "all_gather"), strict=True):
                     assert half.load == phase_cost(name, its, kind, part, False).load
+
+
+def busiest_of_all_groups(plan: Plan, its: SharedBlock, part: Slice) -> float:
+    """What the messages of all groups of a dimension, on the ways that they take, load their busiest link with."""
+    links = its.links(part.size)
+    loads = np.zeros(len(links))
+    for first, message in itertools.product(first_npus(part).tolist(), plan.messages):
+        for pair in itertools.pairwise((message.source, *message.way, message.target)):
+            routes = its.chosen(part.size, *(first + member * part.stride for member in pair))
+            for link in itertools.chain(*routes):
+                loads[link] += plan.share(message) / len(routes) / links[link].rate
+    return float(loads.max())
+
+
+@pytest.mark.parametrize("topology", [name for name in TOPOLOGIES if name not in OF_PARTS])
+def test_where_groups_meet_the_busiest_link_is_that_of_the_messages_of_all_groups(topology: str) -> None:
+    """Of patterns; a Spread's step is told by the block, and a phase is never occupied for longer than it takes."""
+    checked = 0
+    for part in placements(8):
+        for its, name in itertools.product(blocks(topology, part), ("ring", "halving_doubling")):
+            if usable(name, part, its):
+                assert isinstance(its, SharedBlock)
+                found = busiest_of_all_groups(plan_for(name, "all_reduce", part.members, its.shape(part)), its, part)
+                cost = phase_cost(name, its, "all_reduce", part, False)
+                assert cost.occupied <= cost.load * (1 + 1e-12)
+                assert cost.occupied == pytest.approx(found, rel=1e-9)
+                checked += 1
+    assert checked > 1
 
 
 def test_halving_doubling_among_all_connected_occupies_its_first_link_alone() -> None:
