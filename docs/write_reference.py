@@ -41,7 +41,7 @@ COMMON = {
 }
 """Keys that mean the same wherever they stand."""
 
-TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability")
+TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability", "jobs")
 NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability"}
 """Keys whose section may be named instead: an entry of the catalogue."""
 BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch"}
@@ -77,7 +77,12 @@ SPACE = (
         "`[fits]`",
         "What a design must meet ([constraints](spaces.md#constraints)).",
     ),
-    ("workloads", "list of `{name, weight, workload, …}`", "", "Several jobs for one cluster ([buying](buying.md))."),
+    (
+        "workloads",
+        "list of `{name, weight, workload, …}`",
+        "",
+        "What one cluster is bought for, each alone on it ([buying](buying.md)).",
+    ),
     (
         "futures",
         "list of `{name, weight, change, workloads, years}`",
@@ -128,7 +133,7 @@ def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def _below(place: str, section: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
-    if section in seen:
+    if section in seen or not section.model_fields:
         return
     seen.add(section)
     yield place, section

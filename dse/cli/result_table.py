@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from dse.report.jobs import HEADS, describe_jobs, job_rows
 from dse.report.orders import describe_order
 from dse.report.power import power_rows
 from dse.report.screen import Unbroken
@@ -19,6 +20,7 @@ def print_result(result: Result) -> None:
     """Print time and its parts, memory, network, cost, and what stands behind them."""
     console = Console()
     for section in (
+        _jobs_section(result),
         _time_section(result),
         _memory_section(result),
         _network_section(result),
@@ -81,7 +83,20 @@ def _time_section(result: Result) -> Section:
         table.add_row("time to first token", format_with_unit(result.time_to_first_token_s, "s"))
     if result.time_per_output_token_s is not None:
         table.add_row("time per output token", format_with_unit(result.time_per_output_token_s, "s"))
-    return f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs{rate}{mfu}", table
+    title = f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs"
+    if result.jobs:
+        title = f"Iteration of the slowest job {format_with_unit(total, 's')}; all jobs, {result.npus:,} NPUs"
+    return f"{title}{rate}{mfu}", table
+
+
+def _jobs_section(result: Result) -> Section | None:
+    """What each of several jobs takes alone and beside the others."""
+    if not result.jobs:
+        return None
+    table = _table(*HEADS)
+    for row in job_rows(result.jobs):
+        table.add_row(*row)
+    return f"{len(result.jobs)} jobs, engine {result.engine}. {' '.join(describe_jobs(result.jobs))}", table
 
 
 def _memory_section(result: Result) -> Section | None:

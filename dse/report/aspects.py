@@ -97,6 +97,20 @@ def _workload(design: Document) -> str | None:
     return None if named is None else shorten_value(named)
 
 
+def _jobs(design: Document) -> str | None:
+    """Several jobs: each by its name, and how many NPUs it has."""
+    listed = _value_at(design, "jobs")
+    jobs = [job for job in listed if isinstance(job, Mapping)] if isinstance(listed, (list, tuple)) else []
+    names = [clean_text(job.get("name") or f"job {number}") for number, job in enumerate(jobs)]
+    told = [f"{name} on {_job_npus(job)}" for name, job in zip(names, jobs, strict=True)]
+    return ", ".join(told) or None
+
+
+def _job_npus(job: Document) -> str:
+    nodes = job.get("nodes")
+    return f"{len(nodes)} nodes" if isinstance(nodes, (list, tuple)) else f"{clean_text(job.get('npus'))} NPUs"
+
+
 def _dimensions(design: Document) -> list[Document]:
     listed = _value_at(design, "cluster.dimensions")
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
@@ -209,6 +223,7 @@ def _simple_aspect(name: str, phrase: str, path: str, quiet: str | None = None) 
 
 ASPECTS: tuple[Aspect, ...] = (
     Aspect("workload", "{}", _WORKLOAD, _workload),
+    Aspect("jobs", "{}", ("jobs",), _jobs),
     _simple_aspect("batch", "batch {}", "workload.global_batch"),
     _simple_aspect("sequence", "sequence {}", "workload.sequence_length"),
     _simple_aspect("precision", "{}", "workload.precision"),

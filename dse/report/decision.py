@@ -71,7 +71,7 @@ def _build(trial: TrialRecord) -> str:
     what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
-    job = headline(document, _JOB)
+    job = headline(document, ("jobs",)) or headline(document, _JOB)
     said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) != BY_NAME[aspect].quiet]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."

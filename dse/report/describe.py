@@ -35,7 +35,19 @@ def describe(design: Document) -> dict[str, str]:
     covered = {path for aspect in ASPECTS for path in aspect.paths}
     leaves = flatten(design)
     rest = {clean_text(path): shorten_value(value) for path, value in leaves.items() if path not in covered}
-    return told | dimension_extras(design) | rest
+    return told | _of_jobs(design) | dimension_extras(design) | rest
+
+
+def _of_jobs(design: Document) -> dict[str, str]:
+    """The leaves of several jobs, each after its job's name; how many NPUs they have is an aspect."""
+    listed = design.get("jobs")
+    jobs = [job for job in listed if isinstance(job, Mapping)] if isinstance(listed, list) else []
+    return {
+        clean_text(f"{job.get('name') or f'job {number}'} {path.removeprefix('parallelism.')}"): shorten_value(value)
+        for number, job in enumerate(jobs)
+        for path, value in flatten(job).items()
+        if path not in ("name", "npus")
+    }
 
 
 def headline(design: Document | None, names: Sequence[str] | None = None) -> str:

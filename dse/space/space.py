@@ -148,7 +148,7 @@ def space_from(document: Document, name: str) -> Space:
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
     plans = _parse_plans(data, template, bool(decided), problems)
-    _set_goals(template, objectives, bool(jobs), problems)
+    _set_goals(template, objectives, bool(jobs) or "jobs" in template, problems)
     problems += split_problems(template)
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints

@@ -64,6 +64,8 @@ def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) ->
     """Why designs are not compared in scenarios; empty where they are."""
     if space.jobs or record.purchase is not None:
         return "Each workload would have to be tuned again in each scenario."
+    if "jobs" in space.template:
+        return "Scenarios move the times of one job, not what several do to each other."
     if engine not in BUILT_IN:
         return f"Scenarios move what the simulator's own engines say, and the times here are those of '{engine}'."
     if any(trial.design is None or trial.metrics is None for trial in record.front):

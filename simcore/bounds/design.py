@@ -9,7 +9,8 @@ For a complete design (degrees, network, policies given), each beside its reason
 - ZeRO-3's gathers follow one another; what waits for a gradient bucket, or for embeddings, waits for all of it;
 - computation beside collectives is slowed while dimensions serve them (`simcore.bounds.overlap`);
 - of served requests the last stage makes token after token: the microbatches of one follow those of the one before;
-- memory and cost do not depend on timing: they are exact.
+- memory and cost do not depend on timing: they are exact;
+- of several jobs none is faster beside the others than its bound alone.
 
 For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
 price of the NPUs.
@@ -29,6 +30,7 @@ from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.design.npu import Npu
 from simcore.design.power_cap import capped
 from simcore.design.prices import PriceList
@@ -41,8 +43,8 @@ from simcore.document.quantity import parse_quantity
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
-from simcore.memory.plan import program_of
-from simcore.metrics import Figures, Scope, bounds, metrics_before
+from simcore.memory.plan import memory_needed, program_of
+from simcore.metrics import METRICS, Figures, Scope, bounds, metrics_before
 from simcore.power.draw import (
     draws_of,
     energy,
@@ -85,13 +87,13 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     Raises `ValueError` where a partial document lacks its workload or its NPUs.
     """
     if isinstance(design, Design):
-        return _bound_design(design, bounds_at)
+        return _bound_design(design, bounds_at) if design.jobs is None else _bound_jobs(design)
     return _bound_partial(design)
 
 
 def bound_any_design(design: Design) -> Bounds:
     """What no design of its workload can beat on as many of its NPUs; empty where its kind knows nothing of that."""
-    if totals_of(design.workload) is None:
+    if design.jobs is not None or totals_of(design.workload) is None:
         return {}
     document = design.document()
     kept = {key: document[key] for key in ("workload", "cost", "reliability")}
@@ -108,6 +110,13 @@ def bound_on_any_network(design: Design) -> Bounds:
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     ideal = design.model_copy(update={"cluster": cluster})
     return _bound_design(ideal, lambda _, *found: _bounds_of_nodes(design, *found))
+
+
+def _bound_jobs(design: Design) -> Bounds:
+    """Of several jobs: what is known without playing them, and that none is faster than its bound alone."""
+    least = [bound(share.design)["iteration_time"] for share in shares_of(design)[0]]
+    slowest = max((time for time in least if time is not None), default=None)
+    return {**dict.fromkeys(METRICS), **metrics_before(design, memory_needed(design)), "iteration_time": slowest}
 
 
 def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:

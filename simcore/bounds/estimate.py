@@ -19,6 +19,7 @@ from simcore.bounds.design import Bounds, bound, bounds_at
 from simcore.bounds.iteration import IterationBound
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
@@ -30,7 +31,13 @@ from simcore.system.placement import place
 
 
 def estimate(design: Design) -> Bounds:
-    """The metrics of a checked design at the estimate of its iteration time; its bounds where it trains nothing."""
+    """The metrics of a checked design at the estimate of its iteration time; its bounds where it trains nothing.
+
+    Of several jobs the time is that of the slowest one alone.
+    """
+    if design.jobs is not None:
+        alone = [estimate(share.design)["iteration_time"] for share in shares_of(design)[0]]
+        return bound(design) | {"iteration_time": max((time for time in alone if time is not None), default=None)}
     program = program_of(design)
     if not program.trained:
         return bound(design)

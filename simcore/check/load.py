@@ -228,6 +228,6 @@ def _independent_problems(problems: list[Problem], broken: list[Problem]) -> lis
     paths = [problem.path for problem in broken]
     if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):
         paths.append(("parallelism",))  # the degrees cannot be judged without the number of NPUs
-    if ("workload", "global_batch") in paths:
-        paths.append(("parallelism", "microbatch"))  # nor the microbatch without the batch
+    batches = [path for path in paths if path[-2:] == ("workload", "global_batch")]
+    paths += [(*path[:-2], "parallelism", "microbatch") for path in batches]  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

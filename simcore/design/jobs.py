@@ -62,7 +62,7 @@ def shares_of(design: Design) -> tuple[tuple[JobShare, ...], list[Problem]]:
     if by_rail:
         placing.place_rails()
     else:
-        placing.place_nodes(lambda places: _sees(dimensions[shared], places))
+        placing.place_nodes(lambda places: _closeness(dimensions[shared], places))
     if placing.problems:
         return (), placing.problems
     shares, problems = [], []
@@ -76,12 +76,13 @@ def shares_of(design: Design) -> tuple[tuple[JobShare, ...], list[Problem]]:
     return (() if problems else tuple(shares)), problems
 
 
-def _sees(dimension: Dimension, places: Sequence[int]) -> bool:
+def _closeness(dimension: Dimension, places: Sequence[int]) -> int:
+    """How many of these places share a switch; 0 where the topology cannot serve a job there."""
     try:
-        block_of(dimension).seen_from(dimension.size, places)
+        seen = block_of(dimension).seen_from(dimension.size, places)
     except Refusal:
-        return False
-    return True
+        return 0
+    return int(seen.keys.get("leaf", len(places)))
 
 
 def _share(design: Design, number: int, job: Job, shared: int, places: tuple[int, ...]) -> JobShare:

@@ -1,8 +1,8 @@
 """Which nodes of a cluster each of several jobs has.
 
 A *node* is a place on the outermost dimension, with all NPUs of the dimensions further in. Nodes that are listed go to
-their job first, then those of packed jobs, in the order of the jobs: the first run of free neighbours that the topology
-can serve. Of what is left a spread job takes every k-th node, k being the free nodes over its own, so that jobs of
+their job first, then those of packed jobs, in the order of the jobs: of the runs of free neighbours the first one with most of
+them under one switch. Of what is left a spread job takes every k-th node, k being the free nodes over its own, so that jobs of
 equal size alternate. Jobs by rail have all nodes, and share the innermost dimension, one after the other.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from simcore.design.job import Job, Manner
 from simcore.document.problem import Path, Problem
 
-Fits = Callable[[Sequence[int]], bool]
-"""Whether a dimension can serve a job on these places of it."""
+Closeness = Callable[[Sequence[int]], int]
+"""How many of the places of a job share a switch; 0 where the dimension cannot serve it."""
 
 
 def manners_of(jobs: Sequence[Job]) -> list[Manner]:
@@ -39,7 +39,7 @@ class Placing:
     given: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Job -> its places, in rising order."""
 
-    def place_nodes(self, fits: Fits) -> None:
+    def place_nodes(self, closeness: Closeness) -> None:
         """Give each job its nodes; the dimension is the outermost one."""
         for job in self._ordered(lambda number: self.jobs[number].nodes is not None):
             self._take_listed(job)
@@ -51,7 +51,7 @@ class Placing:
         if self.problems:
             return
         for number in self._ordered(lambda number: number in wanted and manners[number] == "packed"):
-            self.given[number] = first_run(self._free(), wanted[number], fits)
+            self.given[number] = closest_run(self._free(), wanted[number], closeness)
         for number in self._ordered(lambda number: number in wanted and manners[number] == "spread"):
             free, count = self._free(), wanted[number]
             self.given[number] = tuple(free[i * len(free) // count] for i in range(count))
@@ -126,11 +126,11 @@ class Placing:
         )
 
 
-def first_run(free: Sequence[int], count: int, fits: Fits) -> tuple[int, ...]:
-    """The first `count` free places that follow one another and fit, else that follow one another, else the first."""
+def closest_run(free: Sequence[int], count: int, closeness: Closeness) -> tuple[int, ...]:
+    """Those of `count` free places in a row that are closest, the first of them; else the first free places."""
     runs = [
         tuple(free[start : start + count])
         for start in range(len(free) - count + 1)
         if free[start + count - 1] - free[start] == count - 1
     ]
-    return next(filter(fits, runs), runs[0] if runs else tuple(free[:count]))
+    return max(runs, key=closeness) if runs else tuple(free[:count])

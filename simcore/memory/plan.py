@@ -5,6 +5,7 @@ from __future__ import annotations
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
 from simcore.design.once import once
+from simcore.document.problem import InputError, Problem
 from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
 from simcore.result import Memory
@@ -13,7 +14,13 @@ from simcore.workload.base import workload_program
 
 @once
 def program_of(design: Design) -> Program:
-    """The Program of a checked design."""
+    """The Program of a checked design of one job.
+
+    Raises `InputError` for several jobs, each of which has its own.
+    """
+    if design.jobs is not None:
+        expected, fix = "a design of one job", "give each job as a design of its own"
+        raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
     return apply_expanded_memory(design, workload_program(design))
 
 

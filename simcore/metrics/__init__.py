@@ -15,6 +15,7 @@ import numpy as np
 from simcore.cost.orderable import is_orderable
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.family import Family
 from simcore.job_result import fairness, worst_slowdown
 from simcore.memory.expanded import capacity, fits
@@ -65,9 +66,19 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
-def _upper_time(design: Design, result: Result) -> float:
+def _reserved(design: Design, memory: Memory | None) -> float | None:
+    """NPUs of no job, where there are several."""
+    del memory
+    if design.jobs is None:
+        return None
+    return float(design.cluster.npus - sum(share.design.cluster.npus for share in shares_of(design)[0]))
+
+
+def _upper_time(design: Design, result: Result) -> float | None:
     from simcore.uncertainty.upper import upper_factor  # it lowers designs, which is above the metrics
 
+    if design.jobs is not None:
+        return None
     return result.iteration_time_s * upper_factor(design)
 
 
@@ -213,6 +224,8 @@ _OWN = {
     "reserve": Metric(
         "",
         "more",
+        scope="job",
+        before=_reserved,
         read=lambda r: float(r.npus - sum(job.npus for job in r.jobs)) if r.jobs else None,
         label="NPUs of no job",
         short="reserve",
@@ -221,7 +234,7 @@ _OWN = {
         "tokens",
         scope="job",
         read=lambda r: r.tokens_to_train,
-        before=lambda d, m: d.workload.tokens_to_train,
+        before=lambda d, m: None if d.jobs else d.workload.tokens_to_train,
         needs="training_tokens",
     ),
     "goodput": Metric(

@@ -10,6 +10,7 @@ from rich.text import Text
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_penalties, describe_tokens
 from dse.report.describe import headline
+from dse.report.jobs import HEADS, describe_jobs, job_rows
 from dse.report.orders import describe_order
 from dse.report.power import describe_power
 from dse.report.reasons import breakdown, cost_parts, memory_parts
@@ -54,6 +55,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
         if name:
             seconds = format_with_unit(result.iteration_time_s, "s")
             say(console, f"\n{clean_text(name)}: {seconds} an iteration; {headline(part.design, _OF_JOB)}", "bold")
+        if result.jobs:
+            console.print(_jobs(result))
         console.print(_anatomy(result))
     console.print()
     for sentence in (*_place(record, shown), *describe_tokens(trial), *describe_penalties(trial)):
@@ -125,6 +128,16 @@ def _anatomy(result: Result) -> RenderableType:
     both = Table.grid(padding=(0, 3))
     both.add_row(left, right)
     return Padding(both, (1, 0, 0, 0))
+
+
+def _jobs(result: Result) -> RenderableType:
+    """What each of several jobs takes alone and beside the others."""
+    table, whole = _part(HEADS[0], *HEADS[1:]), Table.grid()
+    for name, *cells in job_rows(result.jobs):
+        table.add_row(Text(name), *cells)
+    whole.add_row(table)
+    whole.add_row(" ".join(describe_jobs(result.jobs)))
+    return Padding(whole, (1, 0, 0, 0))
 
 
 def _part(title: str, *heads: str) -> Table:

@@ -8,24 +8,35 @@ from __future__ import annotations
 
 from simcore.compiled import borrowing, compiled, inlined
 from simcore.engine.fast.solo import rehearse
-from simcore.engine.fast.state import END_AT, NEVER, NOW
+from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.moves import find_computed, move
+from simcore.engine.flow.passages import drop_passage, meets_run
 from simcore.engine.flow.period import jump_ahead
 from simcore.engine.flow.rates import (
     ACTIVE,
     CHANGED,
     CHANGED_AT,
+    END_LOAD,
+    FIRST_LOAD,
     FOUND,
     FOUND_AT,
     LINKS,
     LISTED,
+    LOAD_LINK,
+    LOAD_SIZE,
     LOADS,
+    LOADS_AT,
     LOOKED,
     SERVER,
     SERVER_DIMENSION,
+    SLOWED,
+    SLOWED_AT,
     STAMP,
     STREAMS,
+    begin_stream,
     find_connected,
+    list_changed,
+    list_slowed,
     locate_stream,
     pace_alone,
     pace_of,
@@ -34,25 +45,36 @@ from simcore.engine.flow.rates import (
 )
 from simcore.engine.flow.service import end_services, find_network_event, land_chunks, pick_next, time_at, work_at
 from simcore.engine.flow.tables import (
+    BEGIN,
+    CLASSES,
     COMPUTES,
     COMPUTES_BESIDE,
+    DISTURBED,
     EVENTS,
     FROM,
+    GOES_ON,
+    ITS_STREAM,
     JOB,
     MODE,
     MOVES,
     MOVES_AT,
     PERIOD,
     REMAINING,
+    REPLAYS,
+    SKIPPERS,
+    SKIPS,
     STAMPS_AT,
     TOUCHED,
     TOUCHED_AT,
     TREE_AT,
     UNFINISHED,
     UNTIL,
+    USERS_AT,
+    Ints,
     World,
     locate_class,
     locate_machine,
+    locate_notes,
     locate_service,
     set_time,
     touch,
@@ -75,16 +97,70 @@ def _set_stream(world: World, s: int, pace: float, time: int) -> None:
         play[service + REMAINING] = max(1, play[service + REMAINING] - work_at(passed, before))
         play[service + FROM] = time
     set_pace(flows, numbers, s, pace)
+    if pace != 1.0:
+        play[locate_notes(play, c) + DISTURBED] = 1
     states[c, states[c, END_AT] + d] = time + time_at(play[service + REMAINING], pace)
     touch(play, c)
+    if pace < before and play[SKIPPERS] > 0:  # it is on its links for longer than it was thought
+        list_slowed(flows, s)
+
+
+@borrowing
+def _replay(world: World, c: int, now: int) -> None:
+    """Play a passage that a class waits for from its beginning up to `now`; its streams are in service from then on."""
+    nets, states, _, _, plan, play, _, flows, numbers = world
+    its, m = locate_class(plan, c), locate_machine(play, c)
+    net, state = nets[plan[its + JOB]], states[c]
+    drop_passage(world, c)
+    play[m + MODE] = GOES_ON
+    play[REPLAYS] += 1
+    state[NOW] = time = play[m + BEGIN]
+    while time <= now:
+        end_services(world, c, time)
+        land_chunks(world, c, time)
+        move(world, c, time)
+        pick_next(world, c)
+        time = _find_next(net, state, play, m, time)
+    play[REPLAYS] -= 1
+    state[NOW] = now
+    for d in range(net[DIMENSIONS]):
+        service = locate_service(plan, play, c, d)
+        if play[service + ITS_STREAM] >= 0:
+            begin_stream(flows, numbers, play[service + ITS_STREAM], c, d)
+    touch(play, c)
+
+
+@inlined
+def _meet_passages(world: World, s: int, time: int) -> None:
+    """Let all passages be played that a stream meets which is in service from now on."""
+    _, states, _, _, plan, play, _, flows, _ = world
+    its = locate_stream(flows, s)
+    server = flows[its + SERVER]
+    end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
+    for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
+        link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
+        if play[play[USERS_AT] + link] == 0:
+            continue
+        for c in range(plan[CLASSES]):
+            if play[locate_machine(play, c) + MODE] == SKIPS and c != server:
+                states[c, NOW] = time
+                if meets_run(world, c, link, end):
+                    _replay(world, c, time)
 
 
 @borrowing
 def _solve_changed(world: World, time: int) -> None:
     """Give every stream its pace that those which began or ended now may have changed."""
-    _, _, _, _, _, _, _, flows, numbers = world
+    _, _, _, _, _, play, _, flows, numbers = world
     earlier = flows[STAMP]
     paces_at = 3 * flows[STREAMS] + flows[LOADS] + 3 * flows[LINKS]
+    i = 0
+    while i < flows[CHANGED]:
+        s = flows[flows[CHANGED_AT] + i]
+        i += 1
+        its = locate_stream(flows, s)
+        if flows[its + ACTIVE] and play[SKIPPERS] > 0:
+            _meet_passages(world, s, time)
     for i in range(flows[CHANGED]):
         s = flows[flows[CHANGED_AT] + i]
         its = locate_stream(flows, s)
@@ -99,26 +175,27 @@ def _solve_changed(world: World, time: int) -> None:
         for j in range(flows[FOUND]):
             _set_stream(world, flows[flows[FOUND_AT] + j], numbers[paces_at + entry + j], time)
     flows[CHANGED] = 0
+    for i in range(flows[SLOWED]):
+        list_changed(flows, flows[flows[SLOWED_AT] + i])
+    flows[SLOWED] = 0
 
 
 @inlined
-def _note_next(world: World, c: int, time: int) -> None:
-    """Note when something happens to a class next."""
-    nets, states, _, _, plan, play, _, _, _ = world
-    net, state, m = nets[plan[locate_class(plan, c) + JOB]], states[c], locate_machine(play, c)
+def _find_next(net: Ints, state: Ints, play: Ints, m: int, time: int) -> int:
+    """When something happens to a class next."""
     earliest = find_network_event(net, state)
-    if play[m + MODE] == COMPUTES:
+    if play[m + MODE] == COMPUTES or play[m + MODE] == SKIPS:
         earliest = min(earliest, play[m + UNTIL])
     elif play[m + MODE] == COMPUTES_BESIDE:
         state[NOW] = time
         earliest = min(earliest, find_computed(net, state, play, m, time))
-    set_time(play, c, earliest)
+    return earliest
 
 
 @borrowing
 def _happen(world: World, time: int) -> None:
     """Everything that happens at `time` to the classes that are touched."""
-    play = world[5]
+    plan, play = world[4], world[5]
     touched, moves = play[TOUCHED_AT], play[MOVES_AT]
     place = 0
     while place < play[TOUCHED]:
@@ -135,12 +212,13 @@ def _happen(world: World, time: int) -> None:
         move(world, c, time)
     for place in range(play[TOUCHED]):
         pick_next(world, play[touched + place])
-    if world[7][CHANGED] > 0:
+    while world[7][CHANGED] > 0:
         _solve_changed(world, time)
     for place in range(play[TOUCHED]):
         c = play[touched + place]
         play[play[STAMPS_AT] + 2 * c] = 0
-        _note_next(world, c, time)
+        net = world[0][plan[locate_class(plan, c) + JOB]]
+        set_time(play, c, _find_next(net, world[1][c], play, locate_machine(play, c), time))
     play[TOUCHED] = 0
 
 

@@ -47,10 +47,12 @@ from simcore.engine.fast.tables import (
     locate_segment,
 )
 from simcore.engine.fast.tables import SPENT as SPENT_IN
+from simcore.engine.flow.passages import begin_passage, end_passage, finish_recording, is_passage_over
 from simcore.engine.flow.service import begin_collective
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
     ALONG_AT,
+    ASKED,
     AWAITED,
     BEGIN,
     BUBBLE,
@@ -81,15 +83,18 @@ from simcore.engine.flow.tables import (
     PROGRAM,
     RECEIVERS_AT,
     RECEIVES,
+    RECORDED,
     RECORDS_AT,
     REPEAT,
     SEGMENT,
     SEGMENT_END,
     SINCE,
+    SKIPS,
     SPENT,
     STAGE,
     STAGES,
     STRETCH,
+    TO_ADD,
     TO_PLAY,
     UNFINISHED,
     UNTIL,
@@ -100,6 +105,7 @@ from simcore.engine.flow.tables import (
     let_move,
     locate_class,
     locate_machine,
+    locate_notes,
 )
 from simcore.engine.interference import time_left_over, time_needed, work_done
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
@@ -187,7 +193,7 @@ def _record(plan: Ints, play: Ints, its: int, m: int) -> None:
         record = play[RECORDS_AT] + (c * plan[ITERATIONS] + played) * width
         for column in range(width):
             play[record + column] = play[m + column]
-        if played + 1 == plan[its + TO_PLAY]:
+        if played + 1 == plan[its + ASKED]:
             play[UNFINISHED] -= 1
 
 
@@ -271,7 +277,7 @@ def _add_segment(world: World, c: int, m: int) -> int:
     _, states, programs, _, plan, play, learnt, _, _ = world
     its = locate_class(plan, c)
     program, segment = programs[plan[its + PROGRAM]], play[m + SEGMENT]
-    if not plan[plan[its + ADDABLE_AT] + segment] or states[c, OUTSTANDING] > 0:
+    if plan[plan[its + ADDABLE_AT] + segment] != TO_ADD or states[c, OUTSTANDING] > 0:
         return 0
     if play[m + OPERATOR] != program[locate_segment(program, segment) + FIRST_OPERATOR]:
         return 0
@@ -320,6 +326,8 @@ def _operate(world: World, c: int, m: int) -> None:
 def _goes_on(net: Ints, state: Ints, play: Ints, m: int) -> bool:
     """Whether what a class has done until now is over; its time is counted then."""
     mode, now = play[m + MODE], state[NOW]
+    if mode == SKIPS:
+        return bool(play[m + UNTIL] <= now)
     if mode == COMPUTES:
         over = play[m + UNTIL] <= now
     elif mode == COMPUTES_BESIDE:
@@ -352,6 +360,17 @@ def _finish_operators(program: Ints, play: Ints, m: int) -> bool:
     return True
 
 
+@inlined
+def _is_due(plan: Ints, program: Ints, play: Ints, its: int, m: int) -> bool:
+    """Whether a segment is about to begin that a passage may begin with."""
+    segment = locate_segment(program, play[m + SEGMENT])
+    return bool(
+        plan[plan[its + ADDABLE_AT] + play[m + SEGMENT]] == TO_PLAY
+        and play[m + OPERATOR] == program[segment + FIRST_OPERATOR]
+        and play[m + REPEAT] == program[segment + REPEATS]
+    )
+
+
 @borrowing
 def move(world: World, c: int, time: int) -> None:
     """Let the program of a class go on as far as it can at `time`."""
@@ -361,19 +380,31 @@ def move(world: World, c: int, time: int) -> None:
     state[NOW] = time
     added = 0
     while _goes_on(net, state, play, m):
+        if play[m + MODE] == SKIPS:
+            end_passage(world, c)
+            play[m + MODE] = GOES_ON
+            if play[m + SEGMENT] < play[m + SEGMENT_END]:
+                _enter_segment(program, play, m)
+            continue
         if play[m + SEGMENT] == play[m + SEGMENT_END]:
-            if added > 0 or not _next_block(plan, orders, program, play, its, m, time):
+            if added > 0:
+                break
+            if play[locate_notes(play, c) + RECORDED] > 0:
+                finish_recording(world, c)
+            if not _next_block(plan, orders, program, play, its, m, time):
                 break
         elif _finish_operators(program, play, m):
             pass
         else:
+            if play[locate_notes(play, c) + RECORDED] > 0 and added == 0 and is_passage_over(plan, play, its, m):
+                finish_recording(world, c)
             time_added = _add_segment(world, c, m)
             if time_added > 0:
                 added += time_added
                 play[m + SEGMENT] += 1
                 if play[m + SEGMENT] < play[m + SEGMENT_END]:
                     _enter_segment(program, play, m)
-            elif added > 0:
+            elif added > 0 or (_is_due(plan, program, play, its, m) and begin_passage(world, c)):
                 break
             else:
                 _operate(world, c, m)

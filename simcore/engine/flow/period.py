@@ -40,8 +40,10 @@ from simcore.engine.flow.tables import (
     PERIOD_BLOCKS,
     POSITION,
     PROGRAM,
+    RECORDED,
     REMAINING,
     SINCE,
+    SKIPS,
     SNAPSHOT_ROOM,
     SNAPSHOTS_AT,
     STAGE,
@@ -51,6 +53,7 @@ from simcore.engine.flow.tables import (
     World,
     locate_class,
     locate_machine,
+    locate_notes,
     locate_service,
     set_time,
 )
@@ -72,7 +75,7 @@ def _write_machine(play: Ints, m: int, out: Ints, n: int, ahead: int) -> int:
     n += UNTIL
     mode = play[m + MODE]
     counted = mode != FINISHED and mode != GOES_ON and (mode != COMPUTES or play[m + CATEGORY] >= 0)
-    out[n] = play[m + UNTIL] - now if mode == COMPUTES else 0
+    out[n] = play[m + UNTIL] - now if mode in (COMPUTES, SKIPS) else 0
     out[n + 1] = play[m + BEGIN] - now if counted else 0
     out[n + 2] = counted
     n += 3
@@ -187,6 +190,7 @@ def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> N
         play[m + POSITION] += times * periods * plan[PERIOD_BLOCKS]
         for column in range(BUBBLE, width):
             play[m + column] += again * (play[m + column] - earlier[was + column])
+        play[locate_notes(play, c) + RECORDED] = 0
         play[m + UNTIL] += by
         play[m + SINCE] += by
         play[m + BEGIN] += by

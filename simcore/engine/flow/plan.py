@@ -31,6 +31,8 @@ from simcore.system.chunks import FLAT, LONGEST, PICOSECONDS, too_long_error
 from simcore.system.interference import UNIT, slowdowns
 
 Flags = NDArray[np.bool_]
+_MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 17
+"""Runs of a passage, and of all of them: what has more is played."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,13 @@ class Lowered:
 
     @cached_property
     def segment_types(self) -> list[list[int] | None]:
-        """The types of collectives that each segment starts; None where it hands an input on, or is empty."""
+        """The types of collectives that each segment starts; None where it hands an input on."""
         found: list[list[int] | None] = []
         for first, end, _ in self.lowering.segments:
             rows = self.lowering.operators[first:end]
             sends = any(code == SENT for code, _, _ in rows)
             starts = [argument for code, argument, _ in rows if code in (START, BLOCKING)]
-            found.append(None if sends or not rows else starts)
+            found.append(None if sends else starts)
         return found
 
     def room(self) -> tuple[int, int]:
@@ -215,9 +217,10 @@ def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations:
     flows, numbers = pack_flows(streams.found, capacities)
     for lowered in jobs:
         lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
-    plan, inputs = _plan(jobs, ways, iterations, simple=not rows.known)
+    alone = numbers[len(streams.found) : 2 * len(streams.found)]
+    plan, inputs = _plan(jobs, ways, iterations, not rows.known, alone)
     states = _states(jobs, both=bool(rows.known))
-    play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known))
+    play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known), len(capacities))
     play[tables.MISSING] = missing
     programs = _stack([program for lowered in jobs for program in lowered.programs])
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
@@ -254,7 +257,8 @@ def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Row
     ways = lowered.ways[0]
     out = np.empty((len(classes.stages), len(ways), tables.WAY_SIZE), np.int64)
     if streams.shared is None and classes.simple:
-        out[:] = (-1, -1, 1)
+        out[:, :, : tables.WAY] = (-1, -1, 1)
+        out[:, :, tables.WAY] = np.arange(len(ways))
         return out
     stages = max(classes.stages) + 1
     for c, stage in enumerate(classes.stages):
@@ -264,7 +268,7 @@ def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Row
             meeting: tuple[int, ...] = (c,)
             if not (way.message or classes.simple) and _belongs(lowered, way.group, stage):
                 meeting = classes.meeting(c, way.group, None if way.kind.startswith(FLAT) else way.dimension)
-            out[c, w] = stream, rows.number(number, way, meeting), len(meeting)
+            out[c, w] = stream, rows.number(number, way, meeting), len(meeting), w
     return out
 
 
@@ -274,8 +278,25 @@ def _belongs(lowered: Lowered, group: str, stage: int) -> bool:
     return not group.startswith("group ") or list(placement).index(group) == stage
 
 
-def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool) -> tuple[Ints, int]:
-    """The plan, and how much room inputs take."""
+def _patterns(
+    number: int, lowered: Lowered, ways: Ints, alone: Floats, known: dict[tuple[object, ...], int]
+) -> list[int]:
+    """Which classes of a job have the same passages (`passages`); -1 of classes whose passages must be played."""
+    collectives = np.array([not way.message for way in lowered.ways[0]], np.bool_)
+    streams = ways[:, :, tables.STREAM]
+    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] < 1.0)
+    played = ((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives).any(axis=1)
+    found = []
+    for pace, row, plays in zip(lowered.job.classes.slowdowns, streams >= 0, played, strict=True):
+        key = (number, pace, row.tobytes())
+        found.append(-1 if plays or not row.any() else known.setdefault(key, len(known)))
+    return found
+
+
+def _plan(
+    jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool, alone: Floats
+) -> tuple[Ints, int]:
+    """The plan, and how much room inputs take; `alone` are the paces of streams that meet no other."""
     table, parts, at = [], [], tables.PLAN_HEADER
     count = sum(len(lowered.job.classes.stages) for lowered in jobs)
     at += count * tables.CLASS_SIZE
@@ -288,6 +309,7 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], 
         return begin
 
     inputs = programs = order_at = first = 0
+    known_patterns: dict[tuple[object, ...], int] = {}
     for number, (lowered, its_ways) in enumerate(zip(jobs, ways, strict=True)):
         classes, choices = lowered.job.classes, lowered.choices
         lonely = lowered.path.size == 1 or lowered.orders.shape[0] != choices.shape[0]
@@ -298,7 +320,8 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], 
         path_at, along_at = put(lowered.path), put(along)
         receivers_at = put(classes.receivers + first) if not lonely else at
         expanded = its_ways[:, lowered.ways[1]]
-        ways_at = put(expanded)
+        ways_at, streams_at = put(expanded), put(its_ways)
+        patterns = _patterns(number, lowered, its_ways, alone, known_patterns)
         private: Flags = np.logical_not(
             (lowered.types_by_way[None] & (its_ways[:, None, :, :2] >= 0).any(axis=3)).any(axis=2)
         )
@@ -322,6 +345,8 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], 
                 private_at[c],
                 addable_at[c],
                 inputs,
+                streams_at + c * its_ways.shape[1] * tables.WAY_SIZE,
+                patterns[c],
                 iterations[number],
             )
             inputs += 0 if lonely else 2 * lowered.microbatches * chunks
@@ -342,10 +367,17 @@ def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> 
     for its in private:
         key = its.tobytes()
         if key not in known:
-            addable = [types is not None and bool(its[types].all()) for types in lowered.segment_types]
+            addable = [_need(types, its) for types in lowered.segment_types]
             known[key] = put(its.astype(np.int64)), put(np.array(addable, np.int64))
     found = [known[its.tobytes()] for its in private]
     return [at for at, _ in found], [at for _, at in found]
+
+
+def _need(types: list[int] | None, private: Flags) -> int:
+    """What a class needs of a segment."""
+    if types is None:
+        return tables.HANDS_ON
+    return tables.TO_ADD if private[types].all() else tables.TO_PLAY
 
 
 def _period(jobs: Sequence[Lowered], iterations: int) -> tuple[int, int]:
@@ -376,7 +408,7 @@ def _states(jobs: Sequence[Lowered], both: bool) -> Ints:
     return out
 
 
-def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, meets: bool) -> Ints:
+def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, meets: bool, links: int) -> Ints:
     """The play at the beginning; adds to the plan where the inputs of each class lie."""
     classes, dimensions = int(plan[tables.CLASSES]), int(plan[tables.DIMENSIONS])
     width = tables.STRETCH + dimensions
@@ -388,6 +420,10 @@ def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, me
     crowd = crowd if meets else 0
     buckets = 1 << 12 if meets else 0
     snapshot = MACHINES_OF + classes * (2 * width + state_width + 6 * dimensions + 32) if plan[tables.PERIOD] else 0
+    rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
+    patterns = int(rows[:, tables.PATTERN].max()) + 1
+    segments = max(len(lowered.lowering.segments) for lowered in jobs)
+    notes = tables.OPEN_RUN + dimensions + (_MOST_RUNS * tables.RUN_SIZE if patterns else 0)
     sizes = {
         tables.MACHINES_AT: classes * width,
         tables.SERVICES_AT: classes * dimensions * tables.SERVICE_SIZE,
@@ -401,10 +437,13 @@ def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, me
         tables.MEETINGS_AT: crowd * tables.MEETING_SIZE,
         tables.ATTENDEES_AT: crowd * tables.ATTENDEE_SIZE,
         tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
+        tables.NOTES_AT: classes * notes,
+        tables.PASSAGES_AT: patterns * segments * tables.PASSAGE_SIZE,
+        tables.RUNS_AT: _RUNS_ROOM * tables.RUN_SIZE if patterns else 0,
+        tables.USERS_AT: links,
     }
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=tables.PLAY_HEADER), strict=False))
     inputs_at = tables.PLAY_HEADER + sum(sizes.values())
-    rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
     rows[:, tables.INPUTS_AT] += inputs_at
     play = np.zeros(inputs_at + inputs, np.int64)  # the pages of it that are never used are never made
     for column, at in starts.items():
@@ -413,6 +452,8 @@ def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, me
         play[tables.SEQUENCES_AT] = 0
     play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
     play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
+    play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
+    play[tables.RUNS_ROOM] = _RUNS_ROOM if patterns else 0
     play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
     play[starts[tables.TREE_AT] :][: 2 * leaves] = NEVER
     play[starts[tables.BUCKETS_AT] :][:buckets] = -1

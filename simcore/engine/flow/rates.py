@@ -19,7 +19,9 @@ from simcore.engine.flow.tables import Floats, Ints, mix
 # of a connected set; the memo: where its slots lie, how many they are, where its entries lie, room for them, room used,
 # entries; states of contention solved, and met again; changes so far; the last change that looked at each link.
 STREAMS, LINKS, LOADS, STREAMS_AT, LOADS_AT, HEADS_AT, CHANGED_AT, CHANGED, FOUND_AT, FOUND = range(10)
-SLOTS_AT, SLOTS, ENTRIES_AT, ROOM, USED, ENTRIES, SOLVED, MET, STAMP, SEEN_AT, FLOWS_HEADER = range(10, 21)
+SLOTS_AT, SLOTS, ENTRIES_AT, ROOM, USED, ENTRIES, SOLVED, MET, STAMP, SEEN_AT, SLOWED_AT, SLOWED, FLOWS_HEADER = range(
+    10, 23
+)
 # Streams: where its loads lie, and end; whether it is in service; the class and the dimension that serve it; the last
 # change that looked at it; whether it is listed as changed.
 FIRST_LOAD, END_LOAD, ACTIVE, SERVER, SERVER_DIMENSION, LOOKED, LISTED, STREAM_SIZE = range(8)
@@ -42,14 +44,15 @@ def pack_flows(
     heads_at = loads_at + k * LOAD_SIZE
     changed_at = heads_at + m
     found_at = changed_at + n
-    seen_at = found_at + n + 1
+    slowed_at = found_at + n + 1
+    seen_at = slowed_at + n
     slots_at, slots = seen_at + m, 1 << 12
     entries_at, room = slots_at + slots, max(1 << 16, 4 * n)
     ints = np.empty(entries_at + room, np.int64)
     ints[:streams_at] = 0
     ints[:SLOTS_AT] = (n, m, k, streams_at, loads_at, heads_at, changed_at, 0, found_at, 0)
     ints[SLOTS_AT:USED] = (slots_at, slots, entries_at, room)
-    ints[SEEN_AT] = seen_at
+    ints[SEEN_AT], ints[SLOWED_AT] = seen_at, slowed_at
     ints[streams_at:loads_at] = 0
     ints[heads_at:changed_at] = -1
     ints[seen_at:slots_at] = 0
@@ -98,13 +101,20 @@ def set_pace(flows: Ints, numbers: Floats, s: int, pace: float) -> None:
 
 
 @inlined
-def _list_changed(flows: Ints, s: int) -> None:
+def list_changed(flows: Ints, s: int) -> None:
     """Note that the pace of a stream may be another one now."""
     its = locate_stream(flows, s)
     if flows[its + LISTED] == 0:
         flows[its + LISTED] = 1
         flows[flows[CHANGED_AT] + flows[CHANGED]] = s
         flows[CHANGED] += 1
+
+
+@inlined
+def list_slowed(flows: Ints, s: int) -> None:
+    """Note that a stream is in service for longer than it was thought."""
+    flows[flows[SLOWED_AT] + flows[SLOWED]] = s
+    flows[SLOWED] += 1
 
 
 @inlined
@@ -121,7 +131,7 @@ def begin_stream(flows: Ints, numbers: Floats, s: int, server: int, dimension: i
         if first >= 0:
             flows[flows[LOADS_AT] + first * LOAD_SIZE + PREVIOUS] = number
         flows[head] = number
-    _list_changed(flows, s)
+    list_changed(flows, s)
 
 
 @inlined
@@ -140,7 +150,7 @@ def end_stream(flows: Ints, s: int) -> None:
             flows[flows[HEADS_AT] + flows[load + LOAD_LINK]] = following
         other = flows[flows[HEADS_AT] + flows[load + LOAD_LINK]]
         if other >= 0:  # whoever is reached from one of a link's streams is reached from all
-            _list_changed(flows, flows[flows[LOADS_AT] + other * LOAD_SIZE + LOAD_STREAM])
+            list_changed(flows, flows[flows[LOADS_AT] + other * LOAD_SIZE + LOAD_STREAM])
 
 
 @borrowing

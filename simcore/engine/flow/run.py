@@ -33,6 +33,10 @@ class Counts:
     """States of contention that were met again."""
     added: int
     """Microbatches that were added and not played."""
+    skipped: int
+    """Passages that were waited for and not played."""
+    replayed: int
+    """Passages that were played after all, from their beginning."""
 
 
 def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int]) -> list[list[Timing]]:
@@ -81,8 +85,8 @@ def _lower_whole(job: Job) -> Lowered:
 
 def _count(world: World) -> Counts:
     play, flows = world[5], world[7]
-    counts = play[tables.EVENTS], flows[SOLVED], flows[MET], play[tables.JUMPED]
-    return Counts(*map(int, counts))
+    counts = play[tables.EVENTS], flows[SOLVED], flows[MET]
+    return Counts(*map(int, (*counts, *play[[tables.JUMPED, tables.SKIPPED, tables.REPLAYED]])))
 
 
 def _timing(jobs: Sequence[Lowered], world: World, number: int, iteration: int) -> Timing:

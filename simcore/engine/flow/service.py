@@ -40,22 +40,28 @@ from simcore.engine.fast.state import (
     locate_type,
 )
 from simcore.engine.flow.meetings import meet
-from simcore.engine.flow.rates import begin_stream, end_stream, pace_of
+from simcore.engine.flow.passages import note_run
+from simcore.engine.flow.rates import begin_stream, end_stream, list_changed, pace_of
 from simcore.engine.flow.tables import (
     BEGAN,
     FROM,
     ISSUES_ROOM,
     ITS_STREAM,
     JOB,
+    OPEN_RUN,
     PRIVATE_AT,
     REMAINING,
+    REPLAYS,
     ROW,
     SEQUENCES_AT,
+    SKIPPERS,
     STREAM,
     STRETCH,
+    WAY,
     World,
     locate_class,
     locate_machine,
+    locate_notes,
     locate_sequences,
     locate_service,
     locate_way,
@@ -169,9 +175,16 @@ def _serve_next(world: World, c: int, d: int) -> int:
         service, now = locate_service(plan, play, c, d), state[NOW]
         play[service + REMAINING] = net[phase + SERIALIZATION]
         play[service + FROM] = play[service + BEGAN] = now
-        if stream == play[service + ITS_STREAM]:
+        if stream == play[service + ITS_STREAM] and play[REPLAYS] == 0:
             state[state[END_AT] + d] = now + time_at(net[phase + SERIALIZATION], pace_of(flows, numbers, stream))
     return int(stream)
+
+
+@inlined
+def _way_served(plan: Ints, state: Ints, c: int, d: int) -> int:
+    """The way of what dimension `d` of a class serves."""
+    phase = state[locate_serving(state, d) + PHASE]
+    return int(plan[locate_way(plan, locate_class(plan, c), phase, PHASE_SIZE) + WAY])
 
 
 @borrowing
@@ -187,12 +200,20 @@ def pick_next(world: World, c: int) -> None:
         stream = _serve_next(world, c, d)
         service = locate_service(plan, play, c, d)
         before = play[service + ITS_STREAM]
-        if stream != before:
+        if play[REPLAYS] > 0:
+            play[service + ITS_STREAM] = stream
+        elif stream != before:
             if before >= 0:
                 end_stream(flows, before)
             if stream >= 0:
                 begin_stream(flows, numbers, stream, c, d)
             play[service + ITS_STREAM] = stream
+            note_run(plan, play, c, d, state[NOW], _way_served(plan, state, c, d) if stream >= 0 else -1)
+        elif stream >= 0:
+            if play[SKIPPERS] > 0:
+                list_changed(flows, stream)  # it may meet a passage now that it goes on
+            if play[locate_notes(play, c) + OPEN_RUN + d] < 0:
+                note_run(plan, play, c, d, state[NOW], _way_served(plan, state, c, d))
     state[READY] = 0
 
 

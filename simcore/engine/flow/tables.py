@@ -27,7 +27,9 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
 # inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the
 # virtual stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its
 # ways lie, and where the phases of its network do; where lies which types of collectives nothing can meet, and of
-# which segments all collectives are such; where its inputs lie in the play; iterations that its job is to play.
+# which segments all collectives are such (`TO_PLAY` …); where its inputs lie in the play; where lies the stream of each
+# way; which of its passages are those of others (-1: its passages are always played, see `passages`); iterations that
+# are asked for of its job.
 (
     JOB,
     PROGRAM,
@@ -45,19 +47,25 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
     PRIVATE_AT,
     ADDABLE_AT,
     INPUTS_AT,
-    TO_PLAY,
+    STREAMS_AT,
+    PATTERN,
+    ASKED,
     CLASS_SIZE,
-) = range(18)
+) = range(20)
 # Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
-# class itself), and how many classes meet there.
-STREAM, ROW, MEET, WAY_SIZE = range(4)
+# class itself), how many classes meet there, and the number of the way.
+STREAM, ROW, MEET, WAY, WAY_SIZE = range(5)
+# What a class needs of a segment: to be played, only to be added, or to be played as it hands an input on.
+TO_PLAY, TO_ADD, HANDS_ON = range(3)
 
 # Header of the play: where the tables lie; lists in use; free meetings and attendees, and those ever used; what a run
 # counts.
 MACHINES_AT, SERVICES_AT, SEQUENCES_AT, TREE_AT, LEAVES, TOUCHED_AT, MOVES_AT, STAMPS_AT = range(8)
 TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
 FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
-RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_HEADER = range(21, 29)
+RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED = range(21, 28)
+PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM, USERS_AT = range(28, 36)
+REPLAYS, SKIPPED, SKIPPERS, REPLAYED, PLAY_HEADER = range(36, 41)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -83,7 +91,18 @@ RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_H
     SPENT,
 ) = range(17)
 STRETCH = SPENT + len(Category)
-GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, GATHERS = range(7)
+GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, SKIPS, GATHERS = range(8)
+# Notes, per class, of a passage that is recorded (`passages`): its first segment and 1 (0: none is), when it began,
+# whether another stream slowed one of it, runs so far; time by category before; the run of each dimension that serves a
+# stream (-1: none does); then the runs.
+RECORDED, RECORD_BEGIN, DISTURBED, RUNS, SPENT_BEFORE = range(5)
+OPEN_RUN = SPENT_BEFORE + len(Category)
+# Runs of a passage: from when and to when after its beginning which way is served [ps].
+RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
+# Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
+# time by category.
+P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPENT = range(5)
+PASSAGE_SIZE = P_SPENT + len(Category)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
 ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)
@@ -128,6 +147,18 @@ def locate_service(plan: Ints, play: Ints, c: int, d: int) -> int:
 def locate_way(plan: Ints, its: int, phase: int, phase_size: int) -> int:
     """Where the way of a phase of the class at `its` lies."""
     return int(plan[its + WAYS_AT] + (phase - plan[its + PHASES_AT]) // phase_size * WAY_SIZE)
+
+
+@inlined
+def locate_notes(play: Ints, c: int) -> int:
+    """Where the notes of a class lie."""
+    return int(play[NOTES_AT] + c * play[NOTES_ROOM])
+
+
+@inlined
+def locate_passage(plan: Ints, play: Ints, its: int, segment: int) -> int:
+    """Where the passage of the class at `its` lies that begins with a segment."""
+    return int(play[PASSAGES_AT] + (plan[its + PATTERN] * play[PASSAGES_ROOM] + segment) * PASSAGE_SIZE)
 
 
 @inlined

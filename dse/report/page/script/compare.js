@@ -66,6 +66,7 @@ const resultGroups = (designs) => {
     [`Time${of} [s]`, partLines(results, (result) => result.breakdown)],
     [`Memory per NPU${of} [GiB]`, comparing.all ? partLines(results, (result) => result.memory_bytes, 2 ** 30) : []],
     [`Use of the network${of}`, networkLines(results)],
+    ["Jobs: an iteration beside the others [s] (slowdown)", jobLines(results)],
   ];
 };
 
@@ -78,6 +79,14 @@ const partLines = (results, read, factor = 1) => {
   const parts = results.map((result) => (result && read(result)) || {});
   const names = [...new Set(parts.flatMap(Object.keys))].filter((name) => parts.some((part) => part[name] > 0));
   return names.map((name) => [name, parts.map((part) => (Number.isFinite(part[name]) ? formatNumber(part[name] / factor) : MISSING))]);
+};
+
+const jobLines = (results) => {
+  const names = [...new Set(results.flatMap((result) => (result?.jobs ?? []).map((job) => job.name)))];
+  return names.map((name) => [name, results.map((result) => {
+    const job = result?.jobs?.find((each) => each.name === name);
+    return job ? `${formatNumber(job.iteration_time_s)} (${formatNumber(job.slowdown)}) on ${job.npus} NPUs` : MISSING;
+  })]);
 };
 
 const networkLines = (results) => {

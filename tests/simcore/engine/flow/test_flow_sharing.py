@@ -86,20 +86,20 @@ def test_a_steady_pipeline_is_added_and_comes_out_as_if_it_were_played() -> None
     document = {**TRAINING, "workload": {**TRAINING["workload"], "global_batch": 256}}
     job = job_of(design_from(document))
     added, counts = time_job(job, OneLink(2.0))
-    ((played,),) = time_jobs([job], OneLink(2.0), iterations=1)
+    ((played,),) = time_jobs([job], OneLink(2.0), [1])
     assert counts.added > 64
     assert added == played
 
 
 def test_two_jobs_on_one_link_share_it_evenly_and_alone_they_do_not() -> None:
     one, other = (job_of(single_phase([members])) for members in (2, 5))
-    (first,), (second,) = time_jobs([one, other], OneLink(1.0))
+    (first,), (second,) = time_jobs([one, other], OneLink(1.0), [1, 1])
     together, _ = time_job(job_of(single_phase([2, 5])), OneLink(1.0))
     assert first.total < second.total == together.total
 
 
 def test_repeated_iterations_of_one_job_take_equally_long() -> None:
     design = design_from(TRAINING)
-    (timings,) = time_jobs([job_of(design)], iterations=3)
+    (timings,) = time_jobs([job_of(design)], None, [3])
     assert [timing.total for timing in timings] == [flow_timing(design).total] * 3
     assert all(timing.spent == timings[0].spent for timing in timings)

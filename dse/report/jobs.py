@@ -1,0 +1,56 @@
+"""Several jobs on one cluster, as a table: what each takes alone and beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from dse.report.units import MISSING, clean_text, format_percent, format_with_unit
+from simcore.job_result import JobResult, fairness
+
+HEADS = ("job", "NPUs", "nodes", "time", "alone", "slowdown", "rate", "MFU")
+
+
+def job_rows(jobs: Sequence[JobResult]) -> list[tuple[str, ...]]:
+    """A row of `HEADS` for each job."""
+    return [
+        (
+            clean_text(job.name),
+            f"{job.npus:,}",
+            describe_nodes(job.nodes),
+            format_with_unit(job.iteration_time_s, "s"),
+            format_with_unit(job.alone_s, "s"),
+            f"{job.slowdown:.3f}",
+            _rate(job),
+            MISSING if job.mfu is None else format_percent(job.mfu),
+        )
+        for job in jobs
+    ]
+
+
+def _rate(job: JobResult) -> str:
+    rate = job.throughput_tokens_per_s
+    return MISSING if rate is None else format_with_unit(rate, f"{job.throughput_counts}/s")
+
+
+def describe_nodes(nodes: Sequence[int], most: int = 12) -> str:
+    """`0-7`, `0,4,…28` (every 4th one), or the first few of any others."""
+    steps = {after - before for before, after in pairwise(nodes)}
+    if len(nodes) > 2 and steps == {1}:
+        return f"{nodes[0]}-{nodes[-1]}"
+    if len(nodes) > 3 and len(steps) == 1:
+        return f"{nodes[0]},{nodes[1]},…{nodes[-1]}"
+    text = ",".join(map(str, nodes))
+    return text if len(text) <= most else f"{text[: text[:most].rfind(',') + 1]}…"
+
+
+def describe_jobs(jobs: Sequence[JobResult]) -> list[str]:
+    """How evenly the jobs are slowed, and which do not fit, a sentence each."""
+    even = fairness(jobs)
+    said = f"Fairness {even:.3f}: 1 where all are slowed alike, 1/{len(jobs)} where one alone makes progress."
+    told = ["The jobs share no links." if all(job.iterations == 1 for job in jobs) else said]
+    for job in jobs:
+        if not job.fits:
+            needed = format_with_unit(job.memory_reserved_bytes, "B")
+            told.append(f"{clean_text(job.name)} does not fit: it needs {needed} on each NPU.")
+    return told

@@ -1,0 +1,232 @@
+"""Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
+
+A passage is a row of segments that hands nothing on. Where its network is idle before and after it and no stream of
+another class slows one of its own, it always takes the same time, and serves the same ways at the same times after its
+beginning: its *runs*. So it is played and recorded once, for all classes that share links on the same ways, and then
+only waited for, while no stream of another class is on a link of one of its runs at the time of the run. If one begins
+to be, the passage is played from its beginning up to now (`replay`), which nobody has felt, and goes on being played.
+"""
+
+from __future__ import annotations
+
+from simcore.compiled import borrowing, inlined
+from simcore.engine.fast.state import END_AT, NEVER, NOW, OUTSTANDING
+from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
+from simcore.engine.flow.rates import (
+    END_LOAD,
+    FIRST_LOAD,
+    HEADS_AT,
+    LOAD_LINK,
+    LOAD_SIZE,
+    LOAD_STREAM,
+    LOADS_AT,
+    NEXT,
+    SERVER,
+    SERVER_DIMENSION,
+    locate_stream,
+)
+from simcore.engine.flow.tables import (
+    ADDABLE_AT,
+    BEGIN,
+    DIMENSIONS,
+    DISTURBED,
+    HANDS_ON,
+    MODE,
+    NOTES_ROOM,
+    OPEN_RUN,
+    P_DURATION,
+    P_FIRST,
+    P_KNOWN,
+    P_RUNS,
+    P_SPENT,
+    PATTERN,
+    RECORD_BEGIN,
+    RECORDED,
+    REPLAYED,
+    REPLAYS,
+    RUN_FROM,
+    RUN_SIZE,
+    RUN_TO,
+    RUN_WAY,
+    RUNS,
+    RUNS_AT,
+    RUNS_ROOM,
+    RUNS_USED,
+    SEGMENT,
+    SEGMENT_END,
+    SKIPPED,
+    SKIPPERS,
+    SKIPS,
+    SPENT,
+    SPENT_BEFORE,
+    STREAM,
+    STREAMS_AT,
+    STRETCH,
+    UNTIL,
+    USERS_AT,
+    WAY_SIZE,
+    Ints,
+    World,
+    locate_class,
+    locate_machine,
+    locate_notes,
+    locate_passage,
+)
+
+
+@inlined
+def is_passage_over(plan: Ints, play: Ints, its: int, m: int) -> bool:
+    """Whether a passage ends before the segment that is due."""
+    segment = play[m + SEGMENT]
+    return bool(segment == play[m + SEGMENT_END] or plan[plan[its + ADDABLE_AT] + segment] == HANDS_ON)
+
+
+@inlined
+def note_run(plan: Ints, play: Ints, c: int, d: int, now: int, way: int) -> None:
+    """Dimension `d` of a class serves another way over shared links than before (-1: none)."""
+    notes = locate_notes(play, c)
+    if play[notes + RECORDED] == 0:
+        return
+    since = now - play[notes + RECORD_BEGIN]
+    if play[notes + OPEN_RUN + d] >= 0:
+        play[play[notes + OPEN_RUN + d] + RUN_TO] = since
+        play[notes + OPEN_RUN + d] = -1
+    if way >= 0:
+        run = notes + OPEN_RUN + plan[DIMENSIONS] + play[notes + RUNS] * RUN_SIZE
+        if run + RUN_SIZE > notes + play[NOTES_ROOM]:
+            play[notes + RECORDED] = 0  # there is no room for it
+            return
+        play[notes + RUNS] += 1
+        play[run + RUN_FROM], play[run + RUN_TO], play[run + RUN_WAY] = since, -1, way
+        play[notes + OPEN_RUN + d] = run
+
+
+@inlined
+def _count_users(world: World, c: int, passage: int, more: int) -> None:
+    """Count a class among the users of the links of a passage's runs, or no longer."""
+    _, _, _, _, plan, play, _, flows, _ = world
+    streams = plan[locate_class(plan, c) + STREAMS_AT]
+    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
+        stream = locate_stream(
+            flows, plan[streams + play[play[RUNS_AT] + number * RUN_SIZE + RUN_WAY] * WAY_SIZE + STREAM]
+        )
+        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+            play[play[USERS_AT] + flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]] += more
+
+
+@inlined
+def _is_met(world: World, stream: int, begin: int) -> bool:
+    """Whether another class uses a link of a stream at `begin` or later, as far as is known, or may do so."""
+    _, states, _, _, _, play, _, flows, _ = world
+    met = False
+    for number in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+        link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
+        met = met or play[play[USERS_AT] + link] > 0
+        other = flows[flows[HEADS_AT] + link]
+        while other >= 0:
+            load = flows[LOADS_AT] + other * LOAD_SIZE
+            its = locate_stream(flows, flows[load + LOAD_STREAM])
+            server = flows[its + SERVER]
+            end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
+            met = met or (end != NEVER and end > begin)
+            other = flows[load + NEXT]
+    return met
+
+
+@borrowing
+def begin_passage(world: World, c: int) -> bool:
+    """Wait for the passage that is due, if it is known and meets nobody; else begin to record it, if it is not known.
+
+    False where it has to be played.
+    """
+    _, states, _, _, plan, play, _, flows, _ = world
+    its, m, now = locate_class(plan, c), locate_machine(play, c), states[c, NOW]
+    if plan[its + PATTERN] < 0 or play[REPLAYS] > 0 or states[c, OUTSTANDING] > 0:
+        return False
+    notes, passage = locate_notes(play, c), locate_passage(plan, play, its, play[m + SEGMENT])
+    if play[passage + P_KNOWN] == UNKNOWN and play[notes + RECORDED] == 0:
+        play[notes + RECORDED], play[notes + RECORD_BEGIN] = play[m + SEGMENT] + 1, now
+        play[notes + DISTURBED] = play[notes + RUNS] = 0
+        for d in range(plan[DIMENSIONS]):
+            play[notes + OPEN_RUN + d] = -1
+        for category in range(STRETCH - SPENT):
+            play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
+    if play[passage + P_KNOWN] != CONSTANT:
+        return False
+    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
+        run = play[RUNS_AT] + number * RUN_SIZE
+        stream = plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM]
+        if _is_met(world, locate_stream(flows, stream), now + play[run + RUN_FROM]):
+            return False
+    _count_users(world, c, passage, 1)
+    play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
+    play[SKIPPERS] += 1
+    return True
+
+
+@borrowing
+def end_passage(world: World, c: int) -> None:
+    """A class has waited for its passage, of which nobody met anything."""
+    _, _, _, _, plan, play, _, _, _ = world
+    its, m = locate_class(plan, c), locate_machine(play, c)
+    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+    _count_users(world, c, passage, -1)
+    play[SKIPPERS] -= 1
+    for category in range(STRETCH - SPENT):
+        play[m + SPENT + category] += play[passage + P_SPENT + category]
+    while not is_passage_over(plan, play, its, m):
+        play[m + SEGMENT] += 1
+    play[SKIPPED] += 1
+
+
+@borrowing
+def drop_passage(world: World, c: int) -> None:
+    """A class waits for its passage no longer: it will be played."""
+    plan, play = world[4], world[5]
+    its, m = locate_class(plan, c), locate_machine(play, c)
+    _count_users(world, c, locate_passage(plan, play, its, play[m + SEGMENT]), -1)
+    play[SKIPPERS] -= 1
+    play[REPLAYED] += 1
+
+
+@borrowing
+def finish_recording(world: World, c: int) -> None:
+    """A passage that was recorded is over: keep it if the network is idle and nothing slowed it."""
+    _, states, _, _, plan, play, _, _, _ = world
+    its, m, notes = locate_class(plan, c), locate_machine(play, c), locate_notes(play, c)
+    passage = locate_passage(plan, play, its, play[notes + RECORDED] - 1)
+    count = play[notes + RUNS]
+    play[notes + RECORDED] = 0
+    if play[passage + P_KNOWN] != UNKNOWN or play[notes + DISTURBED]:
+        return
+    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + count > play[RUNS_ROOM]:
+        play[passage + P_KNOWN] = VARIES
+        return
+    play[passage + P_KNOWN] = CONSTANT
+    play[passage + P_DURATION] = states[c, NOW] - play[notes + RECORD_BEGIN]
+    play[passage + P_FIRST], play[passage + P_RUNS] = play[RUNS_USED], count
+    first, to = notes + OPEN_RUN + plan[DIMENSIONS], play[RUNS_AT] + play[RUNS_USED] * RUN_SIZE
+    for i in range(count * RUN_SIZE):
+        play[to + i] = play[first + i]
+    for number in range(count):  # a stream that ends now has not been struck off yet
+        if play[to + number * RUN_SIZE + RUN_TO] < 0:
+            play[to + number * RUN_SIZE + RUN_TO] = play[passage + P_DURATION]
+    play[RUNS_USED] += count
+    for category in range(STRETCH - SPENT):
+        play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
+
+
+@borrowing
+def meets_run(world: World, c: int, link: int, end: int) -> bool:
+    """Whether the passage that class `c` waits for uses a link between now and `end`."""
+    _, states, _, _, plan, play, _, flows, _ = world
+    its, m = locate_class(plan, c), locate_machine(play, c)
+    passage, begin, now = locate_passage(plan, play, its, play[m + SEGMENT]), play[m + BEGIN], states[c, NOW]
+    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
+        run = play[RUNS_AT] + number * RUN_SIZE
+        if begin + play[run + RUN_FROM] < end and begin + play[run + RUN_TO] > now:
+            stream = locate_stream(flows, plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
+            for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+                if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
+                    return True
+    return False

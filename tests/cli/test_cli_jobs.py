@@ -1,0 +1,135 @@
+"""Several jobs from a shell: simulated, searched, shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dse.cli import main
+from dse.evaluate.read import read_result
+from dse.proof.certificate import proven_bounds
+from dse.report.jobs import describe_nodes
+from dse.space.space import load_space
+from simcore.bounds.design import bound
+from simcore.bounds.estimate import estimate
+from simcore.check.load import load_design
+from simcore.simulate import simulate
+
+MODEL = {"name": "tiny", "hidden": 256, "layers": 2, "heads": 8, "vocabulary": 1000, "sequence_length": 128}
+JOB = {"workload": {"model": MODEL, "global_batch": 16}, "parallelism": {"tensor": 2}}
+CLUSTER = {
+    "npu": "a100-80gb",
+    "dimensions": [
+        {"topology": "switch", "size": 2, "bandwidth": "300 GB/s", "latency": "700 ns"},
+        {
+            **{"topology": "clos", "size": 8, "leaf": 4, "oversubscription": 4, "bandwidth": "5 GB/s"},
+            **{"latency": "1.7 us", "tier": "pod"},
+        },
+    ],
+}
+DESIGN: dict[str, Any] = {
+    "jobs": [
+        {"name": "a", **JOB, "npus": 8, "placement": "spread"},
+        {"name": "b", **JOB, "npus": 8},
+    ],
+    "cluster": CLUSTER,
+    "system": {"chunks": 2},
+}
+SPACE: dict[str, Any] = {
+    **DESIGN,
+    "jobs": [
+        {**DESIGN["jobs"][0], "placement": {"choice": ["packed", "spread", "by_rail"]}, "npus": {"choice": [4, 8]}},
+        {**DESIGN["jobs"][1], "npus": {"choice": [4, 8, 16]}},
+    ],
+    "objectives": {"minimize": ["iteration_time", "slowdown"], "maximize": "reserve"},
+    "constraints": ["fits", "slowdown <= 4"],
+}
+
+
+def written(folder: Path, document: dict[str, Any]) -> str:
+    path = folder / "jobs.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return str(path)
+
+
+def test_a_table_of_jobs_fits_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["simulate", written(tmp_path, DESIGN)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    (row,) = [line.split() for line in lines if line.startswith("b ")]
+    assert row[1:3] == ["8", "1,3,…7"]
+
+
+def test_json_has_each_job_and_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", written(tmp_path, DESIGN), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [job["name"] for job in document["jobs"]] == ["a", "b"]
+    assert document["jobs"][0]["slowdown"] > 1
+    assert read_result(document).jobs == simulate(load_design(DESIGN)).jobs
+
+
+def test_a_path_into_a_job_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, DESIGN)
+    assert main(["simulate", path, "--json", "--set", "jobs[0].placement=packed"]) == 0
+    assert json.loads(capsys.readouterr().out)["jobs"][0]["nodes"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("arguments", [["--trace", "trace.json"], ["--chakra-out", "out"]])
+def test_what_is_of_one_job_says_so(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    packed = {**DESIGN, "jobs": [{**job, "placement": "packed"} for job in DESIGN["jobs"]]}
+    assert main(["simulate", written(tmp_path, packed), *arguments]) == 2
+    assert "jobs: expected a design of one job, got 2 jobs" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.yaml"]
+
+
+def test_jobs_are_searched_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(tmp_path / "run")
+    assert main(["optimize", written(tmp_path, SPACE), "--out", run, "--sampler", "exhaustive"]) == 0
+    found = json.loads((tmp_path / "run" / "pareto.json").read_text(encoding="utf-8"))
+    assert found["evaluated"] == 18
+    assert all(member["metrics"]["jobs"][0]["slowdown"] >= 1 for member in found["front"])
+    assert {member["values"]["reserve"] for member in found["front"]} == {8.0, 0.0}
+    assert min(member["values"]["slowdown"] for member in found["front"]) == 1.0
+    capsys.readouterr()
+    assert main(["show", run, "best:iteration_time"]) == 0
+    out = capsys.readouterr().out
+    assert "a on 8 NPUs, b on" in out
+    assert "slowdown" in out
+    trials = (tmp_path / "run" / "trials.csv").read_text(encoding="utf-8")
+    assert "jobs fit the cluster" in trials  # 8 of rail and 16 NPUs are more than there are
+
+
+def test_nothing_is_proven_of_several_jobs_in_a_space(tmp_path: Path) -> None:
+    space = load_space(SPACE)
+    assert set(proven_bounds(space).values()) == {None}
+
+
+def test_no_job_is_faster_beside_others_than_its_bound_alone() -> None:
+    for placement in ("packed", "spread", "by_rail"):
+        jobs = [
+            {**DESIGN["jobs"][0], "placement": placement, "parallelism": {}},
+            {**DESIGN["jobs"][1], "parallelism": {}},
+        ]
+        design = load_design({**DESIGN, "jobs": jobs})
+        least, near = bound(design)["iteration_time"], estimate(design)["iteration_time"]
+        assert least is not None
+        assert near is not None
+        assert 0 < least <= simulate(design).iteration_time_s
+        assert bound(design)["reserve"] == 0.0
+
+
+def test_nodes_are_told_in_few_words() -> None:
+    assert describe_nodes(range(8)) == "0-7"
+    assert describe_nodes(range(0, 32, 4)) == "0,4,…28"
+    assert describe_nodes((3, 9)) == "3,9"
+    assert describe_nodes((0, 1, 4, 5, 8, 9, 12, 13)) == "0,1,4,5,8,9,…"

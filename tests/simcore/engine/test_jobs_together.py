@@ -1,0 +1,132 @@
+"""Several jobs side by side: alone as ever, slowed where they share links, and both engines of one mind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.check.load import load_design
+from simcore.design.design import Design
+from simcore.design.jobs import shares_of
+from simcore.document.problem import InputError
+from simcore.engine.reference import time_jobs
+from simcore.job_result import JobResult, fairness, worst_slowdown
+from simcore.jobs.play import AsFlows, count_iterations, play_jobs
+from simcore.jobs.result import result_of_jobs
+from simcore.metrics import metrics
+from simcore.simulate import simulate
+
+NODE = {"topology": "switch", "size": 2, "bandwidth": "300 GB/s", "latency": "1 us"}
+CLOS = {"topology": "clos", "size": 8, "leaf": 4, "oversubscription": 4, "bandwidth": "25 GB/s", "latency": "2 us"}
+GATHER = {"workload": {"collective": "all_to_all", "size": "4 MiB"}}
+TRAINING = {
+    "workload": {"model": {"base": "llama3-8b", "layers": 4}, "global_batch": 8, "sequence_length": 512},
+    "parallelism": {"tensor": 2},
+}
+
+
+def design(*jobs: dict[str, Any], outer: dict[str, Any] = CLOS, **system: Any) -> Design:
+    listed = [{"name": f"job {number}", **job} for number, job in enumerate(jobs)]
+    cluster = {"npu": "a100-80gb", "dimensions": [NODE, outer]}
+    return load_design(
+        {"jobs": listed, "cluster": cluster, "system": {"chunks": 2, "collective": ["direct", "direct"], **system}}
+    )
+
+
+def pair(placement: str, job: dict[str, Any] = GATHER) -> Design:
+    return design({**job, "npus": 8, "placement": placement}, {**job, "npus": 8})
+
+
+def test_a_job_alone_on_a_switch_takes_what_its_design_takes() -> None:
+    outer = {**NODE, "size": 8, "bandwidth": "25 GB/s"}
+    whole = design({**TRAINING, "npus": 8, "placement": "spread"}, {**TRAINING, "npus": 8}, outer=outer)
+    for share in shares_of(whole)[0]:
+        alone = simulate(share.design, "reference_links").iteration_time_s
+        (played,) = time_jobs(whole, [share], [2])
+        assert [timing.total for timing in played] == [round(alone * 1e12)] * 2
+
+
+@pytest.mark.parametrize("engine", ["flow", "reference_links"])
+def test_jobs_are_slowed_where_they_share_uplinks_and_nowhere_else(engine: str) -> None:
+    spread, packed = (simulate(pair(placement), engine) for placement in ("spread", "packed"))
+    assert all(job.slowdown > 1.3 for job in spread.jobs)
+    assert [job.slowdown for job in packed.jobs] == [1.0, 1.0]
+    assert spread.iteration_time_s == max(job.iteration_time_s for job in spread.jobs)
+
+
+def test_flows_are_slowed_as_messages_are() -> None:
+    spread = pair("spread").with_({"system.chunks": 8})
+    flows, links = (simulate(spread, engine).jobs for engine in ("flow", "reference_links"))
+    for one, other in zip(flows, links, strict=True):
+        assert one.iteration_time_s == pytest.approx(other.iteration_time_s, rel=0.1)
+
+
+def test_jobs_by_rail_share_nothing() -> None:
+    result = simulate(pair("by_rail", {**GATHER}))
+    assert result.engine == "fast"
+    assert [job.iterations for job in result.jobs] == [1, 1]
+
+
+def test_iterations_of_a_pipeline_begin_when_the_one_before_is_over() -> None:
+    job = {**TRAINING, "parallelism": {"tensor": 2, "pipeline": 4}, "npus": 8}
+    whole = design({**job, "placement": "spread"}, {**job})
+    share = shares_of(whole)[0][0]
+    player = AsFlows(whole)
+    alone = player.alone(share).total
+    assert [timing.total for timing in player.together([share], [3])[0]] == [alone] * 3
+
+
+def test_a_short_job_is_counted_as_long_as_a_long_one() -> None:
+    assert count_iterations([1000, 100, 990]) == [4, 40, 5]
+    assert count_iterations([10**6, 1]) == [4, 100]
+
+
+def test_auto_takes_fast_where_no_jobs_share_links_and_says_why() -> None:
+    packed, spread = simulate(pair("packed")), simulate(pair("spread"))
+    assert (packed.engine, spread.engine) == ("fast", "flow")
+    assert spread.engine_reason == "job 0 and job 1 share links"
+
+
+def test_an_engine_of_phases_refuses_jobs_that_share_links() -> None:
+    with pytest.raises(InputError, match="jobs that share no links.*job 0 and job 1, which do"):
+        simulate(pair("spread"), "fast")
+
+
+def test_the_result_is_of_all_jobs() -> None:
+    whole = design({**TRAINING, "npus": 8}, {**TRAINING, "npus": 4})
+    result = simulate(whole)
+    rates = [job.throughput_tokens_per_s or 0.0 for job in result.jobs]
+    assert result.throughput_tokens_per_s == pytest.approx(sum(rates))
+    assert result.npus == 16
+    assert metrics(result)["reserve"] == 4
+    assert result.mfu is not None
+    assert result.mfu * 16 == pytest.approx(sum(job.npus * (job.mfu or 0.0) for job in result.jobs))
+    parts = result.compute_s + result.exposed_communication_s.total + result.bubble_s + result.optimizer_s
+    assert parts == pytest.approx(result.iteration_time_s)
+    assert result.cost == simulate(design({**TRAINING, "npus": 16})).cost
+    assert result.power is not None
+    assert result.power.mean < result.power.peak
+
+
+def test_the_mean_of_the_iterations_after_the_first_counts() -> None:
+    whole = pair("spread")
+    played = play_jobs(whole, "reference_links")
+    timings = time_jobs(whole, [job.share for job in played], [job.iterations for job in played])
+    for job, listed in zip(played, timings, strict=True):
+        later = [timing.total for timing in listed[1:]]
+        assert job.together.total == round(sum(later) / len(later))
+    assert result_of_jobs(whole, played, "reference_links").jobs[0].alone_s == played[0].alone.total / 1e12
+
+
+def slowed(*factors: float) -> list[JobResult]:
+    rest = (None, "tokens", None, None, True, 0.0, 0.0, 0.0)
+    return [JobResult(f"job {i}", 1, (i,), factor, 1.0, 4, *rest) for i, factor in enumerate(factors)]
+
+
+def test_fairness_is_one_where_all_are_slowed_alike_and_falls_to_one_of_n() -> None:
+    assert fairness(slowed(3.0, 3.0, 3.0)) == pytest.approx(1.0)
+    assert fairness(slowed(1.0, 1e9)) == pytest.approx(0.5)
+    assert fairness(slowed(1.0, 2.0)) == pytest.approx(1.5**2 / (2 * 1.25))
+    assert worst_slowdown(slowed(1.0, 2.0)) == 2.0
+    assert fairness([]) is None
