@@ -122,7 +122,7 @@ def test_messages_take_as_long_as_the_closed_form_on_an_idle_network(topology: s
                 least, most = tolerated(name, kind, its, part)
                 assert round(least * expected) <= took <= round(most * expected), (its, part, latency)
                 checked += 1
-    assert checked > 10 or (name.startswith("direct[") and topology in ("ring", "mesh"))
+    assert checked > 5 or (name.startswith("direct[") and topology in ("ring", "mesh"))
 
 
 def tolerated(name: str, kind: str, its: Block, part: Slice) -> tuple[float, float]:
