@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from simcore.job_result import JobResult
+
 
 @dataclass(frozen=True, slots=True)
 class ExposedCommunication:
@@ -117,6 +119,9 @@ class Draw:
 class Result:
     """One simulated design. `None` marks what does not apply (memory of a single collective, say).
 
+    Of several `jobs` the iteration is that of the slowest one; throughput and MFU are of the whole cluster, the memory
+    is that of the fullest NPU.
+
     The breakdown (`compute_s`, `exposed_communication_s`, `bubble_s`, `optimizer_s`, `other_s`) is that of an NPU of
     the pipeline stage that finishes last, and sums to `iteration_time_s`.
     """
@@ -139,6 +144,7 @@ class Result:
     energy_j: float
     perf_per_cost: float | None
     engine: str
+    """The engine that ran."""
     npus: int
     racks: int = 1
     electricity_cost: float = 0.0
@@ -182,6 +188,10 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    jobs: tuple[JobResult, ...] = ()
+    """Of a cluster that runs several jobs: each of them."""
+    engine_reason: str | None = None
+    """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -190,6 +200,11 @@ class Result:
         document = asdict(self)
         for key in ("network", "not_modelled"):
             document[key] = list(document[key])
+        if self.jobs:
+            told = zip(document["jobs"], self.jobs, strict=True)
+            document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
+        else:
+            del document["jobs"]
         for key in ("metrics", "order_notes"):
             if not document[key]:
                 del document[key]
@@ -217,6 +232,7 @@ class Result:
 
 
 _OF_SOME = {
+    "engine_reason",
     "kv_cache",
     "expanded",
     "tokens_to_train",

@@ -91,7 +91,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
     command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
     command.add_argument(
-        "--engine", metavar="E", help="fast, reference, reference_links, or package.module:function [fast]"
+        "--engine",
+        metavar="E",
+        help="auto (fast where it is exact, else flow), fast, flow, reference, reference_links, "
+        "or package.module:function [auto]",
     )
     command.add_argument("--live", action="store_true", help="show the front while it grows (on a terminal)")
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")

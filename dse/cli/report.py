@@ -26,7 +26,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--simulations",
         type=whole_number,
         metavar="N",
-        help="limit of simulations for steps around the front and other batches [200 with engine fast, else 0]",
+        help="limit of simulations for steps around the front and other batches "
+        "[200 with engines auto, fast and flow, else 0]",
     )
     command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 

@@ -28,9 +28,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_design(command)
     command.add_argument(
         "--engine",
-        default="fast",
+        default="auto",
         metavar="E",
-        help="fast, reference, reference_links, or package.module:function [fast]",
+        help="auto (fast where it is exact, else flow), fast, flow, reference, reference_links, "
+        "or package.module:function [auto]",
     )
     command.add_argument("--trace", type=Path, metavar="FILE.json", help="write a Chrome / Perfetto trace")
     command.add_argument("--chakra-out", type=Path, metavar="DIR", help="write the design as ASTRA-sim's input files")

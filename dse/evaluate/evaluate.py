@@ -84,7 +84,7 @@ class Evaluator:
 
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
-    engine: str | Callable[[Design], Result] = "fast"
+    engine: str | Callable[[Design], Result] = "auto"
     """A built-in engine, `package.module:function`, or the function itself."""
 
     @cached_property

@@ -81,7 +81,7 @@ class Accuracy:
     """Median width of the intervals, as a share of the prediction."""
 
 
-def predict(rows: Iterable[MeasuredIteration], engine: str | Engine = "fast") -> Iterator[Prediction]:
+def predict(rows: Iterable[MeasuredIteration], engine: str | Engine = "auto") -> Iterator[Prediction]:
     """Simulate each row."""
     for row in rows:
         result = simulate(row.design, engine)

@@ -51,9 +51,9 @@ def _file_of(path: Path, workload: str, index: int) -> Path:
 def _note(part: TrialRecord, engine: str) -> str:
     if part.metrics is None or part.design is None:
         return "the run never simulated it"
-    if engine != "fast":
+    if engine not in ("auto", "fast", "flow"):
         return f"the run used engine {engine}: dse simulate with --engine {engine}"
-    recorded, now = part.metrics["iteration_time_s"], simulate(design_from(part.design)).iteration_time_s
+    recorded, now = part.metrics["iteration_time_s"], simulate(design_from(part.design), engine).iteration_time_s
     if now == recorded:
         return ""
     return f"it takes {now:.6g} s with this version, {recorded:.6g} s in the run"

@@ -23,7 +23,7 @@ class Settings:
     seed: int
     timeout: float | None = None
     jobs: int | None = None
-    engine: str = "fast"
+    engine: str = "auto"
     stagnation: int | None = None
     gap: float | None = None
     executor: str = "local"
@@ -72,7 +72,7 @@ def settle(space: Space, earlier: Mapping[str, Any] | None, given: Mapping[str, 
 
 def _engine(given: str | None, earlier: Mapping[str, Any] | None) -> str:
     """The engine to use. One that a file names is taken only if it is built in: a file must not choose code to run."""
-    name = given or (str(earlier["engine"]) if earlier else "fast")
+    name = given or (str(earlier["engine"]) if earlier else "auto")
     if given is None and name not in BUILT_IN:
         fix = f"if you trust it, add --engine {name}"
         problem = Problem(("engine",), "a built-in engine in the study", f"'{name}'", fix)

@@ -67,7 +67,7 @@ class DesignTrainable(tune.Trainable):
         """See `save_checkpoint`."""
 
 
-def trainable(space: Space, engine: str = "fast") -> Any:
+def trainable(space: Space, engine: str = "auto") -> Any:
     """What evaluates a trial of `search(space)`: for `tune.Tuner` and `tune.Tuner.restore`.
 
     Raises `InputError` where there is no such engine.

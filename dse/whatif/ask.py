@@ -27,7 +27,7 @@ from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
 """Most simulations unless told: about a second."""
-_UNBIDDEN = "fast"
+_UNBIDDEN = ("auto", "fast", "flow")
 
 
 def answer_what_if(record: StudyRecord, folder: Path, simulations: int | None = None, note: Note = be_silent) -> WhatIf:
@@ -46,7 +46,7 @@ def answers_about(
 
     `note` is told how far they are.
     """
-    allowed = (SIMULATIONS if engine == _UNBIDDEN else 0) if simulations is None else simulations
+    allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
         return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
@@ -77,7 +77,7 @@ def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int
         return "Each workload would have to be tuned again for each question."
     if engine not in BUILT_IN:
         return f"A report does not run the engine '{engine}' that a file names."
-    if not allowed and engine != _UNBIDDEN:
+    if not allowed and engine not in _UNBIDDEN:
         return f"With engine {engine} only on request: dse report RUN --simulations N."
     return "" if allowed else "No simulation was allowed."
 

@@ -38,7 +38,7 @@ class AtSize:
 
 
 def scale_design(
-    document: Mapping[str, Any], mode: Mode, npus: Sequence[int] = (), engine: str = "fast"
+    document: Mapping[str, Any], mode: Mode, npus: Sequence[int] = (), engine: str = "auto"
 ) -> tuple[AtSize, ...]:
     """The design at `npus` NPUs each (else at `FACTORS` of its own), in ascending order.
 

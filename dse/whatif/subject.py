@@ -84,7 +84,7 @@ class Subject:
     def engine(self) -> str:
         """The engine that simulates its designs again."""
         known = self.study is not None and self.study.engine in BUILT_IN
-        return self.study.engine if known and self.study is not None else "fast"
+        return self.study.engine if known and self.study is not None else "auto"
 
     @cached_property
     def result(self) -> Result:

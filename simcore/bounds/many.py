@@ -214,13 +214,19 @@ def _phase_times(phase: Phase, family: NetworkFamily, links_alone: bool) -> Any:
 
     What its library adds counts, too, unless its links are asked for alone.
     """
-    busy = (phase.serialization - 0.5) / PICOSECONDS * _RATE / family.rates[:, phase.dimension]
+    scale = _RATE / PICOSECONDS / family.rates[:, phase.dimension]
+    other = phase.other_links
+    steps, elsewhere = (phase.serialization + other - 0.5) * scale, (other + 0.5 if other else 0.0) * scale
     launch = 0.0 if phase.passes is None else phase.passes.kernel.launch
-    waits = round((phase.latency / PICOSECONDS - launch) / _LATENCY) * family.latencies[:, phase.dimension]
+    hops = round(((phase.latency - other) / PICOSECONDS - launch) / _LATENCY)
+    waits = hops * family.latencies[:, phase.dimension]
     if phase.passes is not None and not links_alone:
-        busy = phase.passes.seconds(busy)
+        steps = phase.passes.seconds(steps)
         waits = waits + launch
-    serialization, latency = busy * PICOSECONDS - _ROUNDING, waits * PICOSECONDS - _ROUNDING
+    serialization = (steps - elsewhere) * PICOSECONDS - (2 if other else 1) * _ROUNDING
+    latency = waits * PICOSECONDS - _ROUNDING
+    if other:
+        latency = latency + (other - 0.5) * scale * PICOSECONDS - _ROUNDING
     # Not at least 1 ps, as a phase takes: of more chunks that would be more.
     return phase._replace(serialization=np.maximum(serialization, 0), latency=np.maximum(latency, 0))  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step, mirror_steps
+from simcore.collective.base import ALL, GATHERING, SCATTERING, Algorithm, Piece, Plan, Step
 from simcore.collective.spread import add_spread, spread_parts
 from simcore.network import Chain, Shape, Shift, Spread
 
@@ -29,7 +29,9 @@ class Ring(Algorithm):
             return (Step(Spread(), 1 / members),)
         if kind == "broadcast":
             return (Step(Chain(members), 1 / members),)
-        return mirror_steps((Step(Shift(members - 1), 1 / members),), kind)
+        scatter = [Step(Shift(members - 1), 1 / members)] if kind in SCATTERING else []
+        gather = [Step(Shift(members - 1, gathers=True), 1 / members)] if kind in GATHERING else []
+        return (*scatter, *gather)
 
     def plan(self, kind: str, members: int, shape: Shape) -> Plan:
         """See `Algorithm.plan`."""

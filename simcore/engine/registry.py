@@ -9,7 +9,7 @@ from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.result import Result
 
-BUILT_IN = ("fast", "reference", "reference_links")
+BUILT_IN = ("auto", "fast", "flow", "reference", "reference_links")
 
 
 def engine_named(name: str) -> str | Callable[[Design], Result]:

@@ -6,19 +6,29 @@ costs in which every member of the group does the same (a `Pattern`) follows fro
 member's ports, and how many neighbour-to-neighbour hops its slowest message travels. Occupancy is a factor on bytes /
 bandwidth, so that it can be worked out once for a group and used for every message size. Where a block knows a closed
 form it says so in `step`, and a test holds that to the links.
+
+The steps of a phase may use different links (a halving_doubling among NPUs that are all connected: another link each
+step). Then the next chunk begins before the last step of this one is over: `carried` says what a step puts on which
+link, so that the busiest link of a whole phase is known.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
-from simcore.network.from_links import cost_from_links, listed_cost, listed_loads
-from simcore.network.loads import Crossings, Pools, crossings_of, loads_of, pools_of, whole_links
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.document.problem import Refusal
+from simcore.network.from_links import cost_from_links, listed_cost, listed_loads, loads_from_links
+from simcore.network.loads import Crossings, Pools, crossings_of, pools_of, whole_links
 from simcore.network.pattern import Listed, Loads, Pattern, StepCost
-from simcore.network.sent import Floats, Ints
+from simcore.network.sent import Ints
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 
@@ -34,6 +44,30 @@ class Misfit(NamedTuple):
     expected: str
     found: str
     fix: str = ""
+
+
+class Seen(NamedTuple):
+    """How the dimension of a job differs from the one that it has a part of, in size aside."""
+
+    keys: Mapping[str, Any] = MappingProxyType({})
+    """Keys of the dimension in the document."""
+    bandwidth: float = 1.0
+    """Share of an NPU's bandwidth that leads to NPUs of the job."""
+
+
+def seen_by_switches(inside: int, places: Sequence[int], what: str) -> int:
+    """Places under each of the switches that have `inside` NPUs each, of those that have any.
+
+    Raises `Refusal` where these are not equally many.
+    """
+    if not inside:
+        raise Refusal(f"the size of its {what}", "none")
+    counts = Counter(place // inside for place in places)
+    if len(set(counts.values())) > 1:
+        found = f"{min(counts.values())} to {max(counts.values())} of them"
+        fix = "choose numbers that divide each other, or list 'nodes'"
+        raise Refusal(f"as many of its nodes under each of its {what}", found, fix)
+    return counts[places[0] // inside]
 
 
 @dataclass(frozen=True)
@@ -52,6 +86,8 @@ class Block(ABC):
     """Whether a dimension must give `leaf`."""
     reduces: ClassVar[bool] = False
     """Whether one switch joins all NPUs, which may add up what it receives (`in_network`)."""
+    shares: ClassVar[bool] = True
+    """Whether messages from different NPUs, to different ones, meet on its links."""
     takes_any_groups: ClassVar[bool] = False
     """Whether groups of any sizes may follow one another on it (`workload.groups`)."""
 
@@ -104,6 +140,16 @@ class Block(ABC):
         """
         return None
 
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """What a dimension of `size` NPUs looks like to a job that has the NPUs at `places` of it, in rising order.
+
+        Raises `Refusal` where it looks like no dimension: messages would go through the NPUs of others.
+        """
+        if len(places) == size:
+            return Seen()
+        fix = "give jobs parts of a switched dimension"
+        raise Refusal(f"a job on all {size} places, since messages pass through NPUs", f"one on {len(places)}", fix)
+
     @abstractmethod
     def shape(self, part: Slice) -> Shape:
         """How the members of a group on `part` are connected."""
@@ -116,8 +162,8 @@ class Block(ABC):
     def routes(self, part: Slice, source: int, target: int) -> tuple[Route, ...]:
         """The ways from member `source` to member `target`; a message splits evenly among them."""
 
-    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, tuple[Loads, ...]]:
-        """Cost of messages of any kind for a group on `part`, and the different loads of links that they make."""
+    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, dict[int, Loads]]:
+        """Cost of messages of any kind for a group on `part`, and the load of each link that they pass."""
         return listed_cost(pattern, self, part), listed_loads(pattern, self, part)
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
@@ -131,7 +177,7 @@ class Block(ABC):
         """The links of a dimension of `size` NPUs (those of `wiring(Slice(size, size, 1))`), pool by pool.
 
         A *pool* is links that any messages load alike, such as a leaf's uplinks over which packets are sprayed; most
-        are single links. What `carried` counts is the bytes on a pool together.
+        are single links.
         """
         return pools_of(self, size)
 
@@ -144,14 +190,10 @@ class Block(ABC):
         """Which pools messages between NPUs `source` and `target` of a dimension pass, with which share of each."""
         return crossings_of(self, size, source, target)
 
-    def carried(self, pattern: Pattern | Listed, part: Slice, firsts: Ints | None = None) -> Floats:
-        """Bytes that each pool carries in a step, per byte of one message: `[pools]`.
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """Load of `pattern` on each link of a group on `part`, per byte of one message, counted as in `step` `[links]`.
 
-        `firsts` are the first NPUs of the groups on `part` that follow the pattern at the same time; None means all
-        groups of the dimension. Of a Send every member sends that has a receiver.
-        A Shift counts all its steps, a Chain all its pieces, a Tree its whole buffer both up and down.
-
-        A link of pool p is busy for `carried[p] / pools.rate[p]` x (bytes of one message) / bandwidth. Ports of NPUs
-        at a switch (`pools.port`), which the sender's own queue counts, are in it as well.
+        The links are the same ones, in the same order, for all patterns: all of `wiring`; or, of links that every
+        pattern loads alike, one.
         """
-        return loads_of(self, pattern, part, firsts)
+        return loads_from_links(pattern, self, part)

@@ -10,17 +10,26 @@ form charges every step of it at the slow rate; messages that wait for nothing o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
-from simcore.network.base import Block
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.network.base import Block, Seen, seen_by_switches
+from simcore.network.from_links import loads_from_links
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.wiring import Link, Route, Shape, Slice
+
+_ALL_BUSY = 8
+"""With so many members some NPU is inside one tree, with two children and a parent, and a leaf of the other."""
 
 
 class FatTree(Block):
     """See the module."""
 
     switched = True
+    shares = False
     leaves = True
 
     @property
@@ -71,6 +80,27 @@ class FatTree(Block):
             case _:
                 assert_never(pattern)
 
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`: an NPU's port, and its share of the links to the spines."""
+        n, near = part.members, self.members_on_leaf(part)
+        slow = self.oversubscription if n > near else 0.0
+        match pattern:
+            case Shift(steps):
+                return np.array([steps, steps * slow])
+            case Exchange(distance) | Send(distance):
+                return np.array([1.0, slow if distance >= near else 0.0])
+            case Spread():
+                return np.array([n - 1, (n - near) * slow])
+            case Tree() if n == near >= _ALL_BUSY:
+                return np.array([2.0, 0.0])
+            case Tree():
+                loads = loads_from_links(pattern, self, part).reshape(n, 4)
+                return np.array([loads[:, :2].max(), loads[:, 2:].max()])
+            case Chain(pieces):
+                return np.array([pieces, pieces * slow], float)
+            case _:
+                assert_never(pattern)
+
     def _leaf_cost(self) -> StepCost:
         return StepCost(1.0, 1)
 
@@ -80,6 +110,10 @@ class FatTree(Block):
             return 2 if near < n else 1
         ends = range(window, n - 1 + window, window)
         return sum(1 if min(end, n - 1) <= near - 1 else 2 for end in ends)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: leaves with those of its NPUs alone, each with its share of the uplinks."""
+        return Seen({"leaf": seen_by_switches(self.leaf, places, "leaves")})
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

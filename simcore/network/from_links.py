@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.network.pattern import Chain, Exchange, Listed, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
-from simcore.network.tree import tree_cost
+from simcore.network.tree import tree_cost, tree_loads
 from simcore.network.wiring import Link, Route, Shape, Slice, Wired
 
 Sent = tuple[int, int, float]
@@ -52,15 +55,43 @@ def cost_from_links(pattern: Pattern, block: Wired, part: Slice) -> StepCost:
             assert_never(pattern)
 
 
+def loads_from_links(pattern: Pattern, block: Wired, part: Slice) -> NDArray[np.float64]:
+    """Load of `pattern` on each link of a group on `part`; see `simcore.network.base.Block.carried`.
+
+    It takes as much work as `cost_from_links`.
+    """
+    n, shape, links = part.members, block.shape(part), _Links(block, part)
+    onward, back = _to_neighbours(n, shape)
+    match pattern:
+        case Shift(steps):
+            if shape.kind == "line":
+                return links.sums(_sweeps(n, steps, pattern.gathers))
+            return links.sums([*onward, *back], steps)
+        case Exchange(distance):
+            return links.sums((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
+        case Spread():
+            return links.sums((i, j, 1.0) for i in range(n) for j in range(n) if i != j)
+        case Tree():
+            return np.array(tree_loads(n, links.all, links.routes)[0])
+        case Chain(pieces):
+            return links.sums([*onward[: n - 1], *(back if shape.kind == "ring" else [])], pieces)
+        case Send(distance):  # as `cost_from_links`: one message, whatever the others do
+            alone: NDArray[np.float64] = np.array([links.sums([(i, i + distance, 1.0)]) for i in range(n - distance)])
+            most: NDArray[np.float64] = alone.max(axis=0)
+            return most
+        case _:
+            assert_never(pattern)
+
+
 def listed_cost(pattern: Listed, block: Wired, part: Slice) -> StepCost:
     """Cost of the messages of `pattern` for a group on `part`; see `simcore.network.base.Block.step`."""
     return _Links(block, part).cost(pattern.messages)
 
 
-def listed_loads(pattern: Listed, block: Wired, part: Slice) -> tuple[Loads, ...]:
-    """The different loads of links that the messages of `pattern` make, each message by itself."""
+def listed_loads(pattern: Listed, block: Wired, part: Slice) -> dict[int, Loads]:
+    """The load of each link that messages of `pattern` pass, each message by itself."""
     loads = _Links(block, part).loads(pattern.messages)
-    return tuple(sorted({tuple(sorted(load)) for load in loads.values()}))
+    return {link: tuple(sorted(load)) for link, load in loads.items()}
 
 
 @dataclass(frozen=True)
@@ -87,6 +118,13 @@ class _Links:
                 for link in route:
                     loads.setdefault(link, []).append((each / self.all[link].rate, each))
         return loads
+
+    def sums(self, messages: Iterable[Sent], times: int = 1) -> NDArray[np.float64]:
+        """What messages, sent so many times, load every link with `[links]`."""
+        found = np.zeros(len(self.all))
+        for link, loads in self.loads(messages).items():
+            found[link] = times * sum(load for load, _ in loads)
+        return found
 
     def cost(self, messages: Iterable[Sent]) -> StepCost:
         """Cost of messages that are sent at once."""
@@ -117,6 +155,14 @@ def _to_neighbours(n: int, shape: Shape) -> tuple[list[Sent], list[Sent]]:
     share = 0.5 if halves else 1.0
     onward = [(i, (i + 1) % n, share) for i in range(n - (shape.kind == "line"))]
     return onward, [(j, i, share) for i, j, _ in onward] if halves or shape.kind == "line" else []
+
+
+def _sweeps(n: int, steps: int, gathers: bool) -> Iterator[Sent]:
+    """What passes the links of a line in a Shift: of the members beyond each link, or of those behind it."""
+    for i in range(n - 1):
+        beyond, behind = float(min(steps, n - 1 - i)), float(min(steps, i + 1))
+        yield i, i + 1, behind if gathers else beyond
+        yield i + 1, i, beyond if gathers else behind
 
 
 def _spread(n: int, shape: Shape, window: int) -> Iterator[list[Sent]]:

@@ -6,10 +6,15 @@ links inside the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
-from simcore.network.base import Block
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.network.base import Block, Seen
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
+from simcore.network.tree import shared_edges
 from simcore.network.wiring import Link, Route, Shape, Slice
 
 
@@ -17,6 +22,7 @@ class FullyConnected(Block):
     """A dedicated link between each two NPUs."""
 
     short = "FC"
+    shares = False
     takes_any_groups = True
 
     @classmethod
@@ -42,6 +48,29 @@ class FullyConnected(Block):
                 return StepCost((pieces + n - 2) * links, n - 1)
             case _:
                 assert_never(pattern)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: its links to others' NPUs are of no use to it."""
+        return Seen(bandwidth=max(1, len(places) - 1) / (size - 1))
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`: the links from the first member to the 1st, 2nd, … other one."""
+        links, n = float(part.size - 1), part.members
+        loads = np.zeros(n - 1)
+        match pattern:
+            case Shift(steps):
+                loads[0] = steps * links
+            case Exchange(distance) | Send(distance):
+                loads[distance - 1] = links
+            case Spread():
+                loads[:] = links
+            case Tree():  # of its edges the one with most to pass, half of the buffer for each tree, wherever it is
+                loads[:] = shared_edges(n) / 2 * links
+            case Chain(pieces):
+                loads[0] = pieces * links
+            case _:
+                assert_never(pattern)
+        return loads
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

@@ -96,10 +96,10 @@ def _way(block: Pooled, size: int, source: int, target: int) -> _Way:
     return passed, np.full(len(passed), 1 / len(routes)), max(sum(links[i].hops for i in route) for route in routes)
 
 
-def loads_of(block: Pooled, pattern: Pattern | Listed, part: Slice, firsts: Ints | None) -> Floats:
-    """What each pool carries; see `simcore.network.base.Block.carried`."""
+def loads_of(block: Pooled, pattern: Pattern | Listed, part: Slice) -> Floats:
+    """Bytes that each pool carries where all groups do a step at once, per byte of one message, `[pools]`."""
     sent = messages_of(pattern, part.members, block.shape(part))
-    together = sent.of_groups(part, first_npus(part) if firsts is None else firsts)
+    together = sent.of_groups(part, first_npus(part))
     crossed = block.crossed(part.size, together.source, together.target)
     weight = crossed.share * together.share[crossed.message]
     return sum_up(crossed.pool, weight, len(block.pools(part.size).rate))

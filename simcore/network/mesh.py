@@ -13,9 +13,13 @@ other groups, so its messages take s hops at 1/s of the rate. How the patterns r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
-from simcore.network.base import Block
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.network.base import Block, Seen
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
@@ -46,6 +50,28 @@ class Mesh(Block):
             case _:
                 assert_never(pattern)
 
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: a row of neighbours is a mesh."""
+        return Seen() if places[-1] - places[0] == len(places) - 1 else super().seen_from(size, places)
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`: the links onward; those back have the same loads."""
+        n, per_link = part.members, 2.0 * part.stride
+        place = np.arange(n - 1)
+        match pattern:
+            case Exchange(distance):
+                return per_link * crossings(place, distance)
+            case Spread():
+                return per_link * ((place + 1) * (n - 1 - place)).astype(float)
+            case Chain(pieces):
+                return np.full(n - 1, pieces * per_link)
+            case Shift(steps, gathers):
+                return per_link * np.minimum(steps, place + 1 if gathers else n - 1 - place)
+            case Tree() | Send():
+                return np.full(n - 1, self.step(pattern, part).load)
+            case _:
+                assert_never(pattern)
+
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""
         return Shape("line")
@@ -63,3 +89,12 @@ class Mesh(Block):
         if source < target:
             return (tuple(2 * i for i in range(source, target)),)
         return (tuple(2 * i - 1 for i in range(source, target, -1)),)
+
+
+def crossings(place: NDArray[np.int64], distance: int) -> NDArray[np.float64]:
+    """Messages of an Exchange that pass the links from each `place` to the next one.
+
+    Of each 2 x `distance` members one half exchanges with the other: the nearer to their middle, the more pass.
+    """
+    here = place % (2 * distance)
+    return np.minimum(here + 1, 2 * distance - 1 - here).astype(float)

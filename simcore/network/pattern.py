@@ -10,10 +10,12 @@ from typing import NamedTuple
 class Shift:
     """Each member sends a message to the next one, `steps` < members times in a row, so that each passes all others.
 
-    Around a closed ring the two directions carry half of every message each; on a line it is a sweep from each end.
+    Around a closed ring the two directions carry half of every message each; on a line it is a sweep from each end, of
+    what is meant for the members beyond (on the way back, `gathers`, of what the members behind have).
     """
 
     steps: int
+    gathers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.network.base import Block
-from simcore.network.mesh import Mesh
+from simcore.network.mesh import Mesh, crossings
 from simcore.network.pattern import Chain, Exchange, Loads, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
@@ -52,6 +55,21 @@ class Ring(Block):
                 if 2 * distance == n:
                     return StepCost(per_link / 2, short * stride, _HALVES)
                 return StepCost(per_link, short * stride)
+            case _:
+                assert_never(pattern)
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`: the links onward; those back have the same loads."""
+        if not _is_closed(part):
+            return _LINE.carried(pattern, part)
+        n, per_link = part.members, 2.0 * part.stride
+        match pattern:
+            case Exchange(distance) if 2 * distance < n:
+                return per_link * crossings(np.arange(n), distance)
+            case Chain(pieces):
+                return np.full(n, pieces * per_link / 2)
+            case Shift() | Exchange() | Spread() | Tree() | Send():
+                return np.full(n, self.step(pattern, part).load)
             case _:
                 assert_never(pattern)
 

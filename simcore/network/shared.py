@@ -19,10 +19,15 @@ from functools import lru_cache
 import numpy as np
 
 from simcore.network.base import Block
-from simcore.network.pattern import Listed, Loads, Pattern, StepCost
+from simcore.network.loads import loads_of
+from simcore.network.pattern import Listed, Loads, Pattern, Spread, StepCost
 from simcore.network.routing import ROUTINGS, Routing
+from simcore.network.sent import Floats
 from simcore.network.together import Rounds, cost_together
 from simcore.network.wiring import Link, Route, Slice
+
+MOST_COUNTED = 64
+"""Members of a group whose messages from everybody to everybody are counted one by one."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,17 @@ class SharedBlock(Block):
         """See `Block.step`: for all groups of the dimension at once."""
         return cost_together(pattern, self, part)
 
-    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, tuple[Loads, ...]]:
-        """See `Block.listed`: for all groups of the dimension at once."""
+    def listed(self, pattern: Listed, part: Slice) -> tuple[StepCost, dict[int, Loads]]:
+        """See `Block.listed`: for all groups of the dimension at once, of which the busiest link counts alone."""
         cost = cost_together(pattern, self, part)
-        return cost, (cost.loads,)
+        return cost, {0: cost.loads}
+
+    def carried(self, pattern: Pattern, part: Slice) -> Floats:
+        """See `Block.carried`: of each pool, where all groups of the dimension do the same at once."""
+        rate = self.pools(part.size).rate
+        if isinstance(pattern, Spread) and part.members > MOST_COUNTED:  # no other steps are in a phase with these
+            return np.full(len(rate), self.step(pattern, part).load)
+        return loads_of(self, pattern, part) / rate
 
     def wiring(self, part: Slice) -> tuple[Link, ...]:
         """See `Block.wiring`: all links of the dimension, which other groups use as well, at their full rates.

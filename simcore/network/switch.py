@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from simcore.network.base import Block
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.network.base import Block, Seen
 from simcore.network.fat_tree import FatTree
 from simcore.network.pattern import Pattern, StepCost
 from simcore.network.wiring import Link, Route, Shape, Slice
@@ -16,12 +21,21 @@ class Switch(Block):
 
     short = "SW"
     switched = True
+    shares = False
     reduces = True
     takes_any_groups = True
 
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
         return FatTree(part.size).step(pattern, part)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: any part of a switch is a switch."""
+        return Seen()
+
+    def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
+        """See `Block.carried`."""
+        return FatTree(part.size).carried(pattern, part)
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

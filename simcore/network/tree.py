@@ -40,6 +40,14 @@ def _map_member(member: int, members: int) -> int:
 
 def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], tuple[Route, ...]]) -> StepCost:
     """Each edge passes half of the buffer up and down; the busiest link, and the longest way up and down again."""
+    load, hops = tree_loads(members, links, routes)
+    return StepCost(max(load), hops)
+
+
+def tree_loads(
+    members: int, links: Sequence[Link], routes: Callable[[int, int], tuple[Route, ...]]
+) -> tuple[list[float], float]:
+    """What the edges of both trees load each link with, and the hops of the longest way up and down again."""
     load = [0.0] * len(links)
     hops = 0.0
     for parent in trees(members):
@@ -54,7 +62,13 @@ def tree_cost(members: int, links: Sequence[Link], routes: Callable[[int, int], 
                     load[link] += 0.5 / links[link].rate / (len(ways) / 2)
             climb[member] = climb[above] + sum(links[link].hops for link in ways[0])
         hops = max(hops, 2 * max(climb))
-    return StepCost(max(load), hops)
+    return load, hops
+
+
+def shared_edges(members: int) -> int:
+    """In how many of the two trees (1 or 2) the edge is that is in most of them."""
+    first, second = ({frozenset((i, p)) for i, p in enumerate(parent) if p >= 0} for parent in trees(members))
+    return 2 if first & second else 1
 
 
 def _level_of(parent: Sequence[int], member: int) -> int:

@@ -4,10 +4,11 @@ A collective is split into equal chunks; a chunk passes one phase per dimension 
 reduce_scatter on its dimensions in order, its bytes shrinking, then all_gather backwards; all_gather (input s)
 outermost first, m = s (n - 1), s <- s n; all_to_all a full exchange on each dimension, of routed tokens with the copies
 that cross it (`simcore.collective.routed`); broadcast outermost first; send_recv from the first member to the last one,
-innermost first; shift from every member to the next. A phase occupies its dimension for the sum of bytes / bandwidth of
-its steps; its chunk is ready for the next after the steps' latencies. Where the dimension's library of collectives is
-known, the phase takes what the library adds as well: what grows with the bytes as part of its service, the kernel's
-launch as part of its latency.
+innermost first; shift from every member to the next. A phase takes the sum of bytes / bandwidth of its steps and their
+latencies. It occupies its dimension for what its busiest link carries: where steps use different links, the next chunk
+begins while this one is on the others, so the rest of the steps' time delays only this chunk, as a latency does. Where
+the dimension's library of collectives is known, the phase takes what the library adds as well: what grows with the
+bytes as part of its service (it keeps the NPU busy whichever the links), the kernel's launch as part of its latency.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMes
 from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension, Graph, GraphLink
+from simcore.design.dimension import Dimension
+from simcore.design.dimension import block_of as block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.document.problem import InputError, Problem
-from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, Send, block
-from simcore.network.graph import Joint
+from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
@@ -48,7 +49,7 @@ class Phase(NamedTuple):
     serialization: int
     """Time it occupies its dimension [ps], at least 1."""
     latency: int
-    """Time from then until its chunk is ready [ps]."""
+    """Time from then until its chunk is ready for the next phase [ps]."""
     size: float
     """Bytes of the chunk that enters [B]."""
     sent: float
@@ -57,6 +58,8 @@ class Phase(NamedTuple):
     """Collective kind, or `send_recv`."""
     passes: Passes | None = None
     """What its library does beyond its links."""
+    other_links: int = 0
+    """Of the latency, what its steps take on other links than the busiest [ps]."""
 
 
 class Chunks(NamedTuple):
@@ -70,27 +73,6 @@ class Chunks(NamedTuple):
         if len(self.paths) == 1:
             return [(self.paths[0], len(self.chosen))]
         return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
-
-
-def block_of(dimension: Dimension) -> Block:
-    """The topology block of a dimension."""
-    its = TOPOLOGIES[dimension.topology]
-    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
-    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
-    if dimension.graph is not None:
-        given["graph"] = _relative_graph(dimension.graph, dimension.bandwidth, dimension.latency)
-    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
-
-
-@lru_cache(maxsize=64)
-def _relative_graph(graph: Graph, bandwidth: float, latency: float) -> tuple[tuple[str, ...], tuple[Joint, ...]]:
-    """A graph whose links are measured by the bandwidth and the latency of their dimension."""
-
-    def steps(link: GraphLink) -> float | None:
-        return None if link.latency is None else link.latency / latency if latency else 0.0
-
-    joints = (Joint(link.between, link.bandwidth / bandwidth, steps(link)) for link in graph.links)
-    return graph.switches, tuple(joints)
 
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
@@ -141,6 +123,14 @@ def _load(cost: PhaseCost, size: float, dimension: Dimension) -> float:
     return cost.load_of(size, table) if isinstance(table, tuple) else cost.load
 
 
+def _elsewhere(cost: PhaseCost, size: float, dimension: Dimension) -> float:
+    """Of that load what the busiest link does not carry."""
+    table = dimension.efficiency
+    if not isinstance(table, tuple):
+        return cost.load - cost.occupied
+    return max(0.0, cost.load_of(size, table) - cost.occupied_of(size, table))
+
+
 @lru_cache(maxsize=256)
 def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ...]:
     """See `Chunker.steps_on`, for a group with `sizes` members in its dimensions."""
@@ -184,7 +174,7 @@ class Chunker:
     design: Design
     links_alone: bool = False
     """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
-    _ways: dict[tuple[str, GroupSlice], _Way] = field(default_factory=dict, compare=False, repr=False)
+    _ways: dict[tuple[str, GroupSlice, bool], _Way] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithm(self, dimension: int) -> str | CustomAlgorithm:
         """The algorithm of a dimension: its name, or the user's own."""
@@ -208,7 +198,7 @@ class Chunker:
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
     ) -> float:
-        """The time for which a phase of `size` bytes occupies its dimension [s]; nothing else computes it."""
+        """The time that the steps of a phase of `size` bytes take [s]; nothing else computes it."""
         links = _load(cost, size, dimension) * size / rate
         return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
 
@@ -233,30 +223,39 @@ class Chunker:
         links = self.seconds(cost, size, dimension, rate)
         return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float) -> Phase:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]."""
-        cost, dimension, rate, latency, kernel = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
+    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> Phase:
+        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `of_two`: see `phase_cost`."""
+        cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
+        steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
+        other = self._other_links(cost, size, dimension, rate, steps)
         passes = self._passes(kernel, size)
-        return Phase(where.dimension, serialization, latency, entering, cost.sent * size, kind, passes)
+        return Phase(where.dimension, steps - other, latency + other, entering, cost.sent * size, kind, passes, other)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
         cost, dimension, rate, _, _ = self._way(kind, where)
-        serialization = picoseconds(self.seconds(cost, size, dimension, rate))
+        steps = picoseconds(self.seconds(cost, size, dimension, rate))
+        other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
-        return Phase(where.dimension, serialization, latency, size, cost.sent * size, kind)
+        return Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
 
-    def _way(self, kind: str, where: GroupSlice) -> _Way:
+    def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
+        """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
+
+        The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
+        """
+        return min(picoseconds(_elsewhere(cost, size, dimension) * size / rate, least=0), steps - 1)
+
+    def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
-        known = self._ways.get((kind, where))
+        known = self._ways.get((kind, where, of_two))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension)
-            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network)
+            cost = phase_cost(algorithm, block_of(dimension), kind, where.part, dimension.in_network, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = self._ways[kind, where] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
+            known = self._ways[kind, where, of_two] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -277,7 +276,7 @@ class Chunker:
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
-        rates = [self._group_rate(where, whole) for where in group]
+        rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
             self._phases_in_order(kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
@@ -296,8 +295,9 @@ class Chunker:
         if routed.row:
             first, beside = (picoseconds(time, least=0) for time in kernel_seconds(routed, size, shares))
             inner = phases[-1]
+            steps = first + max(beside, inner.serialization + inner.other_links)
             phases[-1] = inner._replace(
-                serialization=first + max(beside, inner.serialization),
+                serialization=steps - inner.other_links,
                 latency=inner.latency + picoseconds(LATENCY),
             )
         return phases if routed.way == "dispatch" else phases[::-1]
@@ -352,12 +352,13 @@ class Chunker:
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
         return [self._phases_in_order(kind, order, whole, merge) for order in itertools.permutations(group)]
 
-    def _group_rate(self, where: GroupSlice, size: float) -> float:
+    def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where)
+        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where, of_two)
+        elsewhere = _elsewhere(cost, size, dimension)
         if kernel is None:
-            return rate * cost.sent / _load(cost, size, dimension)
-        return cost.sent * size / self.seconds(cost, size, dimension, rate, kernel)
+            return rate * cost.sent / (_load(cost, size, dimension) - elsewhere)
+        return cost.sent * size / (self.seconds(cost, size, dimension, rate, kernel) - elsewhere * size / rate)
 
     def _phases_in_order(self, kind: str, order: Sequence[GroupSlice], size: float, merge: bool) -> list[Phase]:
         """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back."""
@@ -367,8 +368,8 @@ class Chunker:
             members = where.part.members
             if merge and kind == "all_reduce" and position == len(order) - 1:
                 return [*scatter, self.phase("all_reduce", where, size, size), *reversed(gather)]
-            scatter.append(self.phase("reduce_scatter", where, size, size))
-            gather.append(self.phase("all_gather", where, size, size / members))
+            scatter.append(self.phase("reduce_scatter", where, size, size, kind == "all_reduce"))
+            gather.append(self.phase("all_gather", where, size, size / members, kind == "all_reduce"))
             size /= members
         gather.reverse()
         return {"reduce_scatter": scatter, "all_gather": gather, "all_reduce": scatter + gather}[kind]

@@ -34,7 +34,9 @@ class DrawnNetwork:
 
     def _phase(self, kind: str, phase: Phase) -> Phase:
         service, latency = self._errors(kind, phase)
-        return phase._replace(serialization=phase.serialization * service, latency=phase.latency * latency)  # type: ignore[arg-type]
+        serialization, other = phase.serialization * service, phase.other_links * service
+        waits = (phase.latency - phase.other_links) * latency + other
+        return phase._replace(serialization=serialization, latency=waits, other_links=other)  # type: ignore[arg-type]
 
     def _errors(self, kind: str, phase: Phase) -> tuple[Floats, Floats]:
         """Factors of the service and of the latency of phases of a kind in a dimension."""

@@ -46,7 +46,7 @@ BLOCKING_CLASS = 0
 
 
 @borrowing
-def _play_segment(net: Ints, state: Ints, program: Ints, segment: int, spent: Ints, log: Ints) -> int:
+def play_segment(net: Ints, state: Ints, program: Ints, segment: int, spent: Ints, log: Ints) -> int:
     """Play one segment once; the time at which it sent, or -1."""
     sent = -1
     its = locate_segment(program, segment)
@@ -96,7 +96,7 @@ def _play_repeats(net: Ints, state: Ints, program: Ints, segment: int, learnt: I
             break
         begin = state[NOW]
         before = spent.copy()
-        sent = _play_segment(net, state, program, segment, spent, log)
+        sent = play_segment(net, state, program, segment, spent, log)
         left -= 1
         if idle and sent < 0:
             _learn(state, learnt[segment], begin, before, spent)

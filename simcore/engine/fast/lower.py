@@ -20,8 +20,9 @@ from simcore.system.interference import slowdowns
 from simcore.system.placement import Placement
 
 Row = tuple[int, int, int]
-Message = tuple[float, tuple[int, ...]]
-"""Bytes, and how far they go in each dimension of their group."""
+Message = tuple[float, tuple[int, ...], bool | None]
+"""Bytes, how far they go in each dimension of their group, and whether to the next stage or the previous one (None
+unless `Lowering.directed`)."""
 _NOTHING: Row = (-1, 0, 0)
 
 
@@ -32,6 +33,8 @@ class Lowering:
     design: Design
     placement: Placement
     compute: OperatorTimes
+    directed: bool = False
+    """Whether messages to the next stage and to the previous one are of different types where they are alike."""
     types: list[tuple[str, Chunks]] = field(default_factory=list)
     operators: list[tuple[int, int, int]] = field(default_factory=list)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
@@ -54,9 +57,9 @@ class Lowering:
             self._add(key, group, self.chunker.split_collective(kind, self.placement[group], size))
         return self._type_of[key]
 
-    def message(self, group: str, size: float, hops: tuple[int, ...]) -> int:
+    def message(self, group: str, size: float, hops: tuple[int, ...], onward: bool | None = None) -> int:
         """Index of a message of `size` [B] between members of a group that are `hops` apart in its dimensions."""
-        key = ("send_recv", group, size, hops)
+        key = ("send_recv", group, size, hops, onward)
         if key not in self._type_of:
             self._add(key, group, self.chunker.split_message(self.placement[group], hops, size))
         return self._type_of[key]
@@ -174,8 +177,8 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     known: dict[Hashable, tuple[int, ...]] = {}
     message: Message | None = None
     for k, place in enumerate(path.tolist()):
-        s, back = place % p, message if program.trained else None
-        message = _message(sizes[k], onward, s, path[k + 1] % p) if k < p * v - 1 else None
+        s, back = place % p, _returned(message) if program.trained else None
+        message = _message(lowering, sizes[k], onward, (s, path[k + 1] % p)) if k < p * v - 1 else None
         key = (program.part_of[place], message, back, id(program.final[s]))
         if key not in known:
             known[key] = _blocks(lowering, program.parts[key[0]], message, back, program.final[s])
@@ -183,14 +186,26 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     return programs.transpose(1, 0, 2).copy()
 
 
-def _message(size: float, onward: Sequence[tuple[int, ...]], stage: int, following: int) -> Message | None:
+def _message(
+    lowering: Lowering, size: float, onward: Sequence[tuple[int, ...]], between: tuple[int, int]
+) -> Message | None:
     """What a stage sends to the following one, as far as back; nothing where they are one and the same.
 
     `onward[s]` is how far it is from stage s to the next one (from the last to the first).
     """
+    stage, following = between
     if stage == following:
         return None
-    return size, onward[stage if following == (stage + 1) % len(onward) else following]
+    ahead = following == (stage + 1) % len(onward)
+    return size, onward[stage if ahead else following], ahead if lowering.directed else None
+
+
+def _returned(message: Message | None) -> Message | None:
+    """What the following stage sends back."""
+    if message is None or message[2] is None:
+        return message
+    size, hops, ahead = message
+    return size, hops, not ahead
 
 
 def _blocks(

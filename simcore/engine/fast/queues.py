@@ -80,7 +80,7 @@ from simcore.engine.fast.state import (
 
 
 @inlined
-def _pick_soon(state: Ints, d: int) -> None:
+def pick_soon(state: Ints, d: int) -> None:
     """Note that dimension `d` may be able to pick a task."""
     listed = locate_serving(state, d) + LISTED
     if state[listed] == 0:
@@ -90,12 +90,12 @@ def _pick_soon(state: Ints, d: int) -> None:
 
 
 @inlined
-def _arrive(net: Ints, state: Ints, phase: int, task: int) -> None:
+def arrive(net: Ints, state: Ints, phase: int, task: int) -> None:
     """A task joins the queue of its dimension."""
     d = net[phase + DIMENSION]
     lane = find_lane(state, d, net[phase + KEY] + net[ISSUE_WEIGHT] * (task >> ISSUE_SHIFT))
     join_lane(state, lane, task, phase)
-    _pick_soon(state, d)
+    pick_soon(state, d)
 
 
 @inlined
@@ -120,18 +120,19 @@ def issue(net: Ints, state: Ints, kind: int, group: int) -> None:
     for head in range(net[its + HEADS], net[its + HEADS_END]):
         chunk = net[head]
         first_phase = net[locate_chunk(net, its, chunk) + BEGINS]
-        _arrive(net, state, first_phase, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
+        arrive(net, state, first_phase, (number << ISSUE_SHIFT) | (chunk << PHASE_BITS))
 
 
 @inlined
-def _can_pick(net: Ints, state: Ints, d: int) -> bool:
+def can_pick(net: Ints, state: Ints, d: int) -> bool:
+    """Whether dimension `d` is idle, has something to serve, and has room for it."""
     serving = locate_serving(state, d)
     free = net[SLOTS] == 0 or state[serving + HELD] < net[SLOTS]
     return bool(state[state[END_AT] + d] == NEVER and state[serving + LANES] > 0 and free)
 
 
 @inlined
-def _turn_into_follower(net: Ints, state: Ints, entry: int) -> bool:
+def turn_into_follower(net: Ints, state: Ints, entry: int) -> bool:
     """Let the entry of a chunk that begins here stand for the next one that does; False where there is none."""
     task = state[entry + ENTRY_TASK]
     follower = -1
@@ -146,11 +147,11 @@ def _turn_into_follower(net: Ints, state: Ints, entry: int) -> bool:
 
 
 @inlined
-def _pick(net: Ints, state: Ints, d: int) -> None:
+def pick(net: Ints, state: Ints, d: int) -> None:
     """Dimension `d` begins to serve the next task of its queue."""
     entry = state[locate_lanes(state, d) + HEAD]
     task, phase = state[entry + ENTRY_TASK], state[entry + ENTRY_PHASE]
-    if not _turn_into_follower(net, state, entry):
+    if not turn_into_follower(net, state, entry):
         drop_first(state, d)
     state[state[END_AT] + d] = state[NOW] + net[phase + SERIALIZATION]
     serving = locate_serving(state, d)
@@ -164,8 +165,8 @@ def pick_all(net: Ints, state: Ints) -> int:
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
         state[locate_serving(state, d) + LISTED] = 0
-        if _can_pick(net, state, d):
-            _pick(net, state, d)
+        if can_pick(net, state, d):
+            pick(net, state, d)
     state[READY] = 0
     time = state[state[FLIGHT_AT] + LANDS] if state[FLYING] > 0 else NEVER
     for end in range(state[END_AT], state[END_AT] + 2 * net[DIMENSIONS]):  # of services, then of solos
@@ -189,23 +190,23 @@ def _end(net: Ints, state: Ints, d: int) -> None:
     serving = locate_serving(state, d)
     phase = state[serving + PHASE]
     state[state[END_AT] + d] = NEVER
-    _pick_soon(state, d)
+    pick_soon(state, d)
     take_off(state, state[NOW] + net[phase + LATENCY], state[serving + TASK], phase)
 
 
 @inlined
-def _leave(net: Ints, state: Ints, d: int) -> None:
+def leave(net: Ints, state: Ints, d: int) -> None:
     """A chunk gives back its slot."""
     state[locate_serving(state, d) + HELD] -= 1
     if net[SLOTS] > 0:
-        _pick_soon(state, d)
+        pick_soon(state, d)
 
 
 @inlined
-def _enter(net: Ints, state: Ints, task: int, phase: int) -> None:
+def enter(net: Ints, state: Ints, task: int, phase: int) -> None:
     """A chunk that has left a phase arrives at the next one, or, after its last one, where it belongs."""
     if net[phase + MORE]:
-        _arrive(net, state, phase + PHASE_SIZE, task + 1)
+        arrive(net, state, phase + PHASE_SIZE, task + 1)
         return
     part = locate_issue(state, task >> ISSUE_SHIFT)
     state[part + LEFT] -= 1
@@ -232,8 +233,8 @@ def happen(net: Ints, state: Ints, time: int) -> None:
         first = state[FLIGHT_AT]
         task, phase = state[first + FLIGHT_TASK], state[first + FLIGHT_PHASE]
         land(state)
-        _leave(net, state, net[phase + DIMENSION])
-        _enter(net, state, task, phase)
+        leave(net, state, net[phase + DIMENSION])
+        enter(net, state, task, phase)
     for component in range(net[DIMENSIONS]):
         if state[state[SOLO_END_AT] + component] == time:
             end_solo(net, state, component)

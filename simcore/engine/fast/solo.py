@@ -42,7 +42,7 @@ from simcore.engine.fast.state import (
 
 
 @borrowing
-def _join(net: Ints, state: Ints, component: int) -> None:
+def join(net: Ints, state: Ints, component: int) -> None:
     """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
 
     It is played from its start while the rest stands still. What happens elsewhere does so later than now; only picks
@@ -87,7 +87,7 @@ def start(net: Ints, state: Ints, kind: int, group: int) -> None:
         count(net, state, kind, group, 1)
         return
     if state[end] != NEVER:
-        _join(net, state, component)
+        join(net, state, component)
     issue(net, state, kind, group)
 
 

@@ -16,6 +16,8 @@ class IntraDimension(ABC):
 
     issue_weight: ClassVar[int] = 0
     """What the number of its issue, times this, adds to the key of a phase."""
+    ranks_groups: ClassVar[bool] = False
+    """Whether the key is a place in the order of groups, and says nothing of sizes."""
     by_arrival: ClassVar[bool] = False
     """Whether nothing but arrivals counts: then a phase never overtakes another."""
 

@@ -13,6 +13,8 @@ _KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard
 class Priority(IntraDimension):
     """The key is the group's place in the list."""
 
+    ranks_groups = True
+
     def key(self, priority: Sequence[str], group: str, size: int) -> int:
         """See `IntraDimension.key`."""
         group = _KNOWN_AS.get(group, group)

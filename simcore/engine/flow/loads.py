@@ -1,0 +1,223 @@
+"""What each phase puts on each link of a dimension, and which links matter.
+
+While a phase is served alone its messages need a *share* of each link: the bytes that it puts there over what the link
+carries in the time that the phase takes. A link matters where the largest shares of all classes come to more than one:
+elsewhere nobody is slowed, whatever meets. Of links that all phases load alike, or less than another one, one is kept.
+What follows is the same for any bandwidth and any size of message, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.collective import CustomAlgorithm
+from simcore.engine.flow.rows import Onward, Row, unpack
+from simcore.engine.flow.traffic import PhaseTraffic, join, phase_traffic, to_everybody
+from simcore.engine.flow.wires import Wires, WornItems, wires_of
+from simcore.network import Block, Slice
+from simcore.network.sent import Floats, Ints, Sent
+from simcore.system.phase_cost import phase_cost, send_cost
+
+MEMBERS_EACH = 64
+"""In larger groups one member stands for all of them, to find the rate of a message: they are connected by switches."""
+NEARLY = 1e-9
+"""By how much sums of shares may be off."""
+
+
+class PhaseKind(NamedTuple):
+    """Phases of a group on a dimension."""
+
+    group: str
+    kind: str
+    part: Slice
+    firsts: tuple[int, ...]
+    """The first node of each group in a row."""
+    algorithm: str | CustomAlgorithm
+    in_network: bool
+    slowed: float
+    """How many times as long as on its links it takes."""
+
+
+class Carried(NamedTuple):
+    """Everything that the rows of a dimension may carry."""
+
+    block: Block
+    size: int
+    worn: WornItems
+    rows: tuple[Row, ...]
+    phases: tuple[PhaseKind, ...]
+    pipeline: Slice | None
+    """What the pipeline takes of the dimension."""
+
+
+class Sender(NamedTuple):
+    """Who serves what: a class of NPUs, its group, the kind of the phase, the stage that it sends to."""
+
+    npus: int
+    group: str
+    kind: str
+    target: int
+
+
+class Load(NamedTuple):
+    """What the NPUs of a class put on links while they serve a phase alone."""
+
+    sender: Sender
+    share: Floats
+    """The share of each link that it needs, `[links]`."""
+    rate: float
+    """Of one of its messages, as a factor on the injection bandwidth of an NPU."""
+
+
+class KeptLink(NamedTuple):
+    """Links of a dimension that are loaded alike."""
+
+    rate: float
+    """Of one of them, as a factor on the injection bandwidth of an NPU."""
+    ends: tuple[tuple[int, int], ...]
+    """(Source, target) of each of them."""
+
+
+class DimensionLoads(NamedTuple):
+    """The links of a dimension that matter, and who loads them."""
+
+    links: tuple[KeptLink, ...]
+    streams: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]]
+    """The rate of a message, as a factor on the injection bandwidth, and (link, share of it)."""
+
+
+@lru_cache(maxsize=256)
+def dimension_loads(carried: Carried) -> DimensionLoads:
+    """The links of a dimension that matter; raises `InputError` where failed links leave no way."""
+    wires = wires_of(carried.block, carried.size, carried.worn)
+    links: list[KeptLink] = []
+    streams: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]] = {}
+    for row in carried.rows:
+        loads = list(row_loads(carried, row, wires))
+        for link, users in links_that_matter(wires, loads, _changed(carried, row, wires, loads)):
+            for load, share in users:
+                rate, before = streams.get(load.sender, (load.rate, ()))
+                streams[load.sender] = max(rate, load.rate), (*before, (len(links), share))
+            links.append(link)
+    return DimensionLoads(tuple(links), streams)
+
+
+def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:
+    """Every load on the links of a row."""
+    classes = unpack(row.classes)
+    for phase in carried.phases:
+        yield from _phase_loads(carried, phase, classes, wires)
+    for onward in row.onward:
+        yield _message_load(carried, onward, wires)
+
+
+def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires) -> Iterator[Load]:
+    if phase.in_network and phase.kind == "all_reduce":
+        return  # its messages use the ports of NPUs alone
+    part, firsts = phase.part, np.array(phase.firsts)
+    traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
+    time = phase_time(carried.block, phase)
+    if _is_each_of_one_class(part, firsts, classes):
+        few = part.members <= MEMBERS_EACH
+        alone = traffic.all(part.members) if few else traffic.of(0, part.members)
+        rate = wires.most(alone.of_groups(part, firsts[:1])) / time
+        for its in np.unique(classes[firsts]).tolist():
+            loads = _load_of_groups(carried, traffic, part, firsts[classes[firsts] == its], wires)
+            yield Load(Sender(its, phase.group, phase.kind, -1), shares_of(loads, time, wires), rate)
+        return
+    sent = traffic.all(part.members).of_groups(part, firsts)
+    sending = classes[sent.source]
+    for its in np.unique(sending).tolist():
+        messages = Sent(*(column[sending == its] for column in sent))
+        yield _load(Sender(its, phase.group, phase.kind, -1), messages, time, wires)
+
+
+def phase_time(block: Block, phase: PhaseKind) -> float:
+    """What a phase takes alone for a byte of its buffer, in bytes / injection bandwidth."""
+    if phase.kind == "send_recv":
+        return send_cost(block, phase.part, phase.part.members - 1).occupied
+    return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).occupied * phase.slowed
+
+
+def _is_each_of_one_class(part: Slice, firsts: Ints, classes: Ints) -> bool:
+    members = classes[firsts[:, None] + part.stride * np.arange(part.members)]
+    return bool((members == members[:, :1]).all())
+
+
+def _load_of_groups(carried: Carried, traffic: PhaseTraffic, part: Slice, firsts: Ints, wires: Wires) -> Floats:
+    """Bytes on each pool of what groups send in a phase.
+
+    Where packets are sprayed, members under one leaf use links beyond it alike: to everybody they send what one of
+    them would send for all.
+    """
+    near = carried.block.shape(part).leaf
+    if not (traffic.to_all and carried.block.sprayed and not carried.worn and 1 < near < part.members):
+        return wires.load(traffic.all(part.members).of_groups(part, firsts))
+    leaves = Slice(part.size, part.members // near, part.stride * near)
+    together, count = np.unique(firsts // carried.block.leaf * carried.block.leaf, return_counts=True)
+    between = to_everybody(leaves.members, traffic.to_all * near * near).of_groups(leaves, together)
+    between = between._replace(share=between.share * np.repeat(count, len(between.share) // len(count)))
+    return wires.load(join([traffic.listed.of_groups(part, firsts), between]))
+
+
+def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
+    assert carried.pipeline is not None
+    source = unpack(onward.sources)
+    cost = send_cost(carried.block, carried.pipeline, abs(onward.distance))
+    target = source + onward.distance * carried.pipeline.stride
+    sender = Sender(onward.sender, "pipeline", "send_recv", onward.target)
+    return _load(sender, Sent(source, target, np.ones(len(source))), cost.occupied, wires)
+
+
+def _load(sender: Sender, messages: Sent, time: float, wires: Wires) -> Load:
+    """The load of messages that take `time` together, in bytes / injection bandwidth."""
+    return Load(sender, shares_of(wires.load(messages), time, wires), wires.most(messages) / time)
+
+
+def shares_of(loads: Floats, time: float, wires: Wires) -> Floats:
+    """The share of each link that is needed to carry so many bytes in `time`, in bytes / injection bandwidth."""
+    return np.divide(loads, wires.rate * time, out=np.zeros(len(wires.rate)), where=wires.rate > 0)
+
+
+def _changed(carried: Carried, row: Row, wires: Wires, loads: Sequence[Load]) -> NDArray[np.bool_]:
+    """Links that carry other messages, or less, because links are worn, `[links]`."""
+    changed = np.zeros(len(wires.rate), bool)
+    if not carried.worn:
+        return changed
+    for worn, whole in zip(loads, row_loads(carried, row, wires.whole), strict=True):
+        changed |= worn.share > whole.share * (1 + NEARLY) + NEARLY
+    return changed
+
+
+def links_that_matter(
+    wires: Wires, loads: Sequence[Load], changed: NDArray[np.bool_]
+) -> Iterator[tuple[KeptLink, list[tuple[Load, float]]]]:
+    """The links that somebody may be slowed on, each with who loads it, and how much of it."""
+    if not loads:
+        return
+    shares = np.array([load.share for load in loads])
+    together = np.zeros(shares.shape[1])
+    for its in sorted({load.sender.npus for load in loads}):
+        together += shares[[load.sender.npus == its for load in loads]].max(axis=0)
+    kept = np.flatnonzero((together > 1 + NEARLY) & (~wires.queued | changed))
+    columns, first, number = np.unique(shares[:, kept].round(12), axis=1, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    for column in _undominated(columns):
+        link = kept[first[column]]
+        ends = tuple(end for pool in kept[number == column].tolist() for end in wires.ends(pool))
+        used = np.flatnonzero(shares[:, link]).tolist()
+        yield (
+            KeptLink(float(wires.rate[link] / wires.count[link]), ends),
+            [(loads[i], float(shares[i, link])) for i in used],
+        )
+
+
+def _undominated(columns: Floats) -> list[int]:
+    """The columns that no other one reaches in every row."""
+    count = columns.shape[1]
+    return [a for a in range(count) if not any((columns[:, b] >= columns[:, a]).all() for b in range(count) if b != a)]

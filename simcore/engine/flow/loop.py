@@ -1,0 +1,173 @@
+"""The global event loop: all classes of all jobs side by side, one picosecond after the other.
+
+At each picosecond the networks' events come first, then the programs' moves, then the queues' picks (as
+`reference.clock` says), and then the streams that began or ended let the paces of those be solved that they meet.
+"""
+
+from __future__ import annotations
+
+from simcore.compiled import borrowing, compiled, inlined
+from simcore.engine.fast.solo import rehearse
+from simcore.engine.fast.state import END_AT, NEVER, NOW
+from simcore.engine.flow.moves import find_computed, move
+from simcore.engine.flow.period import jump_ahead
+from simcore.engine.flow.rates import (
+    ACTIVE,
+    CHANGED,
+    CHANGED_AT,
+    FOUND,
+    FOUND_AT,
+    LINKS,
+    LISTED,
+    LOADS,
+    LOOKED,
+    SERVER,
+    SERVER_DIMENSION,
+    STAMP,
+    STREAMS,
+    find_connected,
+    locate_stream,
+    pace_alone,
+    pace_of,
+    recall,
+    set_pace,
+)
+from simcore.engine.flow.service import end_services, find_network_event, land_chunks, pick_next, time_at, work_at
+from simcore.engine.flow.tables import (
+    COMPUTES,
+    COMPUTES_BESIDE,
+    EVENTS,
+    FROM,
+    JOB,
+    MODE,
+    MOVES,
+    MOVES_AT,
+    PERIOD,
+    REMAINING,
+    STAMPS_AT,
+    TOUCHED,
+    TOUCHED_AT,
+    TREE_AT,
+    UNFINISHED,
+    UNTIL,
+    World,
+    locate_class,
+    locate_machine,
+    locate_service,
+    set_time,
+    touch,
+    touch_due,
+)
+
+
+@inlined
+def _set_stream(world: World, s: int, pace: float, time: int) -> None:
+    """Serve a stream at a pace from now on."""
+    _, states, _, _, plan, play, _, flows, numbers = world
+    before = pace_of(flows, numbers, s)
+    if pace == before:
+        return
+    its = locate_stream(flows, s)
+    c, d = flows[its + SERVER], flows[its + SERVER_DIMENSION]
+    service = locate_service(plan, play, c, d)
+    passed = time - play[service + FROM]
+    if passed > 0:
+        play[service + REMAINING] = max(1, play[service + REMAINING] - work_at(passed, before))
+        play[service + FROM] = time
+    set_pace(flows, numbers, s, pace)
+    states[c, states[c, END_AT] + d] = time + time_at(play[service + REMAINING], pace)
+    touch(play, c)
+
+
+@borrowing
+def _solve_changed(world: World, time: int) -> None:
+    """Give every stream its pace that those which began or ended now may have changed."""
+    _, _, _, _, _, _, _, flows, numbers = world
+    earlier = flows[STAMP]
+    paces_at = 3 * flows[STREAMS] + flows[LOADS] + 3 * flows[LINKS]
+    for i in range(flows[CHANGED]):
+        s = flows[flows[CHANGED_AT] + i]
+        its = locate_stream(flows, s)
+        flows[its + LISTED] = 0
+        if flows[its + ACTIVE] == 0 or flows[its + LOOKED] > earlier:
+            continue
+        find_connected(flows, s)
+        if flows[FOUND] == 1:
+            _set_stream(world, s, pace_alone(flows, numbers, s), time)
+            continue
+        entry = recall(flows, numbers)
+        for j in range(flows[FOUND]):
+            _set_stream(world, flows[flows[FOUND_AT] + j], numbers[paces_at + entry + j], time)
+    flows[CHANGED] = 0
+
+
+@inlined
+def _note_next(world: World, c: int, time: int) -> None:
+    """Note when something happens to a class next."""
+    nets, states, _, _, plan, play, _, _, _ = world
+    net, state, m = nets[plan[locate_class(plan, c) + JOB]], states[c], locate_machine(play, c)
+    earliest = find_network_event(net, state)
+    if play[m + MODE] == COMPUTES:
+        earliest = min(earliest, play[m + UNTIL])
+    elif play[m + MODE] == COMPUTES_BESIDE:
+        state[NOW] = time
+        earliest = min(earliest, find_computed(net, state, play, m, time))
+    set_time(play, c, earliest)
+
+
+@borrowing
+def _happen(world: World, time: int) -> None:
+    """Everything that happens at `time` to the classes that are touched."""
+    play = world[5]
+    touched, moves = play[TOUCHED_AT], play[MOVES_AT]
+    place = 0
+    while place < play[TOUCHED]:
+        end_services(world, play[touched + place], time)
+        place += 1
+    place = 0
+    while place < play[TOUCHED]:
+        land_chunks(world, play[touched + place], time)
+        place += 1
+    while play[MOVES] > 0:
+        play[MOVES] -= 1
+        c = play[moves + play[MOVES]]
+        play[play[STAMPS_AT] + 2 * c + 1] = 0
+        move(world, c, time)
+    for place in range(play[TOUCHED]):
+        pick_next(world, play[touched + place])
+    if world[7][CHANGED] > 0:
+        _solve_changed(world, time)
+    for place in range(play[TOUCHED]):
+        c = play[touched + place]
+        play[play[STAMPS_AT] + 2 * c] = 0
+        _note_next(world, c, time)
+    play[TOUCHED] = 0
+
+
+@borrowing
+def play_on(world: World) -> None:
+    """Play until all classes have played their iterations, or nothing is left that can happen."""
+    plan, play = world[4], world[5]
+    for c in range(plan[0]):
+        set_time(play, c, 0)
+    while play[UNFINISHED] > 0:
+        time = play[play[TREE_AT] + 1]
+        if time == NEVER:
+            break
+        play[EVENTS] += 1
+        touch_due(play, time)
+        _happen(world, time)
+        if plan[PERIOD] > 0:
+            jump_ahead(world, time)
+
+
+@compiled
+def play_all(world: World) -> None:
+    """Rehearse what collectives do alone, and play."""
+    nets, states, _, _, plan, _, _, _, _ = world
+    for job in range(nets.shape[0]):
+        for c in range(plan[0]):
+            if plan[locate_class(plan, c) + JOB] == job:
+                rehearse(nets[job], states[c])
+                break
+    play_on(world)

@@ -1,0 +1,421 @@
+"""From jobs to the arrays of the global loop (`tables`): programs lowered as for the fast engine, ways and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compute import times_of
+from simcore.design.design import Design
+from simcore.engine.fast.iteration import _capacity, _serial_types
+from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.state import LEVELS_AT as NET_LEVELS_AT
+from simcore.engine.fast.state import NEVER, PHASE_SIZE, new_state
+from simcore.engine.fast.sums import add_serially, sum_blocks
+from simcore.engine.fast.tables import BLOCKING, COMPUTE, KINDS, SENT, SPENT, START, pack_program
+from simcore.engine.flow import tables
+from simcore.engine.flow.classes import Classes
+from simcore.engine.flow.period import KEPT, MACHINES_OF
+from simcore.engine.flow.rates import pack_flows
+from simcore.engine.flow.shared import Served, SharedLinks, Stream
+from simcore.engine.flow.tables import Floats, Ints, World
+from simcore.program import Category, Program
+from simcore.schedule import ORDERS
+from simcore.system.chunks import FLAT, LONGEST, PICOSECONDS, too_long_error
+from simcore.system.interference import UNIT, slowdowns
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A Program on the NPUs of a cluster that are its own."""
+
+    design: Design
+    """What it is, its own NPUs as a cluster: its chunks, algorithms, policies and times of operators are this one's."""
+    program: Program
+    classes: Classes
+    """Of its NPUs, in its own placement."""
+
+
+class Way(NamedTuple):
+    """What phases share, whatever their size."""
+
+    group: str
+    dimension: int
+    kind: str
+    message: bool
+    """Whether it is part of a message between stages, which occupies its sender alone."""
+    onward: bool | None
+    """Of a message: to the next stage, or the previous one."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A job as the fast engine's arrays."""
+
+    job: Job
+    microbatches: int
+    """Of those of the Program, the ones that are played."""
+    lowering: Lowering
+    choices: Ints
+    orders: Ints
+    """The blocks of each stage in order, `[stages, blocks]`."""
+    path: Ints
+
+    @cached_property
+    def net(self) -> Ints:
+        """See `simcore.engine.fast.state`."""
+        return self.lowering.network()
+
+    @cached_property
+    def paces(self) -> list[float]:
+        """The different slowdowns of its classes; there is a program for each."""
+        return sorted(set(self.job.classes.slowdowns))
+
+    @cached_property
+    def programs(self) -> list[Ints]:
+        """See `simcore.engine.fast.tables`."""
+        return [self._program(pace) for pace in self.paces]
+
+    def _program(self, pace: float) -> Ints:
+        rows = self.lowering.operators
+        if pace != 1.0:
+            rows = [(code, _slowed(a, pace) if code == COMPUTE else a, other) for code, a, other in rows]
+        return pack_program(rows, self.lowering.segments, self.lowering.blocks, self.choices, self.path)
+
+    @cached_property
+    def ways(self) -> tuple[list[Way], Ints]:
+        """The different ways, and which of them each phase of the network goes."""
+        known: dict[Way, int] = {}
+        numbers = []
+        for key, (group, split) in self.lowering.keyed():
+            message = len(key) > 3
+            for path in split.paths:
+                for phase in path:
+                    way = Way(group, phase.dimension, phase.kind, message, key[4] if message else None)
+                    numbers.append(known.setdefault(way, len(known)))
+        return list(known), np.array(numbers, np.int64)
+
+    @cached_property
+    def types_by_way(self) -> Flags:
+        """Which types of collectives go which ways, `[types, ways]`."""
+        ways, numbers = self.ways
+        lengths = [sum(map(len, split.paths)) for _, split in self.lowering.types]
+        goes = np.zeros((len(lengths), len(ways)), np.bool_)
+        goes[np.repeat(np.arange(len(lengths)), lengths), numbers] = True
+        return goes
+
+    @cached_property
+    def segment_types(self) -> list[list[int] | None]:
+        """The types of collectives that each segment starts; None where it hands an input on, or is empty."""
+        found: list[list[int] | None] = []
+        for first, end, _ in self.lowering.segments:
+            rows = self.lowering.operators[first:end]
+            sends = any(code == SENT for code, _, _ in rows)
+            starts = [argument for code, argument, _ in rows if code in (START, BLOCKING)]
+            found.append(None if sends or not rows else starts)
+        return found
+
+    def room(self) -> tuple[int, int]:
+        """Most collectives that a class issues while its network is busy, and most outstanding at the same time."""
+        return _capacity(self.job.program, self.sums, self.microbatches)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """See `simcore.engine.fast.sums`; of the slowest NPUs."""
+        return sum_blocks(self.programs[-1], _serial_types(self.lowering))
+
+    def check_length(self, slowest: float) -> None:
+        """Raise `InputError` where its times might not fit 64 bits if everything took `slowest` times as long."""
+        beside = 1 + max(slowdowns(self.job.design)) / UNIT
+        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches)
+        if serial >= LONGEST:
+            raise too_long_error(serial / PICOSECONDS)
+
+
+def _slowed(duration: int, pace: float) -> int:
+    """Time of an operator on an NPU that is slower than others [ps], as `reference.npu` has it."""
+    return max(1, round(duration * pace))
+
+
+def lower(job: Job, microbatches: int) -> Lowered:
+    """Lower a job of which so many microbatches are played."""
+    program = job.program
+    lowering = Lowering(job.design, job.classes.placement, times_of(job.design), directed=True)
+    schedule = ORDERS[program.schedule]
+    choices = lower_schedule(lowering, program)
+    orders = schedule.order(program.stages, microbatches, program.chunks)
+    return Lowered(job, microbatches, lowering, choices, orders, schedule.path(program.stages, program.chunks))
+
+
+def lower_single(job: Job) -> Lowered:
+    """Lower a job that is one collective, of each group of its placement where they lie side by side."""
+    placement, single = job.classes.placement, job.program.single
+    assert single is not None
+    lowering = Lowering(job.design, placement, times_of(job.design), directed=True)
+    groups = [single.group] if single.group in placement else list(placement)
+    for number, group in enumerate(groups):
+        kind = lowering.collective(single.kind, group, single.size)
+        lowering.operators += [(BLOCKING, kind, int(Category.DATA)), (SENT, 0, 0)]
+        lowering.segments.append((2 * number, 2 * number + 2, 1))
+        lowering.blocks.append((number, number + 1))
+    choices = np.repeat(np.arange(len(groups)), KINDS).reshape(len(groups), 1, KINDS)
+    return Lowered(job, 1, lowering, choices, np.zeros((len(groups), 1), np.int64), np.zeros(1, np.int64))
+
+
+@dataclass
+class _Rows:
+    """Numbers for the rows of classes that meet."""
+
+    known: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def number(self, job: int, way: Way, classes: tuple[int, ...]) -> int:
+        """The row of classes of a job that meet on a way; -1 where there is but one."""
+        if way.message or len(classes) == 1:
+            return -1
+        where = None if way.kind.startswith(FLAT) else way.dimension
+        return self.known.setdefault((job, way.group, where, classes), len(self.known))
+
+
+@dataclass
+class _Streams:
+    """The streams of what classes serve, numbered as they are met first."""
+
+    shared: SharedLinks | None
+    known: dict[Served, int] = field(default_factory=dict)
+    found: list[Stream] = field(default_factory=list)
+
+    def number(self, served: Served) -> int:
+        """The number of a stream; -1 where it shares no link."""
+        if self.shared is None:
+            return -1
+        if served not in self.known:
+            stream = self.shared.stream(served)
+            self.known[served] = len(self.found) if stream.links else -1
+            if stream.links:
+                self.found.append(stream)
+        return self.known[served]
+
+
+def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int) -> World:
+    """All arrays that the loop plays: so many `iterations` of each job, at least.
+
+    `missing`: periods of the one job's schedule that are added and never played.
+    """
+    streams, rows = _Streams(shared), _Rows()
+    ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
+    capacities = [] if shared is None else [link.capacity for link in shared.links]
+    flows, numbers = pack_flows(streams.found, capacities)
+    for lowered in jobs:
+        lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
+    plan, inputs = _plan(jobs, ways, iterations, simple=not rows.known)
+    states = _states(jobs, both=bool(rows.known))
+    play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known))
+    play[tables.MISSING] = missing
+    programs = _stack([program for lowered in jobs for program in lowered.programs])
+    segments = max(len(lowered.lowering.segments) for lowered in jobs)
+    learnt = np.zeros((len(programs), segments, SPENT + len(Category)), np.int64)
+    orders = [lowered.orders.reshape(-1) for lowered in jobs]
+    order = orders[0] if len(orders) == 1 else np.concatenate(orders)
+    return _stack([lowered.net for lowered in jobs]), states, programs, order, plan, play, learnt, flows, numbers
+
+
+def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
+    """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
+    asked = np.zeros(len(capacities))
+    for rate, loads in streams:
+        for link, count in loads:
+            asked[link] += count * rate
+    return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
+
+
+def _stack(arrays: list[Ints]) -> Ints:
+    """Arrays of different length as rows of one."""
+    if len(arrays) == 1:
+        return arrays[0].reshape(1, -1)
+    out = np.zeros((len(arrays), max(array.size for array in arrays)), np.int64)
+    for row, array in zip(out, arrays, strict=True):
+        row[: array.size] = array
+    return out
+
+
+def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Rows) -> Ints:
+    """Stream, row and classes that meet, of each class of a job and each way, `[classes, ways, WAY_SIZE]`."""
+    lowered = jobs[number]
+    classes = lowered.job.classes
+    first = sum(len(earlier.job.classes.stages) for earlier in jobs[:number])
+    ways = lowered.ways[0]
+    out = np.empty((len(classes.stages), len(ways), tables.WAY_SIZE), np.int64)
+    if streams.shared is None and classes.simple:
+        out[:] = (-1, -1, 1)
+        return out
+    stages = max(classes.stages) + 1
+    for c, stage in enumerate(classes.stages):
+        for w, way in enumerate(ways):
+            target = -1 if way.onward is None else (stage + (1 if way.onward else -1)) % stages
+            stream = streams.number(Served(first + c, way.group, way.dimension, way.kind, target))
+            meeting: tuple[int, ...] = (c,)
+            if not (way.message or classes.simple) and _belongs(lowered, way.group, stage):
+                meeting = classes.meeting(c, way.group, None if way.kind.startswith(FLAT) else way.dimension)
+            out[c, w] = stream, rows.number(number, way, meeting), len(meeting)
+    return out
+
+
+def _belongs(lowered: Lowered, group: str, stage: int) -> bool:
+    """Whether NPUs of a stage are in a group; of groups side by side, only those of one are."""
+    placement = lowered.job.classes.placement
+    return not group.startswith("group ") or list(placement).index(group) == stage
+
+
+def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool) -> tuple[Ints, int]:
+    """The plan, and how much room inputs take."""
+    table, parts, at = [], [], tables.PLAN_HEADER
+    count = sum(len(lowered.job.classes.stages) for lowered in jobs)
+    at += count * tables.CLASS_SIZE
+
+    def put(array: Ints) -> int:
+        nonlocal at
+        begin = at
+        parts.append(array.reshape(-1))
+        at += array.size
+        return begin
+
+    inputs = programs = order_at = first = 0
+    for number, (lowered, its_ways) in enumerate(zip(jobs, ways, strict=True)):
+        classes, choices = lowered.job.classes, lowered.choices
+        lonely = lowered.path.size == 1 or lowered.orders.shape[0] != choices.shape[0]
+        chunks, length = choices.shape[1], lowered.orders.shape[1]
+        stages = 1 if lonely else choices.shape[0]
+        along = np.empty_like(lowered.path)
+        along[lowered.path] = np.arange(lowered.path.size)
+        path_at, along_at = put(lowered.path), put(along)
+        receivers_at = put(classes.receivers + first) if not lonely else at
+        expanded = its_ways[:, lowered.ways[1]]
+        ways_at = put(expanded)
+        private: Flags = np.logical_not(
+            (lowered.types_by_way[None] & (its_ways[:, None, :, :2] >= 0).any(axis=3)).any(axis=2)
+        )
+        private_at, addable_at = _put_needs(lowered, private, put)
+        phases_at = int(lowered.net[NET_LEVELS_AT]) - lowered.ways[1].size * PHASE_SIZE
+        for c, stage in enumerate(classes.stages):
+            row = (
+                number,
+                programs + lowered.paces.index(classes.slowdowns[c]),
+                stage,
+                order_at + (stage * length if lowered.orders.shape[0] > 1 else 0),
+                length,
+                lowered.microbatches,
+                stages,
+                chunks,
+                path_at,
+                along_at,
+                receivers_at + c * choices.shape[0],
+                ways_at + c * expanded.shape[1] * tables.WAY_SIZE,
+                phases_at,
+                private_at[c],
+                addable_at[c],
+                inputs,
+                iterations[number],
+            )
+            inputs += 0 if lonely else 2 * lowered.microbatches * chunks
+            table.append(row)
+        programs += len(lowered.paces)
+        order_at += lowered.orders.size
+        first += len(classes.stages)
+    period, blocks = _period(jobs, max(iterations)) if simple else (0, 0)
+    dimensions = max(len(lowered.job.design.cluster.dimensions) for lowered in jobs)
+    types = max(len(lowered.lowering.types) for lowered in jobs)
+    header = (count, dimensions, types, max(iterations), period, blocks, tables.PLAN_HEADER)
+    return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs
+
+
+def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:
+    """Where it lies, for each class, which types nothing can meet, and which segments have only such."""
+    known: dict[bytes, tuple[int, int]] = {}
+    for its in private:
+        key = its.tobytes()
+        if key not in known:
+            addable = [types is not None and bool(its[types].all()) for types in lowered.segment_types]
+            known[key] = put(its.astype(np.int64)), put(np.array(addable, np.int64))
+    found = [known[its.tobytes()] for its in private]
+    return [at for at, _ in found], [at for _, at in found]
+
+
+def _period(jobs: Sequence[Lowered], iterations: int) -> tuple[int, int]:
+    """Microbatches and blocks of each stage in which the schedule of the one job repeats; 0 where none does."""
+    if len(jobs) > 1 or iterations > 1:
+        return 0, 0
+    program = jobs[0].job.program
+    steady = ORDERS[program.schedule].steady(program.stages, program.chunks)
+    if steady is None or program.single is not None:
+        return 0, 0
+    return steady.period, steady.period * jobs[0].orders.shape[1] // jobs[0].microbatches
+
+
+def _states(jobs: Sequence[Lowered], both: bool) -> Ints:
+    """Idle networks of all classes, and one to learn in (see `moves.learn_segment`).
+
+    `both`: a chunk may fly and give back its slot at different times.
+    """
+    states = []
+    for lowered in jobs:
+        chunks = lowered.job.design.system.chunks * (2 if both else 1)
+        states.append(new_state(lowered.net, len(lowered.job.classes.stages), *lowered.room(), chunks))
+    out = np.empty((sum(map(len, states)) + 1, max(state.shape[1] for state in states)), np.int64)
+    first = 0
+    for state in states:
+        out[first : first + len(state), : state.shape[1]] = state
+        first += len(state)
+    return out
+
+
+def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, meets: bool) -> Ints:
+    """The play at the beginning; adds to the plan where the inputs of each class lie."""
+    classes, dimensions = int(plan[tables.CLASSES]), int(plan[tables.DIMENSIONS])
+    width = tables.STRETCH + dimensions
+    leaves = 1 << max(1, classes - 1).bit_length()
+    issues = max(lowered.room()[0] for lowered in jobs) if meets else 0
+    crowd = sum(
+        len(lowered.job.classes.stages) * lowered.room()[1] * lowered.job.design.system.chunks for lowered in jobs
+    )
+    crowd = crowd if meets else 0
+    buckets = 1 << 12 if meets else 0
+    snapshot = MACHINES_OF + classes * (2 * width + state_width + 6 * dimensions + 32) if plan[tables.PERIOD] else 0
+    sizes = {
+        tables.MACHINES_AT: classes * width,
+        tables.SERVICES_AT: classes * dimensions * tables.SERVICE_SIZE,
+        tables.TREE_AT: 2 * leaves,
+        tables.TOUCHED_AT: classes,
+        tables.MOVES_AT: classes,
+        tables.STAMPS_AT: 2 * classes,
+        tables.RECORDS_AT: classes * int(plan[tables.ITERATIONS]) * width,
+        tables.SEQUENCES_AT: classes * (issues + int(plan[tables.TYPES])) if meets else 0,
+        tables.BUCKETS_AT: buckets,
+        tables.MEETINGS_AT: crowd * tables.MEETING_SIZE,
+        tables.ATTENDEES_AT: crowd * tables.ATTENDEE_SIZE,
+        tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
+    }
+    starts = dict(zip(sizes, accumulate(sizes.values(), initial=tables.PLAY_HEADER), strict=False))
+    inputs_at = tables.PLAY_HEADER + sum(sizes.values())
+    rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
+    rows[:, tables.INPUTS_AT] += inputs_at
+    play = np.zeros(inputs_at + inputs, np.int64)  # the pages of it that are never used are never made
+    for column, at in starts.items():
+        play[column] = at
+    if not meets:
+        play[tables.SEQUENCES_AT] = 0
+    play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
+    play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
+    play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
+    play[starts[tables.TREE_AT] :][: 2 * leaves] = NEVER
+    play[starts[tables.BUCKETS_AT] :][:buckets] = -1
+    services = play[starts[tables.SERVICES_AT] :][: classes * dimensions * tables.SERVICE_SIZE]
+    services[tables.ITS_STREAM :: tables.SERVICE_SIZE] = -1
+    return play

@@ -1,0 +1,125 @@
+"""The flow engine's runs: a training iteration, a single collective, several jobs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simcore.engine.fast.iteration import Timing, block_issues, stage_use
+from simcore.engine.flow import tables
+from simcore.engine.flow.classes import Classes, find_classes
+from simcore.engine.flow.loop import play_all
+from simcore.engine.flow.plan import Job, Lowered, build_world, lower, lower_single
+from simcore.engine.flow.rates import MET, SOLVED
+from simcore.engine.flow.shared import SharedLinks
+from simcore.engine.flow.tables import Ints, World
+from simcore.program import Category
+from simcore.schedule import ORDERS
+
+__all__ = ["Classes", "Counts", "Job", "find_classes", "time_job", "time_jobs"]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a run counted."""
+
+    instants: int
+    """Different times at which something happened."""
+    solved: int
+    """States of contention that were solved."""
+    met: int
+    """States of contention that were met again."""
+    added: int
+    """Microbatches that were added and not played."""
+
+
+def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int]) -> list[list[Timing]]:
+    """Play several jobs at once, `iterations` of each: the time of every one of these, `[jobs, iterations]`.
+
+    `Served.npus` counts the classes of the jobs one after the other: those of the first job, of the second one, ….
+    A job begins an iteration when all its classes have finished the one before, and goes on until all jobs have played
+    theirs.
+    """
+    lowered = [_lower_whole(job) for job in jobs]
+    world = build_world(lowered, shared, iterations, 0)
+    play_all(world)
+    return [
+        [_timing(lowered, world, number, iteration) for iteration in range(count)]
+        for number, count in enumerate(iterations)
+    ]
+
+
+def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Counts]:
+    """Time of a training iteration, or of a single collective, of all its groups.
+
+    Where the schedule has a steady phase, fewer microbatches are played first; if all classes settle into a period, the
+    rest is added, and else more are played. Raises `InputError` where it takes longer than 64 bits can say.
+    """
+    program = job.program
+    steady = None if program.single else ORDERS[program.schedule].steady(program.stages, program.chunks)
+    played = program.microbatches
+    if steady is not None:
+        least = steady.warm + steady.reach + 4 * steady.period + steady.cool
+        played = min(played, least + (program.microbatches - least) % (2 * steady.period))
+    while True:
+        missing = program.microbatches - played
+        lowered = [lower(job, played) if program.single is None else lower_single(job)]
+        world = build_world(lowered, shared, (1,), missing // steady.period if steady is not None else 0)
+        play_all(world)
+        if world[5][tables.MISSING] == 0:
+            break
+        assert steady is not None
+        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
+    return _timing(lowered, world, 0, 0), _count(world)
+
+
+def _lower_whole(job: Job) -> Lowered:
+    return lower(job, job.program.microbatches) if job.program.single is None else lower_single(job)
+
+
+def _count(world: World) -> Counts:
+    play, flows = world[5], world[7]
+    counts = play[tables.EVENTS], flows[SOLVED], flows[MET], play[tables.JUMPED]
+    return Counts(*map(int, counts))
+
+
+def _timing(jobs: Sequence[Lowered], world: World, number: int, iteration: int) -> Timing:
+    """What the class of a job did that finishes an iteration last."""
+    plan, play = world[4], world[5]
+    lowered = jobs[number]
+    classes = lowered.job.classes
+    first = sum(len(earlier.job.classes.stages) for earlier in jobs[:number])
+    records = _records(plan, play)[first : first + len(classes.stages)]
+    finish = records[:, iteration, tables.FINISH]
+    keys = zip((-finish).tolist(), classes.stages, classes.representatives, strict=True)
+    last = min(enumerate(keys), key=lambda item: item[1])[0]
+    row = records[last, iteration].copy()
+    before = int(records[:, iteration - 1, tables.FINISH].max()) if iteration else 0
+    if iteration:
+        row -= records[last, iteration - 1]
+    stage = classes.stages[last]
+    busy, sent = stage_use(lowered.lowering, _issues(lowered, stage), len(lowered.job.design.cluster.dimensions))
+    busy = [time + int(more) for time, more in zip(busy, row[tables.STRETCH :], strict=False)]
+    spent = {category: int(row[tables.SPENT + category]) for category in Category}
+    total = int(finish[last]) - before
+    if lowered.job.program.single is not None:
+        spent = {Category.DATA: total}
+    return Timing(total, spent, int(row[tables.BUBBLE]), stage if lowered.path.size > 1 else 0, busy, sent)
+
+
+def _records(plan: Ints, play: Ints) -> Ints:
+    """What each class had done at the end of each iteration, `[classes, iterations, machine]`."""
+    shape = int(plan[tables.CLASSES]), int(plan[tables.ITERATIONS]), int(play[tables.MACHINE_WIDTH])
+    at = int(play[tables.RECORDS_AT])
+    return play[at : at + int(np.prod(shape))].reshape(shape)
+
+
+def _issues(lowered: Lowered, stage: int) -> dict[int, int]:
+    """How often an NPU of a stage issues each type of collective in an iteration."""
+    program = lowered.job.program
+    if program.single is not None:
+        return lowered.lowering.issues(int(lowered.choices[stage, 0, 0]))
+    split = ORDERS[program.schedule].splits
+    return block_issues(lowered.lowering, lowered.choices[stage].tolist(), program.microbatches, split)

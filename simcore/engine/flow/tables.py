@@ -1,0 +1,183 @@
+"""The arrays of the global loop: what does not change of a run (the *plan*), and what does (the *play*).
+
+Both are flat int64 arrays with a header, as those of the fast engine are (`simcore.engine.fast.state`), whose networks,
+states and programs the loop plays: `nets[job]`, `states[class]`, `programs[program]`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compiled import inlined
+from simcore.program import Category
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+World = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
+"""All that the loop plays: nets `[jobs, …]`, states `[classes, …]`, programs `[programs, …]`, orders of blocks, plan,
+play, what is learnt of segments `[programs, segments, SPENT + categories]`, and the flows with their numbers
+(`rates`)."""
+
+# Header of the plan: number of classes; most dimensions and types of collectives of a job; most iterations that a job
+# is to play; microbatches and blocks of each stage in which the schedule of the one job repeats (0: not looked at);
+# where the classes lie.
+CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_HEADER = range(8)
+# Classes: job; program; stage; where its blocks lie in order, and how many they are; microbatches, stages that hand
+# inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the
+# virtual stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its
+# ways lie, and where the phases of its network do; where lies which types of collectives nothing can meet, and of
+# which segments all collectives are such; where its inputs lie in the play; iterations that its job is to play.
+(
+    JOB,
+    PROGRAM,
+    STAGE,
+    ORDER_AT,
+    LENGTH,
+    MICROBATCHES,
+    STAGES,
+    CHUNKS,
+    PATH_AT,
+    ALONG_AT,
+    RECEIVERS_AT,
+    WAYS_AT,
+    PHASES_AT,
+    PRIVATE_AT,
+    ADDABLE_AT,
+    INPUTS_AT,
+    TO_PLAY,
+    CLASS_SIZE,
+) = range(18)
+# Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
+# class itself), and how many classes meet there.
+STREAM, ROW, MEET, WAY_SIZE = range(4)
+
+# Header of the play: where the tables lie; lists in use; free meetings and attendees, and those ever used; what a run
+# counts.
+MACHINES_AT, SERVICES_AT, SEQUENCES_AT, TREE_AT, LEAVES, TOUCHED_AT, MOVES_AT, STAMPS_AT = range(8)
+TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
+FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
+RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_HEADER = range(21, 29)
+# Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
+# segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
+# be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
+# (-1: it is counted already); whether it has a block; iterations that it played, and end of the last one; time it
+# waited for inputs; then time by category, and by dimension what services took beyond their serialization [ps].
+(
+    POSITION,
+    SEGMENT,
+    SEGMENT_END,
+    OPERATOR,
+    REPEAT,
+    MODE,
+    UNTIL,
+    WORK,
+    SINCE,
+    LEVEL,
+    AWAITED,
+    BEGIN,
+    CATEGORY,
+    PLAYED,
+    FINISH,
+    BUBBLE,
+    SPENT,
+) = range(17)
+STRETCH = SPENT + len(Category)
+GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, GATHERS = range(7)
+# Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
+# that is so, when it began.
+ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)
+# Meetings: row, type, issue, chunk and phase, attendees so far, the first of them, the next meeting of its bucket.
+M_ROW, M_TYPE, M_ISSUE, M_PART, M_COUNT, M_FIRST, M_NEXT, MEETING_SIZE = range(8)
+# Attendees: class, task, phase, the next one.
+A_CLASS, A_TASK, A_PHASE, A_NEXT, ATTENDEE_SIZE = range(5)
+
+
+@inlined
+def mix(key: int, value: int) -> int:
+    """A hash of 31 bits of two numbers."""
+    mixed = ((key ^ value) & 0x7FFFFFFF) * 0x5E3779B1
+    return int((mixed ^ (mixed >> 29)) & 0x7FFFFFFF)
+
+
+@inlined
+def locate_class(plan: Ints, c: int) -> int:
+    """Where a class lies in the plan."""
+    return int(plan[CLASSES_AT] + c * CLASS_SIZE)
+
+
+@inlined
+def locate_machine(play: Ints, c: int) -> int:
+    """Where it lies what a class does."""
+    return int(play[MACHINES_AT] + c * play[MACHINE_WIDTH])
+
+
+@inlined
+def locate_sequences(plan: Ints, play: Ints, c: int) -> int:
+    """Where it lies the how-manieth of its type each issued collective of a class is, and after these the next ones."""
+    return int(play[SEQUENCES_AT] + c * (play[ISSUES_ROOM] + plan[TYPES]))
+
+
+@inlined
+def locate_service(plan: Ints, play: Ints, c: int, d: int) -> int:
+    """Where it lies what dimension `d` of a class serves."""
+    return int(play[SERVICES_AT] + (c * plan[DIMENSIONS] + d) * SERVICE_SIZE)
+
+
+@inlined
+def locate_way(plan: Ints, its: int, phase: int, phase_size: int) -> int:
+    """Where the way of a phase of the class at `its` lies."""
+    return int(plan[its + WAYS_AT] + (phase - plan[its + PHASES_AT]) // phase_size * WAY_SIZE)
+
+
+@inlined
+def touch(play: Ints, c: int) -> None:
+    """Note that something happens to a class now."""
+    stamp = play[STAMPS_AT] + 2 * c
+    if play[stamp] == 0:
+        play[stamp] = 1
+        play[play[TOUCHED_AT] + play[TOUCHED]] = c
+        play[TOUCHED] += 1
+
+
+@inlined
+def let_move(play: Ints, c: int) -> None:
+    """Note that the program of a class may go on now."""
+    touch(play, c)
+    stamp = play[STAMPS_AT] + 2 * c + 1
+    if play[stamp] == 0:
+        play[stamp] = 1
+        play[play[MOVES_AT] + play[MOVES]] = c
+        play[MOVES] += 1
+
+
+@inlined
+def set_time(play: Ints, c: int, time: int) -> None:
+    """Note when something happens to a class next; the tree's root has the earliest time of all."""
+    node = play[LEAVES] + c
+    tree = play[TREE_AT]
+    play[tree + node] = time
+    while node > 1:
+        node >>= 1
+        least = min(play[tree + 2 * node], play[tree + 2 * node + 1])
+        if play[tree + node] == least:
+            break
+        play[tree + node] = least
+
+
+@inlined
+def touch_due(play: Ints, time: int) -> None:
+    """Touch every class to which something happens at `time`, the earliest time of all."""
+    tree, leaves = play[TREE_AT], play[LEAVES]
+    node = 1
+    while True:
+        if play[tree + node] == time and node < leaves:
+            node *= 2
+            continue
+        if play[tree + node] == time:
+            let_move(play, node - leaves)
+        while node & 1 and node > 1:
+            node >>= 1
+        if node <= 1:
+            break
+        node += 1
