@@ -14,6 +14,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
+from simcore.network.routing import ROUTINGS
 from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
 
@@ -117,7 +118,7 @@ def _check_leaf(dimension: Dimension, path: Path) -> Iterator[Problem]:
     if (leaf is None) == TOPOLOGIES[dimension.topology].leaves:
         expected = "the NPUs under each leaf switch" if leaf is None else "no leaf on what has no leaves"
         yield Problem(path, expected, str(leaf or "nothing"), "add 'leaf: 8'" if leaf is None else "drop it")
-    elif leaf is not None and size % leaf:
+    elif leaf is not None and size % leaf and not (size < leaf and dimension.topology == "clos"):
         yield Problem(path, f"leaves that divide the dimension ({size} NPUs)", str(leaf))
 
 
@@ -135,8 +136,10 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
         expected = f"a routing of a {dimension.topology} ({known})" if known else f"none on a {dimension.topology}"
         yield Problem((*path, "routing"), expected, f"'{routing}'", "drop it" if not known else "")
     for key, usual in (("routing_seed", 0), ("connections", 1)):
-        if getattr(dimension, key) != usual and (routing or next(iter(its.routings), "")) != "ecmp":
-            yield Problem((*path, key), f"'routing: ecmp' beside a {key}", "none", "drop it, or give the routing")
+        if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
+            yield Problem(
+                (*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing"
+            )
 
 
 def _dimensions_that_fit(design: Design) -> Iterator[Problem]:

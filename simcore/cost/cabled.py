@@ -9,6 +9,7 @@ from math import isclose
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.cost.clos import cable
+from simcore.cost.dragonfly import count_routers
 from simcore.cost.sold import Asked, Wire, nics_given, problem
 from simcore.design.node import Node
 from simcore.design.part import Part
@@ -39,6 +40,9 @@ def _refusal(wire: Wire, step: int, rate: float, count: int, node: Node) -> Refu
     found: Refusal | None = Refusal(f"a switch with ports of {write_quantity(rate, 'bandwidth')}", "none")
     for ports in _port_counts(rate):
         try:
+            if wire.routers and wire.global_links and wire.leaf:
+                count_routers(wire.size, wire.routers, wire.global_links, wire.leaf, ports)
+                return None
             cable(wire.size * step, rails, ports, wire.oversubscription, leaf, pod)
             return None
         except Refusal as refusal:

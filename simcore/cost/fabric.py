@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isclose
 
 from simcore.cost.clos import Clos, cable
+from simcore.cost.dragonfly import buy_dragonfly
 from simcore.cost.floor import cable_length
 from simcore.cost.shelf import Basket, Sold
 from simcore.cost.tree import Site, buy_links, buy_tree
@@ -58,6 +59,8 @@ def buy_fabric(basket: Basket, place: Place, with_nics: bool) -> int:
         expected = f"a switch of {write_quantity(rate, 'bandwidth')} a port, as the NICs have"
         basket.refuse(place.path("switch"), expected, f"'{switch.part.name}'")
         return 0
+    if place.dimension.routers is not None:
+        return buy_dragonfly(basket, site, place.dimension, count * place.step, switch)
     tree = _tree(basket, place, count, switch)
     return 0 if tree is None else buy_tree(basket, site, tree, switch, count)
 

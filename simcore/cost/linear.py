@@ -2,8 +2,9 @@
 
 Network as LIBRA (ISPASS 2024, arXiv 2109.11762): per dimension N x element prices x bandwidth over all N NPUs, where a
 ring, a mesh or a fully connected block needs links, and a switch a link, a port and (between pods) a NIC for each NPU.
-A two-level fat tree has links and ports twice, the upper ones divided by its oversubscription (our own reading: LIBRA
-has no fat tree). LIBRA's prices have no servers: hosts are counted for their watts alone.
+A fat tree or a Clos has links and ports at each level, the upper ones divided by the oversubscription of those below;
+a dragonfly has its share of local and global links; a graph what it lists (our own reading: LIBRA has none of them).
+LIBRA's prices have no servers: hosts are counted for their watts alone.
 """
 
 from __future__ import annotations
@@ -35,17 +36,19 @@ ConnectX-7's 24 W. Links and switches of inner tiers are among the watts of NPUs
 """
 
 
-def elements(topology: str) -> tuple[str, ...]:
+def elements(dimension: Dimension) -> tuple[str, ...]:
     """Network elements that each NPU needs in a dimension."""
-    return ("link", "switch") if TOPOLOGIES[topology].switched else ("link",)
+    has_switches = TOPOLOGIES[dimension.topology].switched or (dimension.graph is not None and dimension.graph.switches)
+    return ("link", "switch") if has_switches else ("link",)
 
 
 def unit_price(prices: PriceList, dimension: Dimension) -> float:
     """Price of 1 B/s of one NPU's bandwidth in a dimension, at a linear list [$ per B/s]."""
     tier = prices.network[dimension.tier]
-    total = sum(getattr(tier, element) for element in elements(dimension.topology))
     its = block_of(dimension)
-    return float(total) * its.levels + ((tier.nic or 0.0) if its.switched else 0.0)
+    counts = {"link": its.levels, "switch": its.ports}
+    total = sum(getattr(tier, element) * counts[element] for element in elements(dimension))
+    return float(total) + ((tier.nic or 0.0) if its.switched else 0.0)
 
 
 def npu_price(design: Design) -> float:
@@ -111,7 +114,8 @@ def _hosts(design: Design) -> Item:
 def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterator[Item]:
     tier, its = design.cost.network[dimension.tier], block_of(dimension)
     bandwidth, where = design.cluster.npus * dimension.bandwidth / GB, f"dimension {index}, {dimension.tier}"
-    counts = dict.fromkeys(elements(dimension.topology), bandwidth * its.levels)
+    each = {"link": its.levels, "switch": its.ports}
+    counts = {element: bandwidth * each[element] for element in elements(dimension)}
     if its.switched and tier.nic is not None:
         counts["nic"] = bandwidth
     for element, count in counts.items():

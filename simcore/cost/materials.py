@@ -16,6 +16,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.node import Node
 from simcore.design.once import once
 from simcore.design.prices import PriceList
+from simcore.network import BLOCK_KEYS
 from simcore.reliability.storage import storage_needed
 from simcore.reliability.waiting import spare_nodes
 
@@ -66,7 +67,7 @@ def _buy(asked: _Asked) -> Pieces:
 def _looked_at(dimension: Dimension) -> tuple[Any, ...]:
     """What a bill looks at of a dimension."""
     d = dimension
-    shape = (d.topology, d.size, d.tier, d.leaf, d.pod, d.oversubscription)
+    shape = (d.topology, d.size, d.tier, d.leaf, d.oversubscription, *(getattr(d, key) for key in BLOCK_KEYS))
     return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch)
 
 

@@ -102,7 +102,9 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
         fix = "add it to the list's 'nodes', or choose another list"
         basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", f"'{node.name}'", fix)
         return None
-    sizes = tuple(d.size for d in inner_dimensions(cluster.dimensions)) or (min(node.size, cluster.npus),)
+    sizes = tuple(side for d in inner_dimensions(cluster.dimensions) for side in d.sides or (d.size,)) or (
+        min(node.size, cluster.npus),
+    )
     inside = prod(sizes)
     domain = min((size for size in node.scale_up.domains if size >= inside), default=None)
     if domain is None:

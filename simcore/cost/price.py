@@ -68,7 +68,7 @@ def price_problems(design: Design) -> list[Problem]:
             "choose another tier or topology, or spell the price list out",
         )
         for index, dimension in enumerate(design.cluster.dimensions)
-        for element in elements(dimension.topology)
+        for element in elements(dimension)
         if not _is_sold(prices, dimension, element)
     ]
     npu = design.cluster.npu

@@ -34,10 +34,21 @@ class Wire(NamedTuple):
     tier: str
     leaf: int | None
     pod: int | None
+    sides: tuple[int, ...]
+    """Of a torus in one dimension."""
+    routers: int | None
+    global_links: int | None
     oversubscription: float | tuple[float, ...]
     in_network: bool
     nics: int | None
     nic_rate: float | None
+
+    def axes(self) -> tuple[Wire, ...]:
+        """A torus axis by axis, each with its share of the links, as nodes are sold with them; else the wire itself."""
+        if not self.sides:
+            return (self,)
+        rate = self.bandwidth / len(self.sides)
+        return tuple(self._replace(size=side, bandwidth=rate, sides=()) for side in self.sides)
 
     @property
     def rate_key(self) -> str:
@@ -70,6 +81,9 @@ class Asked(NamedTuple):
                 d.tier,
                 d.leaf,
                 d.pod,
+                d.sides or (),
+                d.routers,
+                d.global_links,
                 d.oversubscription,
                 d.in_network,
                 d.nics,
@@ -109,7 +123,8 @@ def node_problems(asked: Asked, node: Node) -> Iterator[Problem]:
             ("node",), f"a node that is sold with {asked.npu}", f"'{node.name}', sold with {listed(node.npu)}"
         )
     for index, wire in enumerate(asked.wires[: asked.inner]):
-        yield from _inner_problems(wire, index, asked, node)
+        for axis in wire.axes():
+            yield from _inner_problems(axis, index, asked, node)
     yield from _domain_problems(asked, node)
     yield from _outer_problems(asked, node)
     yield from _nic_problems(asked, node)
@@ -142,7 +157,7 @@ def _inner_problems(wire: Wire, index: int, asked: Asked, node: Node) -> Iterato
 def _domain_problems(asked: Asked, node: Node) -> Iterator[Problem]:
     """Domains that are not sold: too large, parts of nodes, or too empty."""
     sold, place = node.scale_up, ("dimensions", max(asked.inner - 1, 0))
-    used = sum(wire.size > 1 for wire in asked.wires[: asked.inner])
+    used = sum(axis.size > 1 for wire in asked.wires[: asked.inner] for axis in wire.axes())
     if used > sold.axes:
         yield problem(("dimensions",), f"{sold.axes} dimensions inside {node.name} at most", str(used))
     domain, most = asked.domain, max(sold.domains)

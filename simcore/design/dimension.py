@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
 from simcore.design.library import NamedLibrary
-from simcore.document.field import Count, Factor, Flag, Frozen, Natural, Share
+from simcore.document.field import Count, Flag, Frozen, Natural, Share
+from simcore.document.form import format_value
 from simcore.document.member import MemberOf
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, Time
 from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, block
 from simcore.network.graph import Joint
@@ -19,7 +21,23 @@ from simcore.network.routing import ROUTINGS
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
 Routing = Annotated[str, MemberOf(ROUTINGS)]
-Oversubscription = Factor | Annotated[tuple[Factor, ...], Field(min_length=1)]
+
+
+def _read_ratios(value: Any) -> float | tuple[float, ...]:
+    """One ratio or several; raises `ValueError` where one is no number of at least 1."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not listed or not all(isinstance(one, int | float) and not isinstance(one, bool) and one >= 1 for one in listed):
+        expected = "a ratio of at least 1, or a list of them from the leaves up"
+        raise Refusal(expected, format_value(value))
+    return tuple(map(float, value)) if isinstance(value, list | tuple) else float(value)
+
+
+_RATIO = {"type": "number", "minimum": 1}
+Oversubscription = Annotated[
+    float | tuple[float, ...],
+    PlainValidator(_read_ratios),
+    WithJsonSchema({"anyOf": [_RATIO, {"type": "array", "minItems": 1, "items": _RATIO}]}),
+]
 Tier = Literal["chiplet", "package", "node", "pod"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 

@@ -121,8 +121,13 @@ class Block(ABC):
 
     @property
     def levels(self) -> float:
-        """Levels of links and switches that each NPU's bandwidth is paid for."""
+        """Links that each NPU's bandwidth is paid for, in links of that bandwidth."""
         return 1.0
+
+    @property
+    def ports(self) -> float:
+        """Ports of switches that each NPU's bandwidth is paid for: of each link one, where there are switches."""
+        return self.levels if self.switched else 0.0
 
     def misfits(self, size: int) -> Iterator[Misfit]:
         """What keeps the keys of a dimension of `size` NPUs from describing a block."""

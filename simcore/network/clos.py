@@ -1,9 +1,10 @@
 """A folded Clos: leaf switches and spines, or three levels with cores, each level thinned by its oversubscription.
 
-Each leaf has `leaf` ports of bandwidth B, one an NPU. With an oversubscription of k : 1 its uplinks carry leaf B / k
-together; they are ceil(leaf / k) links, one to each spine, so that a link up is as fast as a port or a little slower.
-With `pod`, the NPUs of a pod, each pod has spines of its own, whose uplinks lead to cores and are thinned by the second
-oversubscription (Al-Fares, Loukissas, Vahdat 2008: spine j of every pod meets the j-th group of cores).
+Each leaf has `leaf` ports of bandwidth B, one an NPU; a smaller dimension has one leaf that is not full. With an
+oversubscription of k : 1 its uplinks carry leaf B / k together; they are ceil(leaf / k) links, one to each spine, so
+that a link up is as fast as a port or a little slower. With `pod`, the NPUs of a pod, each pod has spines of its own,
+whose uplinks lead to cores and are thinned by the second oversubscription (Al-Fares, Loukissas, Vahdat 2008: spine j of
+every pod meets the j-th group of cores).
 
 A way inside a leaf is one step, through spines two, through cores three. There are as many ways through spines as a
 leaf has uplinks, and through cores as many again as a spine has. Adaptive routing uses all evenly, so that the uplinks
@@ -58,7 +59,7 @@ class Clos(SharedBlock):
         """See `Block.misfits`."""
         if self.pod and self.pod % self.leaf:
             yield Misfit("pod", f"pods of whole leaves of {self.leaf} NPUs", str(self.pod))
-        if self.pod and size % self.pod:
+        if self.pod and size > self.pod and size % self.pod:
             yield Misfit("pod", f"pods that divide the dimension ({size} NPUs)", str(self.pod))
         levels = 2 if self.pod else 1
         if len(self.thinned) > levels:
@@ -69,14 +70,15 @@ class Clos(SharedBlock):
     def needs(self, part: Slice) -> str | None:
         """See `Block.needs`: members must be spread over leaves, and over pods, alike."""
         span = part.stride * part.members
-        for inside, what in ((self.leaf, "leaves"), (self.pod or part.size, "pods")):
+        its = self.wires(part.size)
+        for inside, what in ((its.leaf, "leaves"), (its.pod, "pods")):
             if not all(one % inside == 0 or inside % one == 0 for one in (part.stride, span)):
                 return f"{what} that groups fill or divide"
         return None
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""
-        return Shape("star", self.near(part, self.leaf))
+        return Shape("star", self.near(part, self.wires(part.size).leaf))
 
     def seen_from(self, size: int, places: Sequence[int]) -> Seen:
         """See `Block.seen_from`: leaves, and pods, with its own NPUs alone, which have all uplinks to themselves."""
@@ -99,14 +101,14 @@ class Clos(SharedBlock):
 
     def wires(self, size: int) -> Wires:
         """The numbers of switches and links of a dimension."""
-        pods = max(1, size // self.pod) if self.pod else 1
-        leaves, inside = size // self.leaf, size // pods // self.leaf
+        leaf, pods = min(self.leaf, size), max(1, size // self.pod) if self.pod else 1
+        leaves, inside = size // leaf, size // pods // leaf
         ratios = (*self.thinned, 1.0)
-        uplinks = math.ceil(self.leaf / ratios[0] - 1e-9) if leaves > 1 else 0
-        rate = self.leaf / ratios[0] / uplinks if uplinks else 1.0
+        uplinks = math.ceil(leaf / ratios[0] - 1e-9) if leaves > 1 else 0
+        rate = leaf / ratios[0] / uplinks if uplinks else 1.0
         above = inside * rate / ratios[1]
         cores = math.ceil(above - 1e-9) if pods > 1 else 0
-        return Wires(size, self.leaf, inside, pods, uplinks, rate, cores, above / cores if cores else 1.0)
+        return Wires(size, leaf, inside, pods, uplinks, rate, cores, above / cores if cores else 1.0)
 
     def ways(self, size: int, source: int, target: int) -> Sequence[Route]:
         """See `SharedBlock.ways`: way w goes by spine w mod uplinks, and by that one's core w // uplinks."""
@@ -136,7 +138,7 @@ class Clos(SharedBlock):
     def crossed(self, size: int, source: Ints, target: Ints) -> Crossings:
         """See `Block.crossed`."""
         its, number = self.wires(size), np.arange(len(source))
-        far, beyond = source // self.leaf != target // self.leaf, source // its.pod != target // its.pod
+        far, beyond = source // its.leaf != target // its.leaf, source // its.pod != target // its.pod
         hops = 1.0 + far + beyond
         if self.sprayed:
             ways: list[Ints | None] = [None]
@@ -163,7 +165,7 @@ class Clos(SharedBlock):
         if not self.sprayed:
             return None
         n, its = part.members, self.wires(part.size)
-        near, inside = self.near(part, self.leaf), self.near(part, its.pod)
+        near, inside = self.near(part, its.leaf), self.near(part, its.pod)
         ahead, m, all_leaves = np.arange(n) // near, inside // near, n // near
         far = (ahead > 0).astype(float)
         beyond = np.minimum(np.minimum(ahead, all_leaves - ahead), m) / m if inside < n else np.zeros(n)

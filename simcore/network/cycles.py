@@ -1,9 +1,10 @@
 """Orders in which rings go round a grid of NPUs from neighbour to neighbour, if there are any.
 
 Along one closed axis there is one, in either direction. On more axes one exists where a side is even: through the rows
-back and forth, and home along the first column. Where all axes are closed, rows that begin one place further down each
-time give a cycle whose links leave another one over, if the number of places in a row divides the number of rows
-(Bae, Bose 2003): rings over both use every link of two axes.
+back and forth, and home along the first column. Where all axes are closed, there are as many cycles as axes, which use
+every link (`simcore.network.decompose`). In larger grids than are searched, rows that begin one place further down each
+time give a cycle whose links leave another one over, if the number of places in a row divides the number of rows (Bae,
+Bose 2003): rings over both use every link of two axes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+
+from simcore.network.decompose import decompose
+from simcore.network.grid import grid
 
 Order = tuple[int, ...]
 
@@ -23,6 +27,11 @@ def cycles(sides: tuple[int, ...], closed: tuple[bool, ...]) -> tuple[Order, ...
     """
     kept = [(side, is_closed) for side, is_closed in zip(sides, closed, strict=True) if side > 1]
     found = _undirected(tuple(side for side, _ in kept), tuple(is_closed for _, is_closed in kept))
+    return both_ways(found)
+
+
+def both_ways(found: Sequence[Order]) -> tuple[Order, ...]:
+    """Each cycle in either direction."""
     return tuple(order for cycle in found for order in (cycle, cycle[:1] + cycle[:0:-1]))
 
 
@@ -32,7 +41,7 @@ def _undirected(sides: tuple[int, ...], closed: tuple[bool, ...]) -> tuple[Order
     if len(sides) == 1:
         return (tuple(range(sides[0])),) if closed[0] else ()
     if all(closed) and min(sides) > 2:
-        found = _both(sides, closed)
+        found = decompose(grid(sides, closed).onward[:, 0]) or _both(sides, closed)
         if found:
             return found
     even = next((axis for axis, side in enumerate(sides) if side % 2 == 0), None)

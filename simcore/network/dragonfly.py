@@ -44,8 +44,8 @@ class Dragonfly(SharedBlock):
 
     @property
     def levels(self) -> float:
-        """See `Block.levels`: beside its port, an NPU has its share of a router's local and global links."""
-        return 1.0 + (self.routers - 1 + self.global_links) / self.leaf
+        """See `Block.levels`: beside its port, its share of half of a router's links, which end at another router."""
+        return 1.0 + (self.routers - 1 + self.global_links) / 2 / self.leaf
 
     def misfits(self, size: int) -> Iterator[Misfit]:
         """See `Block.misfits`."""

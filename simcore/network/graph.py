@@ -41,6 +41,23 @@ class Graph(PathsBlock):
     short = "Graph"
     keys = ("graph",)
 
+    @property
+    def levels(self) -> float:
+        """See `Block.levels`: NPUs pay for their ends of links, and all of them for those between switches."""
+        return sum(joint.rate * (2 if self._npu_ends(joint) == 2 else 1) for joint in self.graph[1]) / self._npus
+
+    @property
+    def ports(self) -> float:
+        """See `Block.ports`."""
+        return sum(joint.rate for joint in self.graph[1] if self._npu_ends(joint) < 2) / self._npus
+
+    @property
+    def _npus(self) -> int:
+        return len({end for joint in self.graph[1] for end in joint.between if isinstance(end, int)})
+
+    def _npu_ends(self, joint: Joint) -> int:
+        return sum(isinstance(end, int) for end in joint.between)
+
     def links(self, size: int) -> tuple[Link, ...]:
         """See `SharedBlock.links`."""
         return _links(self, size)
@@ -71,9 +88,11 @@ class Graph(PathsBlock):
     def _wrong_ends(self, size: int) -> Iterator[Misfit]:
         switches, joints = self.graph
         known = f"NPUs 0 to {size - 1}" + (f" or switches {', '.join(switches)}" if switches else "")
+        told: set[int | str] = set()
         for number, joint in enumerate(joints):
-            for end in joint.between:
+            for end in set(joint.between) - told:
                 if end not in switches and not (isinstance(end, int) and end < size):
+                    told.add(end)
                     yield Misfit("graph", f"ends of link {number} among {known}", f"'{end}'", "name it in 'switches'")
             if joint.between[0] == joint.between[1]:
                 yield Misfit("graph", f"two different ends of link {number}", f"'{joint.between[0]}' twice")

@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from simcore.network.cycles import cycles
+from simcore.network.cycles import both_ways, cycles
+from simcore.network.decompose import decompose
 from simcore.network.grid import Grid
 from simcore.network.loads import Crossings, sum_up
 from simcore.network.sent import Ints
@@ -71,7 +72,7 @@ class Lattice(SharedBlock):
         Where an axis is open, n / side lines along it carry what passes their middle: of a line of k, floor(k^2 / 4).
         """
         its = self.grid(part.size)
-        if part.members < part.size or (window and window < part.members - 1):
+        if self.routed.drawn or part.members < part.size or (window and window < part.members - 1):
             return None
         if all(its.closed):
             others = np.arange(1, its.size)
@@ -111,6 +112,8 @@ def _routes(its: Grid, source: int, target: int, first: int) -> tuple[Route, ...
 @lru_cache(maxsize=256)
 def _cycles(its: Grid, part: Slice) -> tuple[tuple[int, ...], ...]:
     """The rings of a group; in the order of its members where it is no part of the grid with sides of its own."""
+    if its.twisted and part.members == its.size and min(its.sides) > 2:
+        return both_ways(decompose(its.onward[:, 0]))
     stride, left, sides, closed = part.stride, part.members, [], []
     for axis, side in enumerate(its.sides):
         step = min(stride, side)

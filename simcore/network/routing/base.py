@@ -20,6 +20,8 @@ class Routing(ABC):
 
     everywhere: ClassVar[bool] = False
     """Whether each message is spread evenly over all its ways, packet by packet."""
+    drawn: ClassVar[bool] = False
+    """Whether a hash of both ends and a seed picks the way, so that several connections have several ways."""
     detours: ClassVar[bool] = False
     """Whether its ways are not the shortest ones."""
 

@@ -19,6 +19,8 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class Ecmp(Routing):
     """Fixed by source, target and seed."""
 
+    drawn = True
+
     def pick(self, ways: Ints, source: Ints, target: Ints, seed: int) -> Ints:
         """See `Routing.pick`."""
         first = _mix(source.astype(np.uint64) + np.uint64(seed * _GOLDEN % 2**64))
