@@ -89,7 +89,7 @@ def test_auto_takes_fast_where_no_jobs_share_links_and_says_why() -> None:
 
 
 def test_an_engine_of_phases_refuses_jobs_that_share_links() -> None:
-    with pytest.raises(InputError, match="jobs that share no links.*job 0 and job 1, which do"):
+    with pytest.raises(InputError, match=r"jobs that share no links.*job 0 and job 1, which do"):
         simulate(pair("spread"), "fast")
 
 
