@@ -49,7 +49,7 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     """
     if callable(engine):
         return with_measured(design, engine(design))
-    if design.jobs is not None and engine in BUILT_IN:
+    if engine in BUILT_IN and design.jobs is not None:
         return _simulate_jobs(design, engine)
     if engine == "auto":
         return _simulate_by_choice(design)
