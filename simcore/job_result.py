@@ -38,16 +38,16 @@ class JobResult:
         return self.iteration_time_s / self.alone_s
 
 
-def worst_slowdown(jobs: Sequence[JobResult]) -> float | None:
-    """The largest slowdown of several jobs; None where there are none."""
-    return max((job.slowdown for job in jobs), default=None)
+def worst_slowdown(jobs: Sequence[JobResult]) -> float:
+    """The largest slowdown of several jobs; 1 where one has the cluster to itself (`jobs` is empty then)."""
+    return max((job.slowdown for job in jobs), default=1.0)
 
 
-def fairness(jobs: Sequence[JobResult]) -> float | None:
+def fairness(jobs: Sequence[JobResult]) -> float:
     """How evenly jobs share what they share: Jain's index of their speeds, each over its speed alone.
 
     (sum x)^2 / (n sum x^2): 1 where all are slowed alike, 1/n where one alone makes progress (Jain, Chiu, Hawe 1984,
-    DEC-TR-301). None where there are no jobs.
+    DEC-TR-301). 1 where one has the cluster to itself (`jobs` is empty then).
     """
     speeds = [1 / job.slowdown for job in jobs]
-    return sum(speeds) ** 2 / (len(speeds) * sum(speed**2 for speed in speeds)) if speeds else None
+    return sum(speeds) ** 2 / (len(speeds) * sum(speed**2 for speed in speeds)) if speeds else 1.0

@@ -140,7 +140,7 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
         found = f"NPUs slower than the others ({slow})"
-        problems.append(Problem(("cluster", "stragglers"), expected, found, "use engine 'reference'"))
+        problems.append(Problem(("cluster", "stragglers"), expected, found, "use engine 'flow' or 'reference'"))
     if engine not in ("reference_links", "flow") and design.cluster.failed_links:
         expected = f"links that all work (engine '{engine}' plays phases, not messages)"
         found = f"{len(design.cluster.failed_links)} failed links"

@@ -49,13 +49,17 @@ def run(options: argparse.Namespace) -> int:
 
     _check_outputs(options.trace, options.chakra_out)
     design = read_design(options)
+    result = _simulate(design, engine_named(options.engine))
     if options.trace is not None:
         from simcore.engine.trace import write_trace
 
-        result, log = simulate_traced(design)
-        write_trace(design, result, log, options.trace)
-    else:
-        result = _simulate(design, engine_named(options.engine))
+        write_trace(design, result, simulate_traced(design)[1], options.trace)
+        if result.engine != "fast":
+            note = "each group with its links to itself (engine fast)"
+            print(
+                f"note: the trace shows the iteration with {note}, the result is that of {result.engine}",
+                file=sys.stderr,
+            )
     if options.chakra_out is not None:
         _export(design, options.chakra_out)
     document_out: dict[str, Any] = result.document()

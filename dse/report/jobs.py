@@ -46,8 +46,7 @@ def describe_nodes(nodes: Sequence[int], most: int = 12) -> str:
 
 def describe_jobs(jobs: Sequence[JobResult]) -> list[str]:
     """How evenly the jobs are slowed, and which do not fit, a sentence each."""
-    even = fairness(jobs)
-    said = f"Fairness {even:.3f}: 1 where all are slowed alike, 1/{len(jobs)} where one alone makes progress."
+    said = f"Fairness {fairness(jobs):.3f}: 1 where all are slowed alike, 1/{len(jobs)} where one alone makes progress."
     told = ["The jobs share no links." if all(job.iterations == 1 for job in jobs) else said]
     for job in jobs:
         if not job.fits:

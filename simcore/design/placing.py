@@ -1,9 +1,9 @@
 """Which nodes of a cluster each of several jobs has.
 
 A *node* is a place on the outermost dimension, with all NPUs of the dimensions further in. Nodes that are listed go to
-their job first, then those of packed jobs, in the order of the jobs: of the runs of free neighbours the first one with most of
-them under one switch. Of what is left a spread job takes every k-th node, k being the free nodes over its own, so that jobs of
-equal size alternate. Jobs by rail have all nodes, and share the innermost dimension, one after the other.
+their job first, then those of packed jobs, in the order of the jobs: of the runs of free neighbours the first one with
+most of them under one switch. Of what is left a spread job takes every k-th node, k being the free nodes over its own,
+so that jobs of equal size alternate. Jobs by rail have all nodes, and share the innermost dimension one after another.
 """
 
 from __future__ import annotations

@@ -66,11 +66,11 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
-def _reserved(design: Design, memory: Memory | None) -> float | None:
+def _reserved(design: Design, memory: Memory | None) -> float:
     """NPUs of no job, where there are several."""
     del memory
     if design.jobs is None:
-        return None
+        return 0.0
     return float(design.cluster.npus - sum(share.design.cluster.npus for share in shares_of(design)[0]))
 
 
@@ -220,13 +220,13 @@ _OWN = {
         label="slowdown of the job that suffers most",
         short="slowdown",
     ),
-    "fairness": Metric("", "more", read=lambda r: fairness(r.jobs), label="fairness among jobs"),
+    "fairness": Metric("", "more", read=lambda r: fairness(r.jobs), bound=lambda f: 1.0, label="fairness among jobs"),
     "reserve": Metric(
         "",
         "more",
         scope="job",
         before=_reserved,
-        read=lambda r: float(r.npus - sum(job.npus for job in r.jobs)) if r.jobs else None,
+        read=lambda r: float(r.npus - sum(job.npus for job in r.jobs)) if r.jobs else 0.0,
         label="NPUs of no job",
         short="reserve",
     ),

@@ -39,6 +39,7 @@ KEPT = "<!-- long run -->"
 CALIBRATION = "<!-- calibration -->"
 MEASURED = "<!-- measured -->"
 PAIRS = "<!-- pairs -->"
+FLOW = "<!-- flow -->"
 
 TOPOLOGIES: dict[str, tuple[list[int], list[float], list[float], str]] = {
     "2D-SW_SW": ([16, 64], [150, 100], [700, 1700], "SS"),
@@ -68,6 +69,7 @@ tests/accuracy/write_accuracy.py` writes this page, and the table of that one.
 - [ASTRA-sim's own input files](#astra-sims-own-input-files): the same nanoseconds
 - [Themis](#themis): bandwidth utilisation against the paper
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
+- [Shared links](#shared-links): engine `flow` against messages
 - [Collectives of NCCL](#collectives-of-nccl): against measured times, by device, kind and size
 - [All-to-alls of DeepEP](#all-to-alls-of-deepep): tokens to their experts and back
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
@@ -100,6 +102,7 @@ def main() -> None:
         *astra_section(),
         *themis_section(),
         *link_section(),
+        f"## Shared links\n\n{FLOW}{_kept(FLOW)}{FLOW}\n",
         *nccl_section(),
         *dispatch_section(),
         *memory_section(),

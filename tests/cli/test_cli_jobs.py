@@ -25,10 +25,7 @@ CLUSTER = {
     "npu": "a100-80gb",
     "dimensions": [
         {"topology": "switch", "size": 2, "bandwidth": "300 GB/s", "latency": "700 ns"},
-        {
-            **{"topology": "clos", "size": 8, "leaf": 4, "oversubscription": 4, "bandwidth": "5 GB/s"},
-            **{"latency": "1.7 us", "tier": "pod"},
-        },
+        {"topology": "clos", "size": 8, "leaf": 4, "oversubscription": 4, "bandwidth": "5 GB/s", "latency": "2 us"},
     ],
 }
 DESIGN: dict[str, Any] = {

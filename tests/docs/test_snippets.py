@@ -49,7 +49,7 @@ def test_a_page_does_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch) -
 def check_document(block: Any) -> None:
     """A whole document, or a fragment of one, is read without a problem."""
     data = parse_document(block.text, "page").data
-    if {"workload", "cluster"} <= data.keys() or "workloads" in data:
+    if {"workload", "cluster"} <= data.keys() or "workloads" in data or "jobs" in data:
         load_space(block.file) if block.file else space_from(parse_document(block.text, "page"), "page")
         return
     merged = {key: {**BASE.get(key, {}), **value} if isinstance(value, dict) else value for key, value in data.items()}

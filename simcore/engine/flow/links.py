@@ -12,7 +12,7 @@ shares among so many leave the others little.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -66,7 +66,7 @@ def find_sharing(design: Design) -> tuple[str, ...]:
     if slow := design.cluster.stragglers:
         reasons.append(f"{len(slow)} of the NPUs compute slower than the others of their stage")
     if any(_may_share(design, number) for number in range(len(design.cluster.dimensions))):
-        reasons += [f"phases share links, {link.name}" for link in links_of(design).links[:1]]
+        reasons += [f"phases share links ({link.name})" for link in links_of(design).links[:1]]
     return tuple(reasons)
 
 
@@ -134,10 +134,32 @@ def describe_link(ends: Sequence[tuple[int, int]], npus: int) -> str:
     return f"the link from {source} to {target}{alike}"
 
 
+_KNOWN: dict[Hashable, DimensionLoads | None] = {}
+"""What was found on dimensions where classes are stages, by all that it follows from."""
+MOST_KNOWN = 1024
+
+
 def _loads_on(
     design: Design, number: int, classes: Classes, kinds: Sequence[tuple[str, str]], rows: Rows
 ) -> DimensionLoads | None:
     """What matters on the links of a dimension; None where each row of NPUs is of one class, which fits its links."""
+    if not classes.simple:
+        return _find_loads(design, number, classes, kinds, rows)
+    cluster, dimension = design.cluster, design.cluster.dimensions[number]
+    sizes = tuple(its.size for its in cluster.dimensions)
+    its = block_of(dimension), tuple(cluster.worn(number).items()), Chunker(design).algorithm(number)
+    cost = dimension.in_network, dimension.affinity
+    key = number, sizes, *its, *cost, tuple(kinds), rows.hops, tuple(classes.placement.items())
+    if key not in _KNOWN:
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = _find_loads(design, number, classes, kinds, rows)
+    return _KNOWN[key]
+
+
+def _find_loads(
+    design: Design, number: int, classes: Classes, kinds: Sequence[tuple[str, str]], rows: Rows
+) -> DimensionLoads | None:
     dimension, placement = design.cluster.dimensions[number], classes.placement
     worn = tuple(design.cluster.worn(number).items())
     its_rows = tuple(rows.along(number))

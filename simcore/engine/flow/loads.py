@@ -110,31 +110,55 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
 def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:
     """Every load on the links of a row."""
     classes = unpack(row.classes)
+    counted: list[_Counted] = []
     for phase in carried.phases:
-        yield from _phase_loads(carried, phase, classes, wires)
+        if not (phase.in_network and phase.kind == "all_reduce"):  # whose messages use the ports of NPUs alone
+            yield from _phase_loads(carried, phase, classes, wires, counted)
     for onward in row.onward:
         yield _message_load(carried, onward, wires)
 
 
-def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires) -> Iterator[Load]:
-    if phase.in_network and phase.kind == "all_reduce":
-        return  # its messages use the ports of NPUs alone
-    part, firsts = phase.part, np.array(phase.firsts)
+class _Counted(NamedTuple):
+    """Bytes on links, and the most of a single NPU, by class, of one kind of phase: others often differ by a factor."""
+
+    part: Slice
+    firsts: tuple[int, ...]
+    traffic: PhaseTraffic
+    loads: dict[int, tuple[Floats, float]]
+
+
+def _phase_loads(
+    carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires, counted: list[_Counted]
+) -> Iterator[Load]:
+    part, time = phase.part, phase_time(carried.block, phase)
     traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
-    time = phase_time(carried.block, phase)
+    for known in counted:
+        if (known.part, known.firsts) == (part, phase.firsts) and (times := traffic.times(known.traffic)) is not None:
+            break
+    else:
+        known, times = _count(carried, phase, traffic, classes, wires), 1.0
+        counted.append(known)
+    for its, (loads, most) in known.loads.items():
+        sender = Sender(its, phase.group, phase.kind, -1)
+        yield Load(sender, shares_of(loads, time / times, wires), most * times / time)
+
+
+def _count(carried: Carried, phase: PhaseKind, traffic: PhaseTraffic, classes: Ints, wires: Wires) -> _Counted:
+    part, firsts = phase.part, np.array(phase.firsts)
     if _is_each_of_one_class(part, firsts, classes):
         few = part.members <= MEMBERS_EACH
         alone = traffic.all(part.members) if few else traffic.of(0, part.members)
-        rate = wires.most(alone.of_groups(part, firsts[:1])) / time
-        for its in np.unique(classes[firsts]).tolist():
-            loads = _load_of_groups(carried, traffic, part, firsts[classes[firsts] == its], wires)
-            yield Load(Sender(its, phase.group, phase.kind, -1), shares_of(loads, time, wires), rate)
-        return
+        most = wires.most(alone.of_groups(part, firsts[:1]))
+        of_class = {its: firsts[classes[firsts] == its] for its in np.unique(classes[firsts]).tolist()}
+        loads = {
+            its: (_load_of_groups(carried, traffic, part, its_own, wires), most) for its, its_own in of_class.items()
+        }
+        return _Counted(part, phase.firsts, traffic, loads)
     sent = traffic.all(part.members).of_groups(part, firsts)
     sending = classes[sent.source]
-    for its in np.unique(sending).tolist():
-        messages = Sent(*(column[sending == its] for column in sent))
-        yield _load(Sender(its, phase.group, phase.kind, -1), messages, time, wires)
+    by_class = {its: Sent(*(column[sending == its] for column in sent)) for its in np.unique(sending).tolist()}
+    loads = {its: (wires.load(messages), wires.most(messages)) for its, messages in by_class.items()}
+    return _Counted(part, phase.firsts, traffic, loads)
 
 
 def phase_time(block: Block, phase: PhaseKind) -> float:

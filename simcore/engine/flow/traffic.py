@@ -15,6 +15,7 @@ import numpy as np
 
 from simcore.collective import SCATTERING, CustomAlgorithm, Step, algorithm_for
 from simcore.network import Exchange, Shape, Shift, Spread
+from simcore.network.loads import sum_up
 from simcore.network.sent import Floats, Ints, Sent, messages_of
 
 NOTHING = Sent(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -26,6 +27,19 @@ class PhaseTraffic(NamedTuple):
     listed: Sent
     to_all: float
     """Bytes that every member of a star sends to every other one, beside what is listed."""
+
+    def times(self, other: PhaseTraffic) -> float | None:
+        """How many times as much it sends as another one that sends between the same members; None where it differs."""
+        mine, its = (one.listed for one in (self, other))
+        if (
+            len(mine.source) != len(its.source)
+            or (mine.source != its.source).any()
+            or (mine.target != its.target).any()
+        ):
+            return None
+        shares, others = np.append(mine.share, self.to_all), np.append(its.share, other.to_all)
+        times = float(shares.sum() / others.sum())
+        return times if np.allclose(shares, times * others, rtol=1e-12, atol=0.0) else None
 
     def all(self, members: int) -> Sent:
         """Every message."""
@@ -51,7 +65,7 @@ def phase_traffic(algorithm: str | CustomAlgorithm, kind: str, members: int, sha
     steps = algorithm_for(algorithm, kind, shape).steps(kind, members)
     spread = [step.share for step in steps if isinstance(step.pattern, Spread)]
     to_all = sum(spread) if kind != "broadcast" and shape.kind == "star" else 0.0
-    return PhaseTraffic(join(list(_of_steps(steps, kind, members, shape))), to_all)
+    return PhaseTraffic(_summed(join(list(_of_steps(steps, kind, members, shape))), members), to_all)
 
 
 def to_everybody(members: int, share: float) -> Sent:
@@ -66,6 +80,12 @@ def join(parts: Sequence[Sent]) -> Sent:
     if len(kept) < 2:
         return kept[0] if kept else NOTHING
     return Sent(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+
+
+def _summed(sent: Sent, members: int) -> Sent:
+    """One message for all between two members."""
+    pairs, number = np.unique(sent.source * members + sent.target, return_inverse=True)
+    return Sent(pairs // members, pairs % members, sum_up(number.reshape(-1), sent.share, len(pairs)))
 
 
 def _of_steps(steps: Sequence[Step], kind: str, n: int, shape: Shape) -> Iterator[Sent]:

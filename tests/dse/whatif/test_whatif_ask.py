@@ -214,10 +214,10 @@ def test_only_the_fast_engine_is_asked_unbidden_and_none_that_a_file_names(
 ) -> None:
     record, folder = study
     text = (folder / "study.yaml").read_text()
-    (tmp_path / "study.yaml").write_text(text.replace("engine: fast", "engine: reference"))
+    (tmp_path / "study.yaml").write_text(text.replace("engine: auto", "engine: reference"))
     assert "only on request" in answer_what_if(record, tmp_path).note
     assert answer_what_if(record, tmp_path, 4).batches
-    (tmp_path / "study.yaml").write_text(text.replace("engine: fast", "engine: os:getcwd"))
+    (tmp_path / "study.yaml").write_text(text.replace("engine: auto", "engine: os:getcwd"))
     assert "does not run the engine 'os:getcwd'" in answer_what_if(record, tmp_path, 60).note
 
 

@@ -177,7 +177,7 @@ def engines(study: tuple[StudyRecord, Path], tmp_path: Path) -> Any:
     text = (folder / "study.yaml").read_text()
 
     def with_engine(name: str) -> Path:
-        (tmp_path / "study.yaml").write_text(text.replace("engine: fast", f"engine: {name}"))
+        (tmp_path / "study.yaml").write_text(text.replace("engine: auto", f"engine: {name}"))
         return tmp_path
 
     return with_engine

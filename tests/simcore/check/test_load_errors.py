@@ -25,7 +25,7 @@ cluster:
   npu: a100-80gb
   dimensions:
     - {topology: switch, size: 8, bandwidth: 300, latency: 700 ns}
-    - topology: torus
+    - topology: tours
       size: 2
       bandwidth: 25 GB
       latency: 1.7 us

@@ -89,7 +89,7 @@ def test_auto_takes_fast_where_no_jobs_share_links_and_says_why() -> None:
 
 
 def test_an_engine_of_phases_refuses_jobs_that_share_links() -> None:
-    with pytest.raises(InputError, match="jobs that share no links.*job 0 and job 1, which do"):
+    with pytest.raises(InputError, match=r"jobs that share no links.*job 0 and job 1, which do"):
         simulate(pair("spread"), "fast")
 
 
@@ -129,4 +129,4 @@ def test_fairness_is_one_where_all_are_slowed_alike_and_falls_to_one_of_n() -> N
     assert fairness(slowed(1.0, 1e9)) == pytest.approx(0.5)
     assert fairness(slowed(1.0, 2.0)) == pytest.approx(1.5**2 / (2 * 1.25))
     assert worst_slowdown(slowed(1.0, 2.0)) == 2.0
-    assert fairness([]) is None
+    assert (fairness([]), worst_slowdown([])) == (1.0, 1.0)

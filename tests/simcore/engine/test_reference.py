@@ -101,8 +101,8 @@ def test_whatever_npus_are_slow_everyone_finishes(design: Design, data: st.DataO
 
 
 def test_the_fast_engine_refuses_stragglers_and_names_the_engine_that_does_not() -> None:
-    with pytest.raises(InputError, match=r"cluster.stragglers: .*engine 'fast'.*\(3\); use engine 'reference'"):
-        simulate(training(cluster={"stragglers": [{"npu": 3, "slowdown": 1.5}]}))
+    with pytest.raises(InputError, match=r"cluster.stragglers: .*engine 'fast'.*\(3\); use engine 'flow'"):
+        simulate(training(cluster={"stragglers": [{"npu": 3, "slowdown": 1.5}]}), "fast")
 
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])

@@ -118,7 +118,7 @@ def as_design(document: Document) -> Design | None:
 
 
 def draw_jobs(seed: int) -> Design | None:
-    """Two jobs, each of one collective over and over, spread over the leaves of a Clos; their buffers are like in size."""
+    """Two jobs of one collective each, over and over, spread over the leaves of a Clos; buffers of like sizes."""
     draw = random.Random(seed)
     sizes = draw.choice([(16, 16), (64, 64), (256, 256), (16, 64), (64, 256)])
     size, chunks = draw.choice([(8, 1), (8, 4), (8, 16), (16, 1)])

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from every_link import Enumeration  # beside this file
 from paced_level import max_min_paces
-from sharing_designs import draw_iteration
+from sharing_designs import draw_iteration, draw_worn_collective
 
+from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.document.problem import InputError
 from simcore.engine.flow.classes import Classes, find_classes
-from simcore.engine.flow.links import find_links, hops_of, kinds_of
+from simcore.engine.flow.links import find_links, find_sharing, hops_of, kinds_of, links_of
 from simcore.engine.flow.shared import Served
 from simcore.memory.plan import program_of
+from simcore.simulate import simulate
 from simcore.system.placement import place
 
 
@@ -81,3 +85,83 @@ def test_classes_within_a_stage_share_links_as_enumerated() -> None:
             classes = find_classes(design, place(design)[0], colours)
             slowed += assert_same_paces(design, classes, random.Random(seed))
     assert slowed > 10
+
+
+@pytest.mark.parametrize("topology", ["ring", "mesh", "fully_connected", "clos"])
+def test_worn_links_slow_phases_as_enumerated(topology: str) -> None:
+    slowed = 0
+    for seed in range(40):
+        design = draw_worn_collective(seed, [topology])
+        if design is not None:
+            slowed += assert_same_paces(design, find_classes(design, place(design)[0]), random.Random(seed))
+    assert slowed > 10
+
+
+RING: dict[str, Any] = {
+    "workload": {"collective": "all_reduce", "size": "64 MiB"},
+    "cluster": {
+        "npu": "a100-80gb",
+        "dimensions": [{"topology": "ring", "size": 8, "bandwidth": "100 GB/s", "latency": "1 ns"}],
+    },
+    "system": {"collective": ["ring"], "chunks": 16},
+}
+
+
+def worn(share: float) -> Design:
+    """An all-reduce on a ring of which one link has that share of its bandwidth left."""
+    cluster = {**RING["cluster"], "failed_links": [{"dimension": 0, "between": [2, 3], "share": share}]}
+    return design_from({**RING, "cluster": cluster})
+
+
+def test_half_a_link_halves_the_pace_of_a_ring_and_so_does_the_way_around_a_failed_one() -> None:
+    whole = simulate(design_from(RING), "flow").iteration_time_s
+    for share, times in ((0.5, 2.0), (0.25, 4.0), (0.0, 2.0)):
+        assert simulate(worn(share), "flow").iteration_time_s == pytest.approx(times * whole, rel=1e-3)
+        assert simulate(worn(share), "reference_links").iteration_time_s == pytest.approx(times * whole, rel=0.01)
+
+
+def test_the_fast_engine_is_exact_where_no_reason_is_given() -> None:
+    assert find_sharing(design_from(RING)) == ()
+    (reason,) = find_sharing(worn(0.5))
+    assert reason.startswith("phases share links (cluster.dimensions[0]: the link from NPU ")
+    slow = {**RING["cluster"], "stragglers": [{"npu": 1, "slowdown": 1.5}]}
+    (reason,) = find_sharing(design_from({**RING, "cluster": slow}))
+    assert reason == "1 of the NPUs compute slower than the others of their stage"
+
+
+def test_a_ring_that_is_cut_is_a_problem_of_the_failed_links() -> None:
+    cluster = {**RING["cluster"], "failed_links": [{"dimension": 0, "between": [i, i + 1]} for i in (1, 5)]}
+    with pytest.raises(InputError, match=r"cluster\.failed_links: expected a way from NPU"):
+        find_sharing(design_from({**RING, "cluster": cluster}))
+
+
+def test_a_link_that_is_listed_twice_is_a_problem() -> None:
+    cluster = {
+        **RING["cluster"],
+        "failed_links": [{"dimension": 0, "between": [1, 2]}, {"dimension": 0, "between": [2, 1]}],
+    }
+    with pytest.raises(InputError, match=r"failed_links\[1\].between: expected each link at most once"):
+        design_from({**RING, "cluster": cluster})
+
+
+PIPELINE: dict[str, Any] = {
+    "workload": {
+        "model": {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 1000, "sequence_length": 1024},
+        "global_batch": 8,
+        "sequence_length": 1024,
+    },
+    "parallelism": {"tensor": 4, "pipeline": 4, "data": 1, "microbatch": 1},
+    "cluster": {**RING["cluster"], "dimensions": [{**RING["cluster"]["dimensions"][0], "size": 16}]},
+    "system": {"collective": ["ring"], "chunks": 4},
+}
+
+
+def test_messages_that_go_first_leave_little_to_the_others() -> None:
+    """A stage's tensor collective beside messages that come in; fairly it has one of four."""
+    tensor, message = Served(1, "tensor", 0, "all_reduce"), Served(0, "pipeline", 0, "send_recv", 1)
+    paces = {}
+    for policy in ("priority", "fifo"):
+        design = design_from({**PIPELINE, "system": {**PIPELINE["system"], "intra_dimension": policy}})
+        paces[policy] = max_min_paces(links_of(design), {tensor, message})
+    assert paces["fifo"] == pytest.approx({tensor: 1 / 4, message: 1})  # three messages of a quarter of a link each
+    assert paces["priority"] == pytest.approx({tensor: 16 / 19, message: 4 / 19})
