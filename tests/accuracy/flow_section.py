@@ -134,8 +134,8 @@ def read_rows(results: Path) -> list[Row]:
 
 TEXT = """\
 Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,}
-drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast* is
-the same of phases that share nothing, where the fast engine plays the design at all. `python
+drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast*
+is the same of phases that share nothing, where the fast engine plays the design at all. `python
 tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this section.
 
 - **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks.
