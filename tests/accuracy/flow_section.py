@@ -133,21 +133,22 @@ def read_rows(results: Path) -> list[Row]:
 
 
 TEXT = """\
-Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,} drawn
-designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast* is the same of
-phases that share nothing, where the fast engine plays the design at all. `python tests/accuracy/flow_section.py RESULTS.jsonl`
-draws more, and writes this section.
+Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,}
+drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast*
+is the same of phases that share nothing, where the fast engine plays the design at all. `python
+tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this section.
 
-- **A link failed or degraded**: what is lost on the link is what the phase takes longer, exactly so with many chunks. With one
-  chunk, steps on other links wait for the slow one, and the phase model averages over its steps.
-- **Two jobs** share a link as `flow` says where their messages are of one size. `reference_links` sends whole messages, first come,
-  first served: then a job has as much of a link as its messages are large, in `flow` as many as they are. Switches that take
-  packets of all connections in turn do the latter.
-- **Iterations** differ by what is no matter of links: a phase has the dimension to itself on its own NPUs, while messages of
-  a stage's gradients and activations pass the same links side by side. So `fast` is as far off. It costs most under `fifo`, and
-  where buckets of gradients go in few chunks.
-- **Pipeline further in**: NPUs of several stages lie between the members of a group. Its phases take as long as if all stages did
-  the same at once, which they do not.
+- **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks.
+  With one chunk, steps on other links wait for the slow one, and the phase model averages over its steps.
+- **Two jobs** share a link as `flow` says where their messages are alike in size and number. `reference_links` sends
+  whole messages, first come, first served: a job has as much of a link as its messages are large. In `flow` it has as
+  much as they are many, as at switches that take packets of all connections in turn. An all-to-all by `direct` has all
+  its messages on the way at once, of which `flow` counts one of each NPU: where uplinks are thin it should have more.
+- **Iterations** differ by what is no matter of links: on its own NPUs a phase has the dimension to itself, while
+  messages of a stage's gradients and activations pass the same links side by side. So `fast` is as far off. It costs
+  most under `fifo`, and where gradients go in few chunks.
+- **Pipeline further in.** NPUs of several stages lie between the members of a group. Its phases take as long as if all
+  stages did the same at once, which they do not.
 """
 
 
