@@ -2,9 +2,9 @@
 
 Usage: python tests/benchmarks/bench_flow.py [--designs 50] [--grow 64] [--agreement 20000] [--seed 0]
 
-Draws designs of `spaces/transformer1t.yaml` whose outermost dimension is a switch, and makes that a Clos of eight leaves
-with 4:1 uplinks. Prints CPU milliseconds of each (lowering and playing; shared links; the fast engine on the same
-design), what the loop counted, and medians; then the same with `--grow` times the NPUs, data and batch. With
+Draws designs of `spaces/transformer1t.yaml` whose outermost dimension is a switch, and makes that a Clos of eight
+leaves with 4:1 uplinks. Prints CPU milliseconds of each (lowering and playing; shared links; the fast engine on the
+same design), what the loop counted, and medians; then the same with `--grow` times the NPUs, data and batch. With
 `--agreement` it draws so many small designs of every kind and compares the forced loop with the fast engine.
 """
 

@@ -285,7 +285,7 @@ def _patterns(
     collectives = np.array([not way.message for way in lowered.ways[0]], np.bool_)
     streams = ways[:, :, tables.STREAM]
     slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] < 1.0)
-    played = ((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives).any(axis=1)
+    played: Flags = np.logical_or.reduce((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives, axis=1)
     found = []
     for pace, row, plays in zip(lowered.job.classes.slowdowns, streams >= 0, played, strict=True):
         key = (number, pace, row.tobytes())
