@@ -122,7 +122,29 @@ def _dimension(entry: Mapping[str, Any]) -> str:
     share = f", {entry['efficiency']} of it reached" if isinstance(entry.get("efficiency"), float) else ""
     library = f", {entry['library'].get('name') or 'fitted times'}" if entry.get("library") else ""
     links = f"{entry['topology']}({entry.get('size', 'rest')}) {nics or entry['bandwidth']}"
-    return f"{links}{share}, {entry['latency']}{library}"
+    own = "".join(f", {_said(key, entry[key])}" for key in _OF_FABRICS if key in entry)
+    return f"{links}{own}{share}, {entry['latency']}{library}"
+
+
+_OF_FABRICS = (
+    "leaf",
+    "pod",
+    "oversubscription",
+    "routers",
+    "global_links",
+    "sides",
+    "twisted",
+    "routing",
+    "connections",
+)
+"""Keys of a dimension whose links are a graph (docs/fabrics.md)."""
+
+
+def _said(key: str, value: Any) -> str:
+    if value is True:
+        return key
+    between = " x " if key == "sides" else " / "
+    return f"{key} {between.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def _node(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:

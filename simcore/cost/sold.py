@@ -131,8 +131,7 @@ def node_problems(asked: Asked, node: Node) -> Iterator[Problem]:
             ("node",), f"a node that is sold with {asked.npu}", f"'{node.name}', sold with {listed(node.npu)}"
         )
     for index, wire in enumerate(asked.wires[: asked.inner]):
-        for axis in wire.axes():
-            yield from _inner_problems(axis, index, asked, node)
+        yield from dict.fromkeys(found for axis in wire.axes() for found in _inner_problems(axis, index, asked, node))
     yield from _domain_problems(asked, node)
     yield from _outer_problems(asked, node)
     yield from _nic_problems(asked, node)

@@ -14,7 +14,8 @@ from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
-from simcore.network import Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
+from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
+from simcore.network.shared import SharedBlock
 from simcore.program import Compute, Program, Start
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
@@ -84,7 +85,7 @@ class EventCounter:
         """Links that the messages of one member pass in a phase."""
         where = self.design.cluster.dimensions[dimension]
         its = block_of(where)
-        shape, links = its.shape(part), 2.0 if its.switched else float(part.stride)
+        shape, links = its.shape(part), _count_passed(its, part)
         if kind == "send_recv":
             return links
         if kind.startswith(FLAT):
@@ -103,6 +104,13 @@ class EventCounter:
         splits = (self.chunker.split_message(self.placement["pipeline"], hops, size) for size in sizes)
         each = sum(self.count_split("pipeline", split) for split in splits) / len(sizes)
         return 2 * program.microbatches * program.chunks * each
+
+
+def _count_passed(block: Block, part: Slice) -> float:
+    """Links that a message between neighbours, or through switches, passes; of one of many ways, all their links."""
+    if isinstance(block, SharedBlock):
+        return float(sum(map(len, block.chosen(part.size, 0, part.size // 2))))
+    return 2.0 if block.switched else float(part.stride)
 
 
 def _count_crossed(pattern: Pattern | Listed, shape: Shape, part: Slice) -> float:
