@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from simcore.job_result import JobResult
+
 
 @dataclass(frozen=True, slots=True)
 class ExposedCommunication:
@@ -117,6 +119,9 @@ class Draw:
 class Result:
     """One simulated design. `None` marks what does not apply (memory of a single collective, say).
 
+    Of several `jobs` the iteration is that of the slowest one; throughput and MFU are of the whole cluster, the memory
+    is that of the fullest NPU.
+
     The breakdown (`compute_s`, `exposed_communication_s`, `bubble_s`, `optimizer_s`, `other_s`) is that of an NPU of
     the pipeline stage that finishes last, and sums to `iteration_time_s`.
     """
@@ -185,6 +190,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    jobs: tuple[JobResult, ...] = ()
+    """Of a cluster that runs several jobs: each of them."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
@@ -195,6 +202,11 @@ class Result:
         document = asdict(self)
         for key in ("network", "not_modelled"):
             document[key] = list(document[key])
+        if self.jobs:
+            told = zip(document["jobs"], self.jobs, strict=True)
+            document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
+        else:
+            del document["jobs"]
         for key in ("metrics", "order_notes", "fallbacks"):
             if not document[key]:
                 del document[key]

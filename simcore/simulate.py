@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,24 +10,28 @@ from simcore.check.check import check
 from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import find_sharing, links_of
+from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
+from simcore.jobs.play import play_jobs
+from simcore.jobs.result import result_of_jobs
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
-from simcore.power.activity import activity_of
 from simcore.power.draw import draw_of
 from simcore.prediction_interval import interval
 from simcore.program import Category, Program
 from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
-from simcore.result import Activity, DimensionUse, ExposedCommunication, Result
-from simcore.system.chunks import PICOSECONDS, Chunker
+from simcore.result import Result
+from simcore.system.chunks import PICOSECONDS
+from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
@@ -46,6 +50,8 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     """
     if callable(engine):
         return with_measured(design, engine(design))
+    if design.jobs is not None and engine in BUILT_IN:
+        return _simulate_jobs(design, engine)
     if engine == "auto":
         return _simulate_by_choice(design)
     if engine == "fast":
@@ -56,6 +62,18 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
         return _simulate_reference(design, engine)
     known = ", ".join(f"'{name}'" for name in BUILT_IN)
     raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+
+
+def _simulate_jobs(design: Design, engine: str) -> Result:
+    """The result of several jobs; `auto` plays them apart where they share no links and need no other engine."""
+    reason = None
+    if engine == "auto":
+        met = [f"{one.name} and {other.name} share links" for one, other in meetings(design)[:1]]
+        why = [*met, *(why for share in shares_of(design)[0] for why in find_sharing(share.design)[:1])]
+        why += ["links have failed, or carry less"] if design.cluster.failed_links else []
+        engine, reason = "flow" if why else "fast", why[0] if why else "no jobs share links, and " + _NOTHING_SHARED
+    _refuse_unplayable(design, engine)
+    return replace(result_of_jobs(design, play_jobs(design, engine), engine), engine_reason=reason)
 
 
 def _simulate_by_choice(design: Design) -> Result:
@@ -100,7 +118,7 @@ def _simulate_reference(design: Design, engine: str) -> Result:
 
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
-    problems = []
+    problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -115,7 +133,8 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         path: Path = ("cluster", "switching")
         problems.append(Problem(path, expected, f"'{design.cluster.switching}'", "use engine 'reference_links'"))
     if engine == "reference_links":
-        for group, index in find_crossing(design):
+        alone = [share.design for share in shares_of(design)[0]] if design.jobs is not None else [design]
+        for group, index in (crossing for each in alone for crossing in find_crossing(each)):
             expected = f"affinity 1 (engine '{engine}' plays messages, which do not know whose rings cross)"
             found = f"{design.cluster.dimensions[index].affinity:g}, and group '{group}' crosses"
             problems.append(
@@ -126,6 +145,17 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         found = str(design.system.active_chunks)
         problems.append(Problem(("system", "active_chunks"), expected, found, "use engine 'reference'"))
     return problems
+
+
+def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
+    """Jobs that meet on links of which an engine knows nothing."""
+    if engine in ("flow", "reference_links"):
+        return []
+    expected = f"jobs that share no links (engine '{engine}' plays each alone)"
+    return [
+        Problem(("jobs",), expected, f"{one.name} and {other.name}, which do", "use engine 'flow'")
+        for one, other in meetings(design)
+    ]
 
 
 def _refuse_unplayable(design: Design, engine: str) -> None:
@@ -155,7 +185,7 @@ def _result(
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     memory = memory_needed(design)
     order = order_of(design.cluster)
-    drawn, cost = draw_of(design, _activity(design, timing, program, spent)), cluster_cost(design)
+    drawn, cost = draw_of(design, activity_in(design, timing, program, spent)), cluster_cost(design)
     figures = Figures.of(
         design,
         seconds=seconds,
@@ -173,14 +203,14 @@ def _result(
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=_exposed(spent),
+        exposed_communication_s=exposed_in(spent),
         bubble_s=timing.bubble / PICOSECONDS,
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
         other_s=0.0,
         memory_bytes=memory,
         memory_capacity_bytes=capacity(design),
         fits=memory is None or fits(design, memory),
-        network=_network_use(design, timing, seconds),
+        network=use_in(design, timing, seconds),
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
         ),
@@ -197,7 +227,7 @@ def _result(
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
-        fallbacks=fallback_notes(design, Chunker(design).crowded),
+        fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,
         **_owned(figures),
@@ -229,36 +259,3 @@ def _trained(design: Design, figures: Figures, seconds: float) -> dict[str, Any]
         "tokens_to_train": None if needed is None else needed.tokens,
         "tokens_to_train_interval": None if needed is None else needed.interval,
     }
-
-
-def _activity(design: Design, timing: Timing, program: Program | None, spent: Mapping[Category, float]) -> Activity:
-    """What the NPU does whose time the result tells; a collective alone is waited for."""
-    waits, bubble = _exposed(spent).total, timing.bubble / PICOSECONDS
-    if program is None:
-        return Activity(wait=waits, idle=bubble)
-    working = spent.get(Category.COMPUTE, 0.0), spent.get(Category.OPTIMIZER, 0.0)
-    return replace(activity_of(design, program, timing.stage, *working), wait=waits, idle=bubble)
-
-
-def _exposed(spent: Mapping[Category, float]) -> ExposedCommunication:
-    return ExposedCommunication(
-        tensor=spent.get(Category.TENSOR, 0.0),
-        data=spent.get(Category.DATA, 0.0),
-        pipeline=spent.get(Category.PIPELINE, 0.0),
-        expert=spent.get(Category.EXPERT, 0.0),
-        context=spent.get(Category.CONTEXT, 0.0),
-    )
-
-
-def _network_use(design: Design, timing: Timing, seconds: float) -> tuple[DimensionUse, ...]:
-    return tuple(
-        DimensionUse(
-            dimension=f"{index}: {dimension.topology}({dimension.size})",
-            bytes_per_npu=sent,
-            busy_s=busy / PICOSECONDS,
-            utilization=min(1.0, sent / (dimension.bandwidth * seconds)),  # picoseconds round times of small phases
-        )
-        for index, (dimension, busy, sent) in enumerate(
-            zip(design.cluster.dimensions, timing.busy, timing.sent, strict=True)
-        )
-    )

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from dse.evaluate.record import TrialRecord
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
+from simcore.job_result import JobResult
 from simcore.metrics import METRICS, metrics
 from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
 
-_Part = TypeVar("_Part", Activity, Draw, ExposedCommunication, Memory, DimensionUse, Cost, Result)
+_Part = TypeVar("_Part", Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result)
 
 
 def read_result(document: Mapping[str, Any]) -> Result:
@@ -27,6 +28,9 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "power": _read_draw(document.get("power")),
         "order_notes": tuple(document.get("order_notes", ())),
         "fallbacks": tuple(document.get("fallbacks", ())),
+        "jobs": tuple(
+            _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())
+        ),
     }
     return _read_part(Result, {**document, **parts})
 

@@ -196,7 +196,12 @@ def is_tied(template: Mapping[str, Any]) -> bool:
 
 
 def has_proven_kinds(template: Mapping[str, Any]) -> bool:
-    """Whether every workload of a space is of a kind that bounds of many networks are proven of."""
+    """Whether every workload of a space is of a kind that bounds of many networks are proven of.
+
+    Nothing is proven of several jobs at once.
+    """
+    if "workload" not in template:
+        return False
     workload = template["workload"]
     alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
     return all(isinstance(a, dict) and _is_proven_workload(a) for a in alternatives)

@@ -61,7 +61,7 @@ def space_schema() -> dict[str, Any]:
         "study": study,
     }
     root["required"] = [key for key in root["required"] if key != "workload"]
-    root["anyOf"] = [{"required": [key]} for key in ("workload", "workloads", "futures")]
+    root["anyOf"] = [{"required": [key]} for key in ("workload", "jobs", "workloads", "futures")]
     head: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "space of designs"}
     return head | root | {"$defs": definitions}
 

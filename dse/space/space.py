@@ -338,7 +338,7 @@ def _unanswerable_problems(
     lacking = {
         name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
         for name, metric in METRICS.items()
-        if metric.needs and document["workload"].get(metric.needs) is None
+        if metric.needs and any(each["workload"].get(metric.needs) is None for each in document.get("jobs", [document]))
     }
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:

@@ -23,7 +23,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "reliability": ("reliability",),
 }
 """Key of a document -> where its names are, the first of them for messages."""
-_PARTS = ("workload", "workloads", "futures", "cluster", "cost", "software", "reliability")
+_PARTS = ("workload", "jobs", "workloads", "futures", "cluster", "cost", "software", "reliability")
 
 
 def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:

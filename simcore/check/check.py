@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from simcore.check.compute import compute_problems
-from simcore.check.network import network_problems
+from simcore.check.network import cluster_problems, network_problems
 from simcore.check.power import power_problems
 from simcore.check.reliability import reliability_problems
 from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
+from simcore.design.jobs import JobShare, shares_of
 from simcore.document.field import MOST_NPUS
 from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem
@@ -29,15 +31,54 @@ from simcore.workload.base import kind_of
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
-    problems = [
-        *_check_network(design),
-        *_check_system(design),
-        *_check_degrees(design),
-        *kind_of(design.workload).problems(design),
-    ]
-    problems += [*memory_problems(design), *power_problems(design), *reliability_problems(design)]
+    if design.jobs is not None:
+        return _check_jobs(design)
+    problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
     problems += network_problems(design) + price_problems(design)
     return problems or compute_problems(design)
+
+
+def _check_job(design: Design) -> Iterator[Problem]:
+    """What is wrong with a job on its NPUs."""
+    yield from _check_degrees(design)
+    yield from kind_of(design.workload).problems(design)
+    yield from memory_problems(design)
+
+
+def _check_rest(design: Design) -> Iterator[Problem]:
+    """What is wrong with a cluster beside its network."""
+    yield from power_problems(design)
+    yield from reliability_problems(design)
+
+
+def _check_jobs(design: Design) -> list[Problem]:
+    """Every problem of a design of several jobs: of its cluster, and of each of them alone on its share."""
+    shares, problems = shares_of(design)
+    problems = [*problems, *_check_names(design), *_check_network(design), *_check_system(design)]
+    problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
+    if problems:
+        return problems
+    for share in shares:
+        found = [*_check_network(share.design), *_check_job(share.design), *network_problems(share.design)]
+        problems += [_at_job(problem, share) for problem in found or compute_problems(share.design)]
+    return problems
+
+
+def _at_job(problem: Problem, share: JobShare) -> Problem:
+    """A problem of a job alone as one of the design: its own sections are in `jobs`, those of the cluster are not."""
+    if problem.path[:1] in (("workload",), ("parallelism",)):
+        return replace(problem, path=("jobs", share.number, *problem.path))
+    return replace(problem, found=f"{problem.found} ({share.name}, which has {len(share.npus)} NPUs)")
+
+
+def _check_names(design: Design) -> Iterator[Problem]:
+    """Jobs have names of their own."""
+    seen: dict[str, int] = {}
+    for number, job in enumerate(design.jobs or ()):
+        name = job.name or f"job {number}"
+        if name in seen:
+            yield Problem(("jobs", number, "name"), "a name of its own", f"'{name}', as jobs[{seen[name]}]")
+        seen[name] = number
 
 
 def _check_network(design: Design) -> Iterator[Problem]:

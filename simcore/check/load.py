@@ -19,9 +19,10 @@ from simcore.catalog.entries import add_unknown_entries
 from simcore.check.check import check
 from simcore.check.reliability import reliability_warnings
 from simcore.design.cluster import Cluster
-from simcore.design.design import Design
+from simcore.design.design import OF_JOB, Design
 from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, include_files
+from simcore.design.job import Job
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
@@ -44,6 +45,7 @@ _STAND_INS: dict[str, Any] = {
 }
 """What takes the place of a broken required key while the rest is checked."""
 
+_OF_FIRST_JOB = tuple((key,) for key in OF_JOB)
 _SPACE_KEYS = ("objectives", "constraints", "study", "workloads")
 _HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
 
@@ -84,7 +86,10 @@ def parse_design(data: Mapping[str, Any]) -> tuple[Design | None, list[Problem]]
     try:
         return Design.model_validate(data), []
     except ValidationError as error:
-        return None, problems_of(error)
+        problems = problems_of(error)
+        if "jobs" in data:  # the design has the sections of its first job, which has the same problems
+            problems = [problem for problem in problems if problem.path[:1] not in _OF_FIRST_JOB]
+        return None, problems
 
 
 def _locate_problem(problem: Problem, document: Document | None) -> Problem:
@@ -134,10 +139,13 @@ def problems_of(error: ValidationError) -> list[Problem]:
 
 def _translate_error(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
-    if location[:1] == ("workload",) and location[1:2] and location[1] in KINDS:
-        location = (location[0], *location[2:])
-    if location[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
-        location = (*location[:2], *location[3:])
+    head: Path = location[:2] if location[:1] == ("jobs",) else ()
+    inside = location[len(head) :]
+    if inside[:1] == ("workload",) and inside[1:2] and inside[1] in KINDS:
+        inside = (inside[0], *inside[2:])
+    if inside[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
+        inside = (*inside[:2], *inside[3:])
+    location = (*head, *inside)
     path = tuple(part for part in location if part not in ("[key]", "[name]"))
     kind = entry["type"]
     expected, found, fix = describe_error(entry)
@@ -154,6 +162,7 @@ def _translate_error(entry: Any) -> Problem:
 
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): Design,
+    ("jobs",): Job,
     ("parallelism",): Parallelism,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
@@ -171,6 +180,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 def _known_keys(path: Path) -> list[str]:
     """Keys that a mapping of the design document may have."""
     names = tuple(part for part in path if isinstance(part, str))
+    names = names[1:] if names[:1] == ("jobs",) and len(names) > 1 else names
     if names[:1] == ("workload",):
         specs = [spec for form in KINDS.values() for spec in _specs(form, names)]
     else:

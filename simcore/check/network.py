@@ -21,6 +21,16 @@ from simcore.system.placement import place
 
 def network_problems(design: Design) -> list[Problem]:
     """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
+    problems = cluster_problems(design)
+    if not problems:
+        problems += _groups_that_fit(design)
+    if not problems and design.system.algorithms:
+        problems += _check_custom_members(design)
+    return problems
+
+
+def cluster_problems(design: Design) -> list[Problem]:
+    """Those that are there whatever groups a job forms."""
     problems = list(_check_blocks(design))
     if problems:
         return problems
@@ -29,11 +39,7 @@ def network_problems(design: Design) -> list[Problem]:
         problems += _check_algorithm(design, index, ("system", "collective", index))
     for name in design.system.algorithms:
         problems += _check_own_algorithm(design, name)
-    if not problems:
-        problems += _groups_that_fit(design)
-    if not problems and design.system.algorithms:
-        problems += _check_custom_members(design)
-    return problems
+    return problems or list(_dimensions_that_fit(design))
 
 
 def _check_algorithm(design: Design, index: int, path: Path) -> Iterator[Problem]:
@@ -136,13 +142,17 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
             )
 
 
-def _groups_that_fit(design: Design) -> Iterator[Problem]:
-    """Groups, and dimensions as a whole, of sizes that the topology can serve."""
+def _dimensions_that_fit(design: Design) -> Iterator[Problem]:
+    """Dimensions of sizes that the topology can serve."""
     for index, dimension in enumerate(design.cluster.dimensions):
         needed = block_of(dimension).needs(Slice(dimension.size, dimension.size, 1))
         if needed:
             path: Path = ("cluster", "dimensions", index, "size")
             yield Problem(path, f"{needed} on a {dimension.topology}", str(dimension.size))
+
+
+def _groups_that_fit(design: Design) -> Iterator[Problem]:
+    """Groups of sizes that the topology can serve."""
     for group, slices in place(design)[0].items():
         for where in slices:
             dimension = design.cluster.dimensions[where.dimension]

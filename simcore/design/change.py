@@ -22,6 +22,8 @@ _INSTEAD: dict[Path, str] = {
     ("cluster", "dimensions"): "fabric",
     ("workload", "model"): "layers",
     ("workload", "layers"): "model",
+    ("npus",): "nodes",
+    ("nodes",): "npus",
 }
 """Key -> the key beside it that says the same in another way."""
 _NAMED: tuple[Path, ...] = (("workload", "model"), ("cluster", "npu"), ("cost",), ("software",), ("reliability",))
@@ -52,16 +54,21 @@ def assign(data: Any, path: Path, value: Any) -> Problem | None:
             return _missing_path_problem(path, part)
         if isinstance(place, dict):
             place.setdefault(key, {})
-            if path[:depth] in _NAMED and isinstance(place[key], str):
+            if _in_job(path[:depth]) in _NAMED and isinstance(place[key], str):
                 place[key] = {"base": place[key]}
         place = place[key]
     key = _find_key(place, path[-1])
     if key is None:
         return _missing_path_problem(path, path[-1])
-    if path in _INSTEAD:
-        place.pop(_INSTEAD[path], None)
+    if _in_job(path) in _INSTEAD:
+        place.pop(_INSTEAD[_in_job(path)], None)
     place[key] = value
     return None
+
+
+def _in_job(path: Path) -> Path:
+    """The path as it is in a design of one job."""
+    return path[2:] if path[:1] == ("jobs",) else path
 
 
 def _find_key(place: Any, part: str | int) -> str | int | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from html import escape
 from itertools import zip_longest
-from typing import Any, overload
+from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -21,16 +21,20 @@ from simcore.catalog.preset import preset
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.dimension import Dimension
+from simcore.design.job import Job
 from simcore.design.library import Library
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
-from simcore.design.software import NamedSoftware, usual_software
+from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
 from simcore.design.workload import AnyWorkload
 from simcore.document.field import Flag, Frozen
+from simcore.document.problem import Refusal
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
+
+Section = TypeVar("Section", bound=Frozen)
 
 _USUAL: dict[str, Any] = {
     "oversubscription": 1.0,
@@ -43,6 +47,26 @@ _USUAL: dict[str, Any] = {
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 
+OF_JOB = ("workload", "parallelism")
+"""Sections that each of several jobs has for itself."""
+
+
+def _settled(section: Section, software: Software) -> Section:
+    """A section with what the software decides; what was given stays known (`model_fields_set`)."""
+    decided = software.settle(section)
+    if not decided:
+        return section
+    settled = section.model_copy(update=decided)
+    settled.model_fields_set.difference_update(decided)
+    return settled
+
+
+def _settled_job(job: Job, software: Software) -> Job:
+    """A job whose sections have what its software decides."""
+    own = job.software or software
+    return job.model_copy(update={name: _settled(getattr(job, name), own) for name in OF_JOB})
+
+
 def _usual_algorithm(dimension: Dimension) -> AlgorithmName:
     """The algorithm of a dimension that names none: its library's, else the topology's usual one."""
     own = dimension.library and dimension.library.algorithm
@@ -50,7 +74,10 @@ def _usual_algorithm(dimension: Dimension) -> AlgorithmName:
 
 
 class Design(Frozen):
-    """One training job on one cluster."""
+    """One job on one cluster, or several.
+
+    Of several (`jobs`), `workload` and `parallelism` are those of the first one.
+    """
 
     model_config = ConfigDict(defer_build=True)  # kinds of workload are loaded when the first document is read
 
@@ -58,6 +85,8 @@ class Design(Frozen):
     """What is run: training or serving a model, a table of layers, a recommender, or one collective."""
     parallelism: Parallelism = Parallelism()
     """How the model and the batch are spread over the NPUs."""
+    jobs: Annotated[tuple[Job, ...], Field(min_length=1)] | None = None
+    """Several jobs that run on the cluster at the same time, instead of `workload` and `parallelism`."""
     cluster: Cluster
     """NPUs and the network between them."""
     system: System = System()
@@ -71,16 +100,30 @@ class Design(Frozen):
     hypothetical: Flag = False
     """Whether the cluster may be one that nobody sells."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_first_job(cls, value: Any) -> Any:
+        """Give a design of several jobs the sections of the first one."""
+        if not isinstance(value, dict) or value.get("jobs") is None:
+            return value
+        beside = [key for key in OF_JOB if key in value]
+        if beside:
+            raise Refusal("either 'jobs' or 'workload' and 'parallelism'", f"'{beside[0]}' beside 'jobs'", "drop one")
+        listed = value["jobs"]
+        first = listed[0] if isinstance(listed, list | tuple) and listed else {}
+        if isinstance(first, Job):
+            return {**value, **{key: getattr(first, key) for key in OF_JOB}}
+        return {**value, **{key: first[key] for key in OF_JOB if isinstance(first, dict) and key in first}}
+
     @model_validator(mode="after")
     def _settle(self) -> Design:
         """Fill in what the software decides; what was given stays known (`model_fields_set`)."""
-        for name in ("workload", "parallelism"):
-            section = getattr(self, name)
-            decided = self.software.settle(section)
-            if decided:
-                settled = section.model_copy(update=decided)
-                settled.model_fields_set.difference_update(decided)
-                self.__dict__[name] = settled
+        for name in OF_JOB:
+            self.__dict__[name] = _settled(getattr(self, name), self.software)
+        if self.jobs is not None:
+            self.__dict__["jobs"] = tuple(_settled_job(job, self.software) for job in self.jobs)
+            self.__dict__ |= {name: getattr(self.jobs[0], name) for name in OF_JOB}
+            self.model_fields_set.difference_update(OF_JOB)
         return self
 
     @cached_property
@@ -167,7 +210,8 @@ class Design(Frozen):
         document = self.model_dump(mode="json", exclude_none=True)
         system: dict[str, Any] = document["system"]
         for dimension in document["cluster"]["dimensions"]:
-            dimension.pop("collective", None)
+            if self.jobs is None:  # usual algorithms of jobs follow from what each has of a dimension
+                dimension.pop("collective", None)
             for key, usual in _USUAL.items():
                 if dimension[key] == usual:
                     del dimension[key]
@@ -183,11 +227,34 @@ class Design(Frozen):
             del document["cluster"]["switching"]
         if not self.system.algorithms:
             del system["algorithms"]
-        system.pop("collective", None)
+        listed = system.pop("collective", None)
+        if self.jobs is not None and listed is not None:
+            document["system"] = {"collective": listed, **system}
+        if self.jobs is not None:
+            return self._with_jobs(document)
         document["system"] = {"collective": list(self.algorithms), **system}
         document["parallelism"] = self._parallelism_document(document["parallelism"])
         self.workload.complete(document)
         return document
+
+    def _with_jobs(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The canonical document of several jobs, each with the sections of a design of its own."""
+        for job, listed in zip(self.jobs or (), document["jobs"], strict=True):
+            alone = self._on_its_npus(job).document()
+            for key in OF_JOB:
+                listed.pop(key, None)
+            listed |= {key: alone[key] for key in OF_JOB if key in alone}
+        return {key: section for key, section in document.items() if key not in OF_JOB}
+
+    def _on_its_npus(self, job: Job) -> Design:
+        """A job on as many NPUs as it has, wherever these are."""
+        outer = self.cluster.dimensions[-1]
+        npus = job.npus or len(job.nodes or ()) * (self.cluster.npus // outer.size)
+        cluster = self.cluster.model_copy(update={"dimensions": (outer.model_copy(update={"size": max(1, npus)}),)})
+        own = {key: getattr(job, key) for key in OF_JOB}
+        return self.model_copy(
+            update={**own, "jobs": None, "cluster": cluster, "software": job.software or self.software}
+        )
 
     def _repr_html_(self) -> str:
         """For notebooks: the document, as YAML."""

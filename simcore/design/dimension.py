@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -12,7 +13,8 @@ from simcore.design.library import NamedLibrary
 from simcore.document.field import Count, Factor, Flag, Frozen, Natural, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Bandwidth, Time
-from simcore.network import TOPOLOGIES
+from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, block
+from simcore.network.graph import Joint
 from simcore.network.routing import ROUTINGS
 
 Topology = Annotated[str, MemberOf(TOPOLOGIES)]
@@ -98,3 +100,24 @@ class Dimension(Frozen):
     """Of one NIC, each direction [B/s]."""
     switch: str | None = None
     """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""
+
+
+def block_of(dimension: Dimension) -> Block:
+    """The topology block of a dimension."""
+    its = TOPOLOGIES[dimension.topology]
+    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
+    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
+    if dimension.graph is not None:
+        given["graph"] = _relative_graph(dimension.graph, dimension.bandwidth, dimension.latency)
+    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
+
+
+@lru_cache(maxsize=64)
+def _relative_graph(graph: Graph, bandwidth: float, latency: float) -> tuple[tuple[str, ...], tuple[Joint, ...]]:
+    """A graph whose links are measured by the bandwidth and the latency of their dimension."""
+
+    def steps(link: GraphLink) -> float | None:
+        return None if link.latency is None else link.latency / latency if latency else 0.0
+
+    joints = (Joint(link.between, link.bandwidth / bandwidth, steps(link)) for link in graph.links)
+    return graph.switches, tuple(joints)

@@ -35,8 +35,8 @@ UNREAD = "file"
 
 _PARTS = ("cluster", "workload", "software")
 """Parts of a document that may name files."""
-_LISTS = ("workloads", "futures")
-"""Lists of a space whose entries have such parts of their own."""
+_LISTS = ("jobs", "workloads", "futures")
+"""Lists whose entries have such parts of their own."""
 
 
 def _row_of(path: Path) -> type[BaseModel] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcore.design.design import Design
+from simcore.design.jobs import shares_of
 from simcore.design.once import once
 from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
@@ -18,6 +19,12 @@ def program_of(design: Design) -> Program:
 
 @once
 def memory_needed(design: Design) -> Memory | None:
-    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held."""
+    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held.
+
+    Of several jobs it is that of the one that needs the most.
+    """
+    if design.jobs is not None:
+        of_jobs = [memory_needed(share.design) for share in shares_of(design)[0]]
+        return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
     program = program_of(design)
     return None if program.single else memory_of(design, program)

@@ -16,6 +16,7 @@ from simcore.cost.orderable import is_orderable
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.family import Family
+from simcore.job_result import fairness, worst_slowdown
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
@@ -201,6 +202,20 @@ _OWN = {
         read=lambda r: r.cost_per_token,
         bound=lambda f: f.cost_per_token,
         moves=("time", "energy", "tco"),
+    ),
+    "slowdown": Metric(
+        "",
+        read=lambda r: worst_slowdown(r.jobs),
+        label="slowdown of the job that suffers most",
+        short="slowdown",
+    ),
+    "fairness": Metric("", "more", read=lambda r: fairness(r.jobs), label="fairness among jobs"),
+    "reserve": Metric(
+        "",
+        "more",
+        read=lambda r: float(r.npus - sum(job.npus for job in r.jobs)) if r.jobs else None,
+        label="NPUs of no job",
+        short="reserve",
     ),
     "tokens_to_train": Metric(
         "tokens",

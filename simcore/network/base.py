@@ -15,13 +15,16 @@ link, so that the busiest link of a whole phase is known.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.document.problem import Refusal
 from simcore.network.from_links import cost_from_links, listed_cost, listed_loads, loads_from_links
 from simcore.network.loads import Crossings, Pools, crossings_of, pools_of, whole_links
 from simcore.network.pattern import Listed, Loads, Pattern, StepCost
@@ -42,6 +45,30 @@ class Misfit(NamedTuple):
     expected: str
     found: str
     fix: str = ""
+
+
+class Seen(NamedTuple):
+    """How the dimension of a job differs from the one that it has a part of, in size aside."""
+
+    keys: Mapping[str, Any] = MappingProxyType({})
+    """Keys of the dimension in the document."""
+    bandwidth: float = 1.0
+    """Share of an NPU's bandwidth that leads to NPUs of the job."""
+
+
+def seen_by_switches(inside: int, places: Sequence[int], what: str) -> int:
+    """Places under each of the switches that have `inside` NPUs each, of those that have any.
+
+    Raises `Refusal` where these are not equally many.
+    """
+    if not inside:
+        raise Refusal(f"the size of its {what}", "none")
+    counts = Counter(place // inside for place in places)
+    if len(set(counts.values())) > 1:
+        found = f"{min(counts.values())} to {max(counts.values())} of them"
+        fix = "choose numbers that divide each other, or list 'nodes'"
+        raise Refusal(f"as many of its nodes under each of its {what}", found, fix)
+    return counts[places[0] // inside]
 
 
 @dataclass(frozen=True)
@@ -116,6 +143,16 @@ class Block(ABC):
     def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
         """The links of member `node` at each level of the tree over all of `part`, those of a lone leaf first."""
         return ()
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """What a dimension of `size` NPUs looks like to a job that has the NPUs at `places` of it, in rising order.
+
+        Raises `Refusal` where it looks like no dimension: messages would go through the NPUs of others.
+        """
+        if len(places) == size:
+            return Seen()
+        fix = "give jobs parts of a switched dimension"
+        raise Refusal(f"a job on all {size} places, since messages pass through NPUs", f"one on {len(places)}", fix)
 
     @abstractmethod
     def shape(self, part: Slice) -> Shape:

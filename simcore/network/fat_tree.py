@@ -10,12 +10,13 @@ form charges every step of it at the slow rate; messages that wait for nothing o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.network.base import Block
+from simcore.network.base import Block, Seen, seen_by_switches
 from simcore.network.from_links import loads_from_links
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.reduction import Level, Rung, SwitchTree
@@ -111,6 +112,10 @@ class FatTree(Block):
             return 2 if near < n else 1
         ends = range(window, n - 1 + window, window)
         return sum(1 if min(end, n - 1) <= near - 1 else 2 for end in ends)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: leaves with those of its NPUs alone, each with its share of the uplinks."""
+        return Seen({"leaf": seen_by_switches(self.leaf, places, "leaves")})
 
     def shape(self, part: Slice) -> Shape:
         """See `Block.shape`."""

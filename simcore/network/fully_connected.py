@@ -6,12 +6,13 @@ links inside the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.network.base import Block
+from simcore.network.base import Block, Seen
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.tree import shared_edges
 from simcore.network.wiring import Link, Route, Shape, Slice
@@ -47,6 +48,10 @@ class FullyConnected(Block):
                 return StepCost((pieces + n - 2) * links, n - 1)
             case _:
                 assert_never(pattern)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: its links to others' NPUs are of no use to it."""
+        return Seen(bandwidth=max(1, len(places) - 1) / (size - 1))
 
     def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
         """See `Block.carried`: the links from the first member to the 1st, 2nd, … other one."""

@@ -13,12 +13,13 @@ other groups, so its messages take s hops at 1/s of the rate. How the patterns r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.network.base import Block
+from simcore.network.base import Block, Seen
 from simcore.network.pattern import Chain, Exchange, Pattern, Send, Shift, Spread, StepCost, Tree
 from simcore.network.wiring import Link, Route, Shape, Slice
 
@@ -48,6 +49,10 @@ class Mesh(Block):
                 return StepCost(per_link, distance * stride)
             case _:
                 assert_never(pattern)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: a row of neighbours is a mesh."""
+        return Seen() if places[-1] - places[0] == len(places) - 1 else super().seen_from(size, places)
 
     def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
         """See `Block.carried`: the links onward; those back have the same loads."""

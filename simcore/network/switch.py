@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.network.base import Block
+from simcore.network.base import Block, Seen
 from simcore.network.fat_tree import FatTree
 from simcore.network.pattern import Pattern, StepCost
 from simcore.network.reduction import Rung, SwitchTree
@@ -27,6 +29,10 @@ class Switch(Block):
     def step(self, pattern: Pattern, part: Slice) -> StepCost:
         """See `Block.step`."""
         return FatTree(part.size).step(pattern, part)
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: any part of a switch is a switch."""
+        return Seen()
 
     def carried(self, pattern: Pattern, part: Slice) -> NDArray[np.float64]:
         """See `Block.carried`."""

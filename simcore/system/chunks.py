@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +26,10 @@ from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMes
 from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension, Graph, GraphLink
+from simcore.design.dimension import Dimension, block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
-from simcore.network import ROUTING_KEYS, TOPOLOGIES, Block, Send, block
-from simcore.network.graph import Joint
+from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
@@ -57,27 +56,6 @@ __all__ = [
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
 """Collectives whose order of dimensions matters."""
-
-
-def block_of(dimension: Dimension) -> Block:
-    """The topology block of a dimension."""
-    its = TOPOLOGIES[dimension.topology]
-    keys = (*its.keys, *ROUTING_KEYS) if its.routings else its.keys
-    given = {key: value for key in keys if (value := getattr(dimension, key)) is not None}
-    if dimension.graph is not None:
-        given["graph"] = _relative_graph(dimension.graph, dimension.bandwidth, dimension.latency)
-    return block(dimension.topology, dimension.leaf, dimension.oversubscription, **given)
-
-
-@lru_cache(maxsize=64)
-def _relative_graph(graph: Graph, bandwidth: float, latency: float) -> tuple[tuple[str, ...], tuple[Joint, ...]]:
-    """A graph whose links are measured by the bandwidth and the latency of their dimension."""
-
-    def steps(link: GraphLink) -> float | None:
-        return None if link.latency is None else link.latency / latency if latency else 0.0
-
-    joints = (Joint(link.between, link.bandwidth / bandwidth, steps(link)) for link in graph.links)
-    return graph.switches, tuple(joints)
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
@@ -265,15 +243,9 @@ class Chunker:
         ]
         return Chunks(paths, plan.chosen)
 
-    @cached_property
-    def crowded(self) -> dict[GroupSlice, str]:
-        """The slices for which switches have no tree left (`simcore.system.trees`)."""
-        dimensions = self.design.cluster.dimensions
-        return crowded_out(self.design, lambda where: block_of(dimensions[where.dimension]).tree(where.part))
-
     def has_tree(self, where: GroupSlice) -> bool:
         """See `PhaseMaker.has_tree`."""
-        return self.design.cluster.dimensions[where.dimension].in_network and where not in self.crowded
+        return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""

@@ -118,6 +118,7 @@ ORDER = {
             "program",
         ),
         *(
+            "job_result",
             "result",
             "workload",
             "system",
@@ -132,7 +133,7 @@ ORDER = {
             "engine",
             "check",
         ),
-        *("bounds", "uncertainty", "simulate", "anatomy", "astra"),
+        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),

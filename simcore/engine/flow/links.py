@@ -35,7 +35,7 @@ from simcore.system.placement import GroupSlice, Placement, place
 ALONE = Stream(1.0, ())
 """The stream of a phase that shares no link."""
 RANK = 16.0
-"""Not more: a message on its way is not interrupted, so that first ones wait a little, and last ones never stand still."""
+"""Not more: a message on its way is not interrupted, so that the first ones wait a little, and none stand still."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _add_dimension(
     dimension = design.cluster.dimensions[number]
     bandwidth, first = Chunker(design).rate(dimension), len(links)
     for link in found.links:
-        name = f"cluster.dimensions[{number}]: {_describe(link.ends, dimension.size)}"
+        name = f"cluster.dimensions[{number}]: {describe_link(link.ends, dimension.size)}"
         links.append(Link(link.rate * bandwidth, name, [(number, *ends) for ends in link.ends]))
     for (npus, group, kind, target), (usual, used) in found.streams.items():
         rate = usual / ranks.get(group, 1.0)
@@ -127,7 +127,8 @@ def rank_groups(design: Design, program: Program) -> dict[str, float]:
     return {group: RANK ** behind.index(key) for group, key in keys.items()}
 
 
-def _describe(ends: Sequence[tuple[int, int]], npus: int) -> str:
+def describe_link(ends: Sequence[tuple[int, int]], npus: int) -> str:
+    """Links by their ends: the first of them in words, and how many are like it."""
     source, target = (f"NPU {end}" if end < npus else f"switch {end}" for end in ends[0])
     alike = f", and {len(ends) - 1} like it" if len(ends) > 1 else ""
     return f"the link from {source} to {target}{alike}"
@@ -142,8 +143,18 @@ def _loads_on(
     its_rows = tuple(rows.along(number))
     if not worn and all(_is_of_one_class(row.classes) for row in its_rows):
         return None
-    algorithm = Chunker(design).algorithm(number)
-    phases = tuple(
+    taken = [where.part for where in placement.get("pipeline", ()) if where.dimension == number]
+    phases = phases_on(design, number, placement, kinds)
+    carried = Carried(block_of(dimension), dimension.size, worn, its_rows, phases, taken[0] if taken else None)
+    return dimension_loads(carried)
+
+
+def phases_on(
+    design: Design, number: int, placement: Placement, kinds: Sequence[tuple[str, str]]
+) -> tuple[PhaseKind, ...]:
+    """The phases of collectives that a dimension serves."""
+    dimension, algorithm = design.cluster.dimensions[number], Chunker(design).algorithm(number)
+    return tuple(
         PhaseKind(
             group,
             kind,
@@ -157,9 +168,6 @@ def _loads_on(
         for where in placement.get(group, ())
         if where.dimension == number
     )
-    taken = [where.part for where in placement.get("pipeline", ()) if where.dimension == number]
-    carried = Carried(block_of(dimension), dimension.size, worn, its_rows, phases, taken[0] if taken else None)
-    return dimension_loads(carried)
 
 
 def _is_of_one_class(classes: bytes) -> bool:

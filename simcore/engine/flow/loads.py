@@ -99,7 +99,7 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
     streams: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]] = {}
     for row in carried.rows:
         loads = list(row_loads(carried, row, wires))
-        for link, users in _links_that_matter(wires, loads, _changed(carried, row, wires, loads)):
+        for link, users in links_that_matter(wires, loads, _changed(carried, row, wires, loads)):
             for load, share in users:
                 rate, before = streams.get(load.sender, (load.rate, ()))
                 streams[load.sender] = max(rate, load.rate), (*before, (len(links), share))
@@ -121,14 +121,14 @@ def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires
         return  # its messages use the ports of NPUs alone
     part, firsts = phase.part, np.array(phase.firsts)
     traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
-    time = _time(carried.block, phase)
+    time = phase_time(carried.block, phase)
     if _is_each_of_one_class(part, firsts, classes):
         few = part.members <= MEMBERS_EACH
         alone = traffic.all(part.members) if few else traffic.of(0, part.members)
         rate = wires.most(alone.of_groups(part, firsts[:1])) / time
         for its in np.unique(classes[firsts]).tolist():
             loads = _load_of_groups(carried, traffic, part, firsts[classes[firsts] == its], wires)
-            yield Load(Sender(its, phase.group, phase.kind, -1), _shares(loads, time, wires), rate)
+            yield Load(Sender(its, phase.group, phase.kind, -1), shares_of(loads, time, wires), rate)
         return
     sent = traffic.all(part.members).of_groups(part, firsts)
     sending = classes[sent.source]
@@ -137,7 +137,7 @@ def _phase_loads(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires
         yield _load(Sender(its, phase.group, phase.kind, -1), messages, time, wires)
 
 
-def _time(block: Block, phase: PhaseKind) -> float:
+def phase_time(block: Block, phase: PhaseKind) -> float:
     """What a phase takes alone for a byte of its buffer, in bytes / injection bandwidth."""
     if phase.kind == "send_recv":
         return send_cost(block, phase.part, phase.part.members - 1).occupied
@@ -176,10 +176,11 @@ def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
 
 def _load(sender: Sender, messages: Sent, time: float, wires: Wires) -> Load:
     """The load of messages that take `time` together, in bytes / injection bandwidth."""
-    return Load(sender, _shares(wires.load(messages), time, wires), wires.most(messages) / time)
+    return Load(sender, shares_of(wires.load(messages), time, wires), wires.most(messages) / time)
 
 
-def _shares(loads: Floats, time: float, wires: Wires) -> Floats:
+def shares_of(loads: Floats, time: float, wires: Wires) -> Floats:
+    """The share of each link that is needed to carry so many bytes in `time`, in bytes / injection bandwidth."""
     return np.divide(loads, wires.rate * time, out=np.zeros(len(wires.rate)), where=wires.rate > 0)
 
 
@@ -193,7 +194,7 @@ def _changed(carried: Carried, row: Row, wires: Wires, loads: Sequence[Load]) ->
     return changed
 
 
-def _links_that_matter(
+def links_that_matter(
     wires: Wires, loads: Sequence[Load], changed: NDArray[np.bool_]
 ) -> Iterator[tuple[KeptLink, list[tuple[Load, float]]]]:
     """The links that somebody may be slowed on, each with who loads it, and how much of it."""

@@ -57,11 +57,13 @@ from simcore.engine.flow.tables import (
     CATEGORY,
     CHUNKS,
     CLASS_SIZE,
+    CLASSES,
     CLASSES_AT,
     COMPUTES,
     COMPUTES_BESIDE,
     FINISH,
     FINISHED,
+    GATHERS,
     GOES_ON,
     INPUTS_AT,
     ITERATIONS,
@@ -88,6 +90,7 @@ from simcore.engine.flow.tables import (
     STAGE,
     STAGES,
     STRETCH,
+    TO_PLAY,
     UNFINISHED,
     UNTIL,
     WAITS,
@@ -184,21 +187,39 @@ def _record(plan: Ints, play: Ints, its: int, m: int) -> None:
         record = play[RECORDS_AT] + (c * plan[ITERATIONS] + played) * width
         for column in range(width):
             play[record + column] = play[m + column]
-        if played + 1 == plan[ITERATIONS]:
+        if played + 1 == plan[its + TO_PLAY]:
             play[UNFINISHED] -= 1
+
+
+@inlined
+def _begin_again(plan: Ints, play: Ints, its: int, m: int, now: int) -> bool:
+    """Begin the next iteration of a class; False where all is played, or others of its job are still at this one."""
+    if play[m + MODE] != GATHERS:
+        play[m + FINISH] = now
+        _record(plan, play, its, m)
+        play[m + PLAYED] += 1
+        if plan[ITERATIONS] == 1 or play[UNFINISHED] == 0:
+            play[m + POSITION] = 0
+            play[m + MODE] = FINISHED
+            return False
+        play[m + MODE] = GATHERS
+    for c in range(plan[CLASSES]):
+        other = locate_machine(play, c)
+        if plan[locate_class(plan, c) + JOB] == plan[its + JOB] and play[other + PLAYED] < play[m + PLAYED]:
+            return False
+    for c in range(plan[CLASSES]):
+        if plan[locate_class(plan, c) + JOB] == plan[its + JOB] and play[locate_machine(play, c) + MODE] == GATHERS:
+            let_move(play, c)
+    play[m + POSITION] = 0
+    play[m + MODE] = GOES_ON
+    return True
 
 
 @inlined
 def _next_block(plan: Ints, orders: Ints, program: Ints, play: Ints, its: int, m: int, now: int) -> bool:
     """Begin the next block of a class; False where it waits for its input, or all blocks are played."""
-    if play[m + POSITION] == plan[its + LENGTH]:
-        play[m + FINISH] = now
-        _record(plan, play, its, m)
-        play[m + PLAYED] += 1
-        play[m + POSITION] = 0
-        if plan[ITERATIONS] == 1 or play[UNFINISHED] == 0:
-            play[m + MODE] = FINISHED
-            return False
+    if play[m + POSITION] == plan[its + LENGTH] and not _begin_again(plan, play, its, m, now):
+        return False
     code = orders[plan[its + ORDER_AT] + play[m + POSITION]]
     needed = _find_input(plan, its, code)
     if needed >= 0:

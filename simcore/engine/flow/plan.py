@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.compute import times_of
 from simcore.design.design import Design
@@ -22,12 +23,14 @@ from simcore.engine.flow import tables
 from simcore.engine.flow.classes import Classes
 from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
-from simcore.engine.flow.shared import Served, SharedLinks
+from simcore.engine.flow.shared import Served, SharedLinks, Stream
 from simcore.engine.flow.tables import Floats, Ints, World
 from simcore.program import Category, Program
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, LONGEST, PICOSECONDS, too_long_error
 from simcore.system.interference import UNIT, slowdowns
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Lowered:
         return list(known), np.array(numbers, np.int64)
 
     @cached_property
-    def types_by_way(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def types_by_way(self) -> Flags:
         """Which types of collectives go which ways, `[types, ways]`."""
         ways, numbers = self.ways
         lengths = [sum(map(len, split.paths)) for _, split in self.lowering.types]
@@ -187,29 +190,31 @@ class _Streams:
 
     shared: SharedLinks | None
     known: dict[Served, int] = field(default_factory=dict)
-    found: list[tuple[float, tuple[tuple[int, float], ...]]] = field(default_factory=list)
+    found: list[Stream] = field(default_factory=list)
 
     def number(self, served: Served) -> int:
         """The number of a stream; -1 where it shares no link."""
         if self.shared is None:
             return -1
         if served not in self.known:
-            rate, links = self.shared.stream(served)
-            self.known[served] = len(self.found) if links else -1
-            if links:
-                self.found.append((rate, links))
+            stream = self.shared.stream(served)
+            self.known[served] = len(self.found) if stream.links else -1
+            if stream.links:
+                self.found.append(stream)
         return self.known[served]
 
 
-def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: int, missing: int) -> World:
-    """All arrays that the loop plays; `missing`: periods of the one job's schedule that are added and never played."""
+def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int) -> World:
+    """All arrays that the loop plays: so many `iterations` of each job, at least.
+
+    `missing`: periods of the one job's schedule that are added and never played.
+    """
     streams, rows = _Streams(shared), _Rows()
     ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
     capacities = [] if shared is None else [link.capacity for link in shared.links]
     flows, numbers = pack_flows(streams.found, capacities)
-    slowest = _slowest_pace(streams.found, capacities)
     for lowered in jobs:
-        lowered.check_length(max(lowered.paces) / slowest)
+        lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
     plan, inputs = _plan(jobs, ways, iterations, simple=not rows.known)
     states = _states(jobs, both=bool(rows.known))
     play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known))
@@ -222,14 +227,13 @@ def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations:
     return _stack([lowered.net for lowered in jobs]), states, programs, order, plan, play, learnt, flows, numbers
 
 
-def _slowest_pace(streams: list[tuple[float, tuple[tuple[int, float], ...]]], capacities: list[float]) -> float:
-    """The least pace that a stream can have: its share of a link that all its streams are on."""
-    messages = np.zeros(len(capacities))
-    for _, loads in streams:
+def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
+    """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
+    asked = np.zeros(len(capacities))
+    for rate, loads in streams:
         for link, count in loads:
-            messages[link] += count
-    paces = [capacities[link] / messages[link] / rate for rate, loads in streams for link, _ in loads]
-    return min([1.0, *paces])
+            asked[link] += count * rate
+    return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
 
 
 def _stack(arrays: list[Ints]) -> Ints:
@@ -257,7 +261,7 @@ def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Row
         for w, way in enumerate(ways):
             target = -1 if way.onward is None else (stage + (1 if way.onward else -1)) % stages
             stream = streams.number(Served(first + c, way.group, way.dimension, way.kind, target))
-            meeting = (c,)
+            meeting: tuple[int, ...] = (c,)
             if not (way.message or classes.simple) and _belongs(lowered, way.group, stage):
                 meeting = classes.meeting(c, way.group, None if way.kind.startswith(FLAT) else way.dimension)
             out[c, w] = stream, rows.number(number, way, meeting), len(meeting)
@@ -270,7 +274,7 @@ def _belongs(lowered: Lowered, group: str, stage: int) -> bool:
     return not group.startswith("group ") or list(placement).index(group) == stage
 
 
-def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: int, simple: bool) -> tuple[Ints, int]:
+def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool) -> tuple[Ints, int]:
     """The plan, and how much room inputs take."""
     table, parts, at = [], [], tables.PLAN_HEADER
     count = sum(len(lowered.job.classes.stages) for lowered in jobs)
@@ -295,7 +299,9 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: int, simple: bo
         receivers_at = put(classes.receivers + first) if not lonely else at
         expanded = its_ways[:, lowered.ways[1]]
         ways_at = put(expanded)
-        private = ~(lowered.types_by_way[None] & (its_ways[:, None, :, :2] >= 0).any(axis=3)).any(axis=2)
+        private: Flags = np.logical_not(
+            (lowered.types_by_way[None] & (its_ways[:, None, :, :2] >= 0).any(axis=3)).any(axis=2)
+        )
         private_at, addable_at = _put_needs(lowered, private, put)
         phases_at = int(lowered.net[NET_LEVELS_AT]) - lowered.ways[1].size * PHASE_SIZE
         for c, stage in enumerate(classes.stages):
@@ -316,22 +322,21 @@ def _plan(jobs: Sequence[Lowered], ways: list[Ints], iterations: int, simple: bo
                 private_at[c],
                 addable_at[c],
                 inputs,
+                iterations[number],
             )
             inputs += 0 if lonely else 2 * lowered.microbatches * chunks
             table.append(row)
         programs += len(lowered.paces)
         order_at += lowered.orders.size
         first += len(classes.stages)
-    period, blocks = _period(jobs, iterations) if simple else (0, 0)
+    period, blocks = _period(jobs, max(iterations)) if simple else (0, 0)
     dimensions = max(len(lowered.job.design.cluster.dimensions) for lowered in jobs)
     types = max(len(lowered.lowering.types) for lowered in jobs)
-    header = (count, dimensions, types, iterations, period, blocks, tables.PLAN_HEADER)
+    header = (count, dimensions, types, max(iterations), period, blocks, tables.PLAN_HEADER)
     return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs
 
 
-def _put_needs(
-    lowered: Lowered, private: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], put: Callable[[Ints], int]
-) -> tuple[list[int], list[int]]:
+def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:
     """Where it lies, for each class, which types nothing can meet, and which segments have only such."""
     known: dict[bytes, tuple[int, int]] = {}
     for its in private:

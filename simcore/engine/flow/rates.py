@@ -8,6 +8,8 @@ rate / its cap.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from simcore.compiled import borrowing, inlined
@@ -30,7 +32,7 @@ SLACK = 1e-9
 
 
 def pack_flows(
-    streams: list[tuple[float, tuple[tuple[int, float], ...]]], capacities: list[float]
+    streams: Sequence[tuple[float, tuple[tuple[int, float], ...]]], capacities: Sequence[float]
 ) -> tuple[Ints, Floats]:
     """The arrays of streams, each (cap [B/s], its loads as (link, messages)), over links of these capacities [B/s]."""
     loads = [(link, s, count) for s, (_, its) in enumerate(streams) for link, count in its if count > 0.0]

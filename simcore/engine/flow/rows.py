@@ -66,13 +66,15 @@ class Rows:
         outer = [places if d != dimension else (0,) for d, places in enumerate(others)]
         seen: set[bytes] = set()
         for coordinates in itertools.product(*reversed(outer)):
-            at = list(reversed(coordinates))
-            classes = self._classes_along(dimension, at)
-            row = Row(classes.tobytes(), tuple(self._onward(dimension, at)))
+            row = self.row_at(dimension, list(reversed(coordinates)))
             key = row.classes + b"".join(one.sources for one in row.onward)
             if key not in seen:
                 seen.add(key)
                 yield row
+
+    def row_at(self, dimension: int, at: Sequence[int]) -> Row:
+        """The row along a dimension through the coordinates `at`, that of the dimension itself being 0."""
+        return Row(self._classes_along(dimension, at).tobytes(), tuple(self._onward(dimension, at)))
 
     @cached_property
     def _sizes(self) -> list[int]:

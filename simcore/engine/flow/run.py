@@ -35,17 +35,19 @@ class Counts:
     """Microbatches that were added and not played."""
 
 
-def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None = None, iterations: int = 1) -> list[list[Timing]]:
-    """Play several jobs at once, `[jobs, iterations]`; times of later iterations are those of them alone.
+def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int]) -> list[list[Timing]]:
+    """Play several jobs at once, `iterations` of each: the time of every one of these, `[jobs, iterations]`.
 
     `Served.npus` counts the classes of the jobs one after the other: those of the first job, of the second one, ….
-    With `iterations` above 1 each job plays so many in a row, and goes on until all have played theirs.
+    A job begins an iteration when all its classes have finished the one before, and goes on until all jobs have played
+    theirs.
     """
     lowered = [_lower_whole(job) for job in jobs]
     world = build_world(lowered, shared, iterations, 0)
     play_all(world)
     return [
-        [_timing(lowered, world, number, iteration) for iteration in range(iterations)] for number in range(len(jobs))
+        [_timing(lowered, world, number, iteration) for iteration in range(count)]
+        for number, count in enumerate(iterations)
     ]
 
 
@@ -64,7 +66,7 @@ def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Count
     while True:
         missing = program.microbatches - played
         lowered = [lower(job, played) if program.single is None else lower_single(job)]
-        world = build_world(lowered, shared, 1, missing // steady.period if steady is not None else 0)
+        world = build_world(lowered, shared, (1,), missing // steady.period if steady is not None else 0)
         play_all(world)
         if world[5][tables.MISSING] == 0:
             break

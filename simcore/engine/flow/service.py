@@ -67,8 +67,8 @@ LEAVES_ALONE = -1
 
 @inlined
 def time_at(work: int, pace: float) -> int:
-    """Time that `work` [ps alone] takes at a pace."""
-    return int(work) if pace == 1.0 else int(np.ceil(work / pace))
+    """Time that `work` [ps alone] takes at a pace; a pace near 0 takes no longer than times can be."""
+    return int(work) if pace == 1.0 else int(min(np.ceil(work / pace), float(NEVER >> 1)))
 
 
 @inlined

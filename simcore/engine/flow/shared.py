@@ -51,7 +51,9 @@ class Link:
 class SharedLinks(Protocol):
     """The links that streams share, and what each stream puts on them."""
 
-    links: Sequence[Link]
+    @property
+    def links(self) -> Sequence[Link]:
+        """All of them, as streams number them."""
 
     def stream(self, served: Served) -> Stream:
         """The stream of a phase; its rate relative to `Stream.rate` is the pace at which the phase is served."""

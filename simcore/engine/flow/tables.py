@@ -19,15 +19,15 @@ World = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
 play, what is learnt of segments `[programs, segments, SPENT + categories]`, and the flows with their numbers
 (`rates`)."""
 
-# Header of the plan: number of classes; most dimensions and types of collectives of a job; iterations that each job
-# plays; microbatches and blocks of each stage in which the schedule of the one job repeats (0: not looked at); where
-# the classes lie.
+# Header of the plan: number of classes; most dimensions and types of collectives of a job; most iterations that a job
+# is to play; microbatches and blocks of each stage in which the schedule of the one job repeats (0: not looked at);
+# where the classes lie.
 CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_HEADER = range(8)
 # Classes: job; program; stage; where its blocks lie in order, and how many they are; microbatches, stages that hand
 # inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the
 # virtual stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its
 # ways lie, and where the phases of its network do; where lies which types of collectives nothing can meet, and of
-# which segments all collectives are such; where its inputs lie in the play.
+# which segments all collectives are such; where its inputs lie in the play; iterations that its job is to play.
 (
     JOB,
     PROGRAM,
@@ -45,8 +45,9 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
     PRIVATE_AT,
     ADDABLE_AT,
     INPUTS_AT,
+    TO_PLAY,
     CLASS_SIZE,
-) = range(17)
+) = range(18)
 # Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
 # class itself), and how many classes meet there.
 STREAM, ROW, MEET, WAY_SIZE = range(4)
@@ -82,7 +83,7 @@ RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED, PLAY_H
     SPENT,
 ) = range(17)
 STRETCH = SPENT + len(Category)
-GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED = range(6)
+GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, GATHERS = range(7)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
 ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)

@@ -19,7 +19,8 @@ from simcore.collective import Plan, plan_for
 from simcore.engine.reference.clock import NETWORK, Moment
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.exchange import PlanExchange
-from simcore.engine.reference.links import LinkNetwork, Then
+from simcore.engine.reference.fabric import FabricView
+from simcore.engine.reference.links import Then
 from simcore.engine.reference.processor import Processor
 from simcore.engine.reference.switch_exchange import SwitchExchange
 from simcore.engine.reference.transport import Transport, Use
@@ -52,9 +53,10 @@ class LinkLevel(Transport):
 
     env: simpy.Environment
     cluster: NpuGroups
+    fabric: FabricView
+    """The links that its messages travel over, maybe beside those of other jobs."""
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     sequences: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
-    networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
     exchanges: dict[tuple[object, ...], PlanExchange | SwitchExchange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,6 +64,9 @@ class LinkLevel(Transport):
         self.chunker, self.policy = Chunker(self.design), INTRA_DIMENSION[self.design.system.intra_dimension]
         self.slowdowns = slowdowns(self.design)
         self.processors = [Processor(self.env, self.slowdowns) for _ in range(self.design.cluster.npus)]
+        if any(self.slowdowns):
+            for npu, processor in enumerate(self.processors):
+                self.fabric.tell(npu, processor)
         self._splits: dict[tuple[object, ...], Chunks] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
 
@@ -115,12 +120,11 @@ class LinkLevel(Transport):
         """See `Transport.use_of`: bytes over the links that leave the NPU, those it passes on included."""
         sent = [0.0] * len(self.design.cluster.dimensions)
         load = list(sent)
-        for (dimension, _), network in list(self.networks.items()):  # looking one up may add it
-            if network is self._network(npu, dimension):
-                node = self._node(npu, dimension)
-                leaving = [channel for channel in network.channels if channel.link.source == node]
-                sent[dimension] = sum(channel.bytes for channel in leaving)
-                load[dimension] = sum(channel.load for channel in leaving)
+        for dimension, network in self.fabric.networks_of(npu).items():
+            node = self.fabric.node_of(npu, dimension)
+            leaving = [channel for channel in network.channels if channel.link.source == node]
+            sent[dimension] = sum(channel.bytes for channel in leaving)
+            load[dimension] = sum(channel.load for channel in leaving)
         rates = [self.chunker.rate(dimension) for dimension in self.design.cluster.dimensions]
         busy = [round(size / rate * PICOSECONDS) for size, rate in zip(load, rates, strict=True)]
         return Use(busy, sent)
@@ -129,31 +133,9 @@ class LinkLevel(Transport):
         self.issued[npu] += 1
         return self.issued[npu] - 1
 
-    def _node(self, npu: int, dimension: int) -> int:
+    def _digit(self, npu: int, dimension: int) -> int:
+        """The place of an NPU on a dimension of its job."""
         return npu // self.cluster.strides[dimension] % self.design.cluster.dimensions[dimension].size
-
-    def _network(self, npu: int, dimension: int) -> LinkNetwork:
-        """The links of a dimension that `npu` is on."""
-        first = npu - self._node(npu, dimension) * self.cluster.strides[dimension]
-        key = dimension, first
-        if key not in self.networks:
-
-            def serve(node: int, more: int) -> None:
-                self.processors[first + node * self.cluster.strides[dimension]].serve(dimension, more)
-
-            its = self.design.cluster.dimensions[dimension]
-            self.networks[key] = LinkNetwork(
-                self.env,
-                block_of(its),
-                Slice(its.size, its.size, 1),
-                self.chunker.rate(its),
-                its.latency,
-                self.design.cluster.switching,
-                self.design.cluster.worn(dimension),
-                its.efficiency,
-                serve if self.slowdowns[dimension] else None,
-            )
-        return self.networks[key]
 
     def _key(self, group: str, size: float, issue: int) -> int:
         """Order among messages that wait for a link."""
@@ -213,21 +195,22 @@ class LinkLevel(Transport):
             arrived()
             return
         dimensions = range(len(self.design.cluster.dimensions))
-        first = next(d for d in dimensions if self._node(source, d) != self._node(target, d))
-        here, there = self._node(source, first), self._node(target, first)
-        after = source + (there - here) * self.cluster.strides[first]
+        first = next(d for d in dimensions if self._digit(source, d) != self._digit(target, d))
+        onward_by = self._digit(target, first) - self._digit(source, first)
+        after = source + onward_by * self.cluster.strides[first]
+        here, there = self.fabric.node_of(source, first), self.fabric.node_of(after, first)
 
         def onward() -> None:
             self._carry((after, target), size, key, arrived, paces)
 
-        pace, network = paces.get(first, LINKS_ALONE), self._network(source, first)
+        pace, network = paces.get(first, LINKS_ALONE), self.fabric.network_of(source, first)
         self._after(pace.launch, lambda: network.send((here, there), size, key, onward, pace.slowed))
 
     def _exchange(self, part: LinkLevelPart, phase: Phase, peers: tuple[int, ...]) -> PlanExchange | SwitchExchange:
         where = self.cluster.slice_of(part.group, phase.dimension)
         dimension = self.design.cluster.dimensions[phase.dimension]
-        network = self._network(part.npu, phase.dimension)
-        nodes = [self._node(peer, phase.dimension) for peer in peers]
+        network = self.fabric.network_of(part.npu, phase.dimension)
+        nodes = [self.fabric.node_of(peer, phase.dimension) for peer in peers]
         size, slowed = _buffer(phase, len(peers)), self._pace(part, phase, len(peers)).slowed
         key = self._key(part.group, phase.size, part.issue)
         if phase.in_switch and (tree := block_of(dimension).tree(where.part)):

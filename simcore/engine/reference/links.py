@@ -59,7 +59,8 @@ class Channel:
     def enter(self, transit: Transit) -> None:
         """The head of a message (stored and forwarded: all of it) is at the link."""
         self.network.entered += 1
-        heapq.heappush(self.waiting, (transit.key, now(self.network.env), self.network.entered, transit))
+        key = 0 if self.network.of_jobs and self.link.source >= self.network.part.members else transit.key
+        heapq.heappush(self.waiting, (key, now(self.network.env), self.network.entered, transit))
         self._pick_soon(0)
 
     def _pick_soon(self, delay: int) -> None:
@@ -113,6 +114,8 @@ class LinkNetwork:
     """How much of it which messages get, where that is a table."""
     serve: Callable[[int, int], None] | None = None
     """Who is told that a link out of a node begins (1) or ends (-1) to carry a message, if anybody."""
+    of_jobs: bool = False
+    """Whether several jobs share it: switches then serve messages as they come, since keys are a job's own."""
     entered: int = 0
     channels: list[Channel] = field(init=False)
 

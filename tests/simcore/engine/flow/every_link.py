@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,9 +88,7 @@ class Enumeration:
             for message in plan.messages:
                 nodes = [peers[member] for member in (message.source, *message.way, message.target)]
                 if self.classes.numbers[nodes[0]] == served.npus:
-                    found += [
-                        (nodes[0], (a, b), plan.share(message) * BYTES) for a, b in zip(nodes, nodes[1:], strict=False)
-                    ]
+                    found += [(nodes[0], (a, b), plan.share(message) * BYTES) for a, b in itertools.pairwise(nodes)]
         return found
 
     def _hop(self, npu: int, served: Served) -> tuple[int, int]:

@@ -149,7 +149,8 @@ class PacedLevel(PhaseLevel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert self.classes is not None and self.shared is not None
+        assert self.classes is not None
+        assert self.shared is not None
         pacing = Pacing(self.env, self.shared)
         for npu, row in enumerate(self.queues):
             for dimension, queue in enumerate(row):

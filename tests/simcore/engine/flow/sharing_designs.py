@@ -115,3 +115,41 @@ def as_design(document: Document) -> Design | None:
         return design_from(document)
     except InputError:
         return None
+
+
+def draw_jobs(seed: int) -> Design | None:
+    """Two jobs, each of one collective over and over, spread over the leaves of a Clos; their buffers are like in size."""
+    draw = random.Random(seed)
+    sizes = draw.choice([(16, 16), (64, 64), (256, 256), (16, 64), (64, 256)])
+    size, chunks = draw.choice([(8, 1), (8, 4), (8, 16), (16, 1)])
+    leaf = draw.choice([f for f in (2, 4, 8) if f < size])
+    dimension = {
+        "topology": "clos",
+        "size": size,
+        "bandwidth": draw.choice(["25 GB/s", "100 GB/s"]),
+        "latency": draw.choice(["500 ns", "2 us"]),
+        "leaf": leaf,
+        "oversubscription": draw.choice([1.0, 2.0, 4.0]),
+        "routing": draw.choice(["adaptive", "adaptive", "ecmp"]),
+    }
+    jobs = [
+        {
+            "workload": {
+                "collective": draw.choice(["all_reduce", "all_gather", "all_to_all"]),
+                "size": f"{buffer} MiB",
+            },
+            "npus": size // 2,
+            "placement": "spread",
+        }
+        for buffer in sizes
+    ]
+    document: Document = {
+        "jobs": jobs,
+        "cluster": {"npu": NPU, "dimensions": [dimension]},
+        "system": {
+            "collective": [draw.choice(["ring", "ring", "direct", "halving_doubling"])],
+            "chunks": chunks,
+            "intra_dimension": "fifo",
+        },
+    }
+    return as_design(document)

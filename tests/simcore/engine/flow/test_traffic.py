@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ def test_a_phase_sends_what_its_plan_says(algorithm: str, kind: str, members: in
         planned = []
         for message in plan.messages:
             nodes = (message.source, *message.way, message.target)
-            planned += [(a, b, plan.share(message)) for a, b in zip(nodes, nodes[1:], strict=False)]
+            planned += [(a, b, plan.share(message)) for a, b in itertools.pairwise(nodes)]
         sent = phase_traffic(algorithm, kind, members, shape).all(members)
         listed = list(zip(sent.source.tolist(), sent.target.tolist(), sent.share.tolist(), strict=True))
         assert np.allclose(hop_by_hop(listed, members, shape), hop_by_hop(planned, members, shape)), shape

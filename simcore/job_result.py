@@ -1,0 +1,53 @@
+"""What the simulator answers for one of several jobs on a cluster: alone, and beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """One of several jobs. The breakdown is that of its NPU that finishes last: a mean over iterations that count."""
+
+    name: str
+    npus: int
+    nodes: tuple[int, ...]
+    """Its places on the dimension that jobs share (see `simcore.design.placing`)."""
+    iteration_time_s: float
+    """Beside the other jobs: the mean over the iterations after the first one."""
+    alone_s: float
+    """Its iteration time where no other job runs."""
+    iterations: int
+    """How many it finished while the jobs were played."""
+    throughput_tokens_per_s: float | None
+    throughput_counts: str
+    """What that counts: tokens, or samples."""
+    mfu: float | None
+    """Over its own NPUs."""
+    memory_reserved_bytes: float | None
+    """Per NPU of its fullest stage; None of a single collective."""
+    fits: bool
+    compute_s: float
+    exposed_communication_s: float
+    bubble_s: float
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long an iteration takes beside the others as alone."""
+        return self.iteration_time_s / self.alone_s
+
+
+def worst_slowdown(jobs: Sequence[JobResult]) -> float | None:
+    """The largest slowdown of several jobs; None where there are none."""
+    return max((job.slowdown for job in jobs), default=None)
+
+
+def fairness(jobs: Sequence[JobResult]) -> float | None:
+    """How evenly jobs share what they share: Jain's index of their speeds, each over its speed alone.
+
+    (sum x)^2 / (n sum x^2): 1 where all are slowed alike, 1/n where one alone makes progress (Jain, Chiu, Hawe 1984,
+    DEC-TR-301). None where there are no jobs.
+    """
+    speeds = [1 / job.slowdown for job in jobs]
+    return sum(speeds) ** 2 / (len(speeds) * sum(speed**2 for speed in speeds)) if speeds else None

@@ -1,0 +1,1 @@
+"""Several jobs on one cluster: played side by side, and what that came to."""

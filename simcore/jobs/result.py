@@ -1,0 +1,152 @@
+"""From the played jobs of a cluster to its result: the slowest job's time, what all make together, what all cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from simcore.cost.orderable import order_of
+from simcore.cost.price import cluster_cost, racks
+from simcore.design.design import Design
+from simcore.engine.fast.iteration import Timing
+from simcore.engine.outcome import activity_in, exposed_in, use_in
+from simcore.job_result import JobResult
+from simcore.jobs.play import PlayedJob
+from simcore.memory.expanded import capacity, fits
+from simcore.memory.plan import memory_needed, program_of
+from simcore.metrics import Figures, with_measured
+from simcore.power.draw import draw_of
+from simcore.program import Category, Program
+from simcore.provenance import provenance
+from simcore.reliability.counts import mtbf_of
+from simcore.result import Activity, Result
+from simcore.system.chunks import PICOSECONDS
+from simcore.system.trees import fallback_notes
+from simcore.workload.penalties import unmodelled_penalties
+
+
+def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> Result:
+    """The result of several jobs on one cluster."""
+    jobs = tuple(_job_result(job) for job in played)
+    slowest = max(played, key=lambda job: job.together.total)
+    seconds, spent = slowest.together.total / PICOSECONDS, _spent(slowest.together)
+    drawn, cost, order = draw_of(design, _mean_activity(design, played)), cluster_cost(design), order_of(design.cluster)
+    figures = Figures.of(
+        design,
+        seconds=seconds,
+        power=drawn.mean,
+        energy=drawn.mean * seconds,
+        capital=cost.total,
+        peak=drawn.peak,
+        network=cost.network,
+        samples=_made(jobs, seconds),
+        flops=_flops(played, seconds),
+        interruptions=None,
+    )
+    memory = memory_needed(design)
+    result = Result(
+        iteration_time_s=seconds,
+        throughput_tokens_per_s=figures.throughput,
+        throughput_counts=jobs[0].throughput_counts,
+        mfu=figures.mfu,
+        compute_s=spent.get(Category.COMPUTE, 0.0),
+        exposed_communication_s=exposed_in(spent),
+        bubble_s=slowest.together.bubble / PICOSECONDS,
+        optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
+        other_s=0.0,
+        memory_bytes=memory,
+        memory_capacity_bytes=capacity(design),
+        fits=all(job.fits for job in jobs),
+        network=use_in(slowest.share.design, slowest.together, seconds),
+        network_utilization=_utilization(design, played),
+        cost=replace(cost, total=figures.total),
+        power_w=drawn.mean,
+        energy_j=drawn.mean * seconds,
+        power=drawn,
+        perf_per_cost=figures.perf_per_cost,
+        engine=engine,
+        npus=design.cluster.npus,
+        racks=racks(design),
+        electricity_cost=figures.electricity,
+        yearly_cost=figures.owned.yearly,
+        ownership_cost=figures.owned.tco,
+        energy_per_token_j=figures.energy_per_token,
+        cost_per_token=figures.cost_per_token,
+        mtbf_s=mtbf_of(design),
+        provenance=provenance(played[0].share.design),
+        not_modelled=tuple(dict.fromkeys(said for job in played for said in unmodelled_penalties(job.share.design))),
+        fallbacks=tuple(dict.fromkeys(said for job in played for said in fallback_notes(job.share.design))),
+        orderable=order.orderable,
+        order_notes=order.notes,
+        jobs=jobs,
+    )
+    return with_measured(design, result)
+
+
+def _spent(timing: Timing) -> dict[Category, float]:
+    return {category: time / PICOSECONDS for category, time in timing.spent.items()}
+
+
+def _program(job: PlayedJob) -> Program | None:
+    """What a job repeats; None of a single collective."""
+    program = program_of(job.share.design)
+    return None if program.single else program
+
+
+def _job_result(job: PlayedJob) -> JobResult:
+    own, program, timing = job.share.design, _program(job), job.together
+    seconds, spent, memory = timing.total / PICOSECONDS, _spent(timing), memory_needed(own)
+    rate = None if program is None or not program.tokens else program.tokens / seconds
+    peak = own.cluster.npus * own.cluster.npu.rate(own.workload.precision) if program else 0.0
+    return JobResult(
+        name=job.share.name,
+        npus=own.cluster.npus,
+        nodes=job.share.places,
+        iteration_time_s=seconds,
+        alone_s=job.alone.total / PICOSECONDS,
+        iterations=job.iterations,
+        throughput_tokens_per_s=rate,
+        throughput_counts="tokens" if program is None else program.counts,
+        mfu=program.model_flops / (seconds * peak) if program else None,
+        memory_reserved_bytes=None if memory is None else memory.reserved,
+        fits=memory is None or fits(own, memory),
+        compute_s=spent.get(Category.COMPUTE, 0.0),
+        exposed_communication_s=exposed_in(spent).total,
+        bubble_s=timing.bubble / PICOSECONDS,
+    )
+
+
+def _made(jobs: Sequence[JobResult], seconds: float) -> float | None:
+    """Tokens (or samples) of all jobs in so many seconds; None where one makes none, or not all make the same."""
+    rates = [job.throughput_tokens_per_s for job in jobs]
+    alike = len({job.throughput_counts for job in jobs}) == 1
+    return sum(rate for rate in rates if rate) * seconds if alike and all(rates) else None
+
+
+def _flops(played: Sequence[PlayedJob], seconds: float) -> float | None:
+    """What the models of all jobs ask of so many seconds [FLOP]; None where jobs compute in different precisions."""
+    programs = [(job, program) for job in played if (program := _program(job)) is not None]
+    precisions = {job.share.design.workload.precision for job, _ in programs}
+    if len(programs) < len(played) or len(precisions) > 1:
+        return None
+    return sum(program.model_flops * seconds * PICOSECONDS / job.together.total for job, program in programs)
+
+
+def _mean_activity(design: Design, played: Sequence[PlayedJob]) -> Activity:
+    """What an NPU of the cluster does in a second on average; those of no job idle."""
+    parts: dict[str, float] = {field.name: 0.0 for field in fields(Activity)}
+    for job in played:
+        spent, share = _spent(job.together), job.share.design.cluster.npus / design.cluster.npus
+        does = activity_in(job.share.design, job.together, _program(job), spent)
+        for name in parts:
+            parts[name] += share * getattr(does, name) / does.seconds
+    free = 1.0 - sum(job.share.design.cluster.npus for job in played) / design.cluster.npus
+    return Activity(**{**parts, "idle": parts["idle"] + free})
+
+
+def _utilization(design: Design, played: Sequence[PlayedJob]) -> float:
+    """The share of all NPUs' bandwidth that jobs use."""
+    sent = sum(
+        job.share.design.cluster.npus * sum(job.together.sent) * PICOSECONDS / job.together.total for job in played
+    )
+    return min(1.0, sent / (design.cluster.npus * sum(each.bandwidth for each in design.cluster.dimensions)))
