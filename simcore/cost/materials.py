@@ -67,7 +67,7 @@ def _looked_at(dimension: Dimension) -> tuple[Any, ...]:
     """What a bill looks at of a dimension."""
     d = dimension
     shape = (d.topology, d.size, d.tier, d.leaf, d.pod, d.oversubscription)
-    return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch)
+    return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch, d.in_network)
 
 
 @once
