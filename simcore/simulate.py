@@ -30,7 +30,7 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
-from simcore.system.chunks import PICOSECONDS, Chunker
+from simcore.system.chunks import PICOSECONDS
 from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
@@ -244,7 +244,7 @@ def _result(
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
-        fallbacks=fallback_notes(design, Chunker(design).crowded),
+        fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,
         **_owned(figures),

@@ -68,7 +68,7 @@ def _looked_at(dimension: Dimension) -> tuple[Any, ...]:
     """What a bill looks at of a dimension."""
     d = dimension
     shape = (d.topology, d.size, d.tier, d.leaf, d.oversubscription, *(getattr(d, key) for key in BLOCK_KEYS))
-    return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch)
+    return (*shape, d.bandwidth, d.nics, d.nic_bandwidth, d.switch, d.in_network)
 
 
 @once

@@ -21,6 +21,7 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.result import Activity, Result
 from simcore.system.chunks import PICOSECONDS
+from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
 
 
@@ -74,6 +75,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
         not_modelled=tuple(dict.fromkeys(said for job in played for said in unmodelled_penalties(job.share.design))),
+        fallbacks=tuple(dict.fromkeys(said for job in played for said in fallback_notes(job.share.design))),
         orderable=order.orderable,
         order_notes=order.notes,
         jobs=jobs,

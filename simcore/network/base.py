@@ -141,6 +141,14 @@ class Block(ABC):
         """
         return None
 
+    def tree(self, part: Slice) -> SwitchTree | None:
+        """The tree of switches over a group on `part`; None where switches do not join its members."""
+        return None
+
+    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
+        """The links of member `node` at each level of the tree over all of `part`, those of a lone leaf first."""
+        return ()
+
     def seen_from(self, size: int, places: Sequence[int]) -> Seen:
         """What a dimension of `size` NPUs looks like to a job that has the NPUs at `places` of it, in rising order.
 
@@ -150,14 +158,6 @@ class Block(ABC):
             return Seen()
         fix = "give jobs parts of a switched dimension"
         raise Refusal(f"a job on all {size} places, since messages pass through NPUs", f"one on {len(places)}", fix)
-
-    def tree(self, part: Slice) -> SwitchTree | None:
-        """The tree of switches over a group on `part`; None where switches do not join its members."""
-        return None
-
-    def ladder(self, part: Slice, node: int) -> tuple[Rung, ...]:
-        """The links of member `node` at each level of the tree over all of `part`, those of a lone leaf first."""
-        return ()
 
     @abstractmethod
     def shape(self, part: Slice) -> Shape:

@@ -82,17 +82,6 @@ class Clos(SharedBlock):
         """See `Block.shape`."""
         return Shape("star", self.near(part, self.wires(part.size).leaf))
 
-    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
-        """See `Block.seen_from`: leaves, and pods, with its own NPUs alone, which have all uplinks to themselves."""
-        leaf = seen_by_switches(self.leaf, places, "leaves")
-        pod = seen_by_switches(self.pod, places, "pods") if self.pod else 0
-        first = max(1.0, self.thinned[0] * leaf / self.leaf)
-        keys: dict[str, Any] = {"leaf": leaf, "oversubscription": first, "pod": None}
-        if pod and pod < len(places):
-            above = self.pod / math.prod(self.thinned[:2])
-            keys |= {"pod": pod, "oversubscription": (first, max(1.0, pod / first / above))}
-        return Seen(keys)
-
     def tree(self, part: Slice) -> SwitchTree:
         """See `Block.tree`: over all uplinks of a leaf, or of a pod, of which its groups have equal shares."""
         its, n = self.wires(part.size), part.members
@@ -117,6 +106,17 @@ class Clos(SharedBlock):
             Rung(_numbers(up + leaf * uplinks, uplinks), _numbers(down + leaf * uplinks, uplinks), pod),
             Rung(_numbers(above + pod * further, further), _numbers(below + pod * further, further), 0),
         )
+
+    def seen_from(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_from`: leaves, and pods, with its own NPUs alone, which have all uplinks to themselves."""
+        leaf = seen_by_switches(self.leaf, places, "leaves")
+        pod = seen_by_switches(self.pod, places, "pods") if self.pod else 0
+        first = max(1.0, self.thinned[0] * leaf / self.leaf)
+        keys: dict[str, Any] = {"leaf": leaf, "oversubscription": first, "pod": None}
+        if pod and pod < len(places):
+            above = self.pod / math.prod(self.thinned[:2])
+            keys |= {"pod": pod, "oversubscription": (first, max(1.0, pod / first / above))}
+        return Seen(keys)
 
     def near(self, part: Slice, inside: int) -> int:
         """Members of a group among `inside` NPUs that follow one another."""

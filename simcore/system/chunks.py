@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,7 @@ from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMes
 from simcore.collective.routed import LATENCY
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
-from simcore.design.dimension import block_of as block_of
+from simcore.design.dimension import Dimension, block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.network import Send
@@ -57,8 +56,6 @@ __all__ = [
 
 ORDERED_KINDS = ("reduce_scatter", "all_reduce", "all_gather")
 """Collectives whose order of dimensions matters."""
-
-
 
 
 def custom_of(design: Design, name: str) -> str | CustomAlgorithm:
@@ -233,15 +230,9 @@ class Chunker:
         ]
         return Chunks(paths, plan.chosen)
 
-    @cached_property
-    def crowded(self) -> dict[GroupSlice, str]:
-        """The slices for which switches have no tree left (`simcore.system.trees`)."""
-        dimensions = self.design.cluster.dimensions
-        return crowded_out(self.design, lambda where: block_of(dimensions[where.dimension]).tree(where.part))
-
     def has_tree(self, where: GroupSlice) -> bool:
         """See `PhaseMaker.has_tree`."""
-        return self.design.cluster.dimensions[where.dimension].in_network and where not in self.crowded
+        return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""

@@ -8,22 +8,21 @@ same at the same time, all get one or none. The others go by the algorithm of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.design.dimension import block_of
 from simcore.design.once import once
-from simcore.network import TREE_KINDS, SwitchTree
+from simcore.network import TREE_KINDS
 from simcore.policy.intra_dimension.priority import Priority
 from simcore.program import Program, Start
 from simcore.system.placement import GroupSlice, place
 from simcore.workload.base import kind_of, workload_program
 
 
-def crowded_out(design: Design, tree_of: Callable[[GroupSlice], SwitchTree | None]) -> dict[GroupSlice, str]:
-    """The slices of a checked design without trees at their switches, each with a group that it is of.
-
-    `tree_of`: the tree that the members on a slice would have.
-    """
+@once
+def crowded_out(design: Design) -> dict[GroupSlice, str]:
+    """The slices of a checked design without trees at their switches, each with a group that it is of."""
     dimensions = design.cluster.dimensions
     if all(dimension.trees is None for dimension in dimensions):
         return {}
@@ -35,7 +34,7 @@ def crowded_out(design: Design, tree_of: Callable[[GroupSlice], SwitchTree | Non
     out: dict[GroupSlice, str] = {}
     for name in _groups_with_trees(design):
         for where in placement[name]:
-            room, tree = left[where.dimension], tree_of(where)
+            room, tree = left[where.dimension], block_of(dimensions[where.dimension]).tree(where.part)
             if room is None or tree is None or where in seen:
                 continue
             seen[where] = name
@@ -66,10 +65,10 @@ def _reducing_groups(program: Program) -> Iterator[str]:
                     yield operator.group
 
 
-def fallback_notes(design: Design, crowded: dict[GroupSlice, str]) -> tuple[str, ...]:
+def fallback_notes(design: Design) -> tuple[str, ...]:
     """What collectives do without a tree, a sentence for each group and dimension."""
     notes = []
-    for where, name in sorted(crowded.items(), key=lambda item: item[0].dimension):
+    for where, name in sorted(crowded_out(design).items(), key=lambda item: item[0].dimension):
         dimension, algorithm = design.cluster.dimensions[where.dimension], design.algorithms[where.dimension]
         notes.append(
             f"no tree of the {dimension.trees} of a switch on dimension {where.dimension} is left for the groups of "

@@ -183,7 +183,7 @@ def phases_on(
             where.part,
             _first_nodes(placement, group, where),
             algorithm,
-            dimension.in_network,
+            Chunker(design).has_tree(where),
             1 / dimension.affinity if where.crosses else 1.0,
         )
         for group, kind in kinds

@@ -9,7 +9,7 @@ import pytest
 from simcore import load_design, simulate
 from simcore.document.problem import InputError
 from simcore.result import Result
-from simcore.system.chunks import Chunker
+from simcore.system.trees import crowded_out
 
 Document = dict[str, Any]
 
@@ -111,7 +111,7 @@ def test_groups_side_by_side_count_one_by_one(groups: list[int]) -> None:
             ],
         },
     }
-    crowded = Chunker(load_design(document)).crowded
+    crowded = crowded_out(load_design(document))
     assert len(crowded) == len(set(groups)) - 1
 
 
