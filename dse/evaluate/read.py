@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 from dse.evaluate.record import TrialRecord
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
-from simcore.job_result import JobResult
 from simcore.metrics import METRICS, metrics
-from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
+from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, JobResult, Memory, Result
 
 _Part = TypeVar("_Part", Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dse.report.units import MISSING, clean_text, format_percent, format_with_unit
-from simcore.job_result import JobResult, fairness
+from simcore.result import JobResult, fairness
 
 HEADS = ("job", "NPUs", "nodes", "time", "alone", "slowdown", "rate", "MFU")
 

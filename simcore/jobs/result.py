@@ -10,7 +10,6 @@ from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.outcome import activity_in, exposed_in, use_in
-from simcore.job_result import JobResult
 from simcore.jobs.play import PlayedJob
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
@@ -19,7 +18,7 @@ from simcore.power.draw import draw_of
 from simcore.program import Category, Program
 from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
-from simcore.result import Activity, Result
+from simcore.result import Activity, JobResult, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties

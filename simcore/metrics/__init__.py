@@ -17,13 +17,12 @@ from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
 from simcore.family import Family
-from simcore.job_result import fairness, worst_slowdown
 from simcore.memory.expanded import capacity, fits
 from simcore.metrics.base import BEFORE, CLUSTER, JOB, PRICED, SHAPE, Metric, Mover, Scope
 from simcore.metrics.figures import Figures, Number
 from simcore.power.draw import peak_watts, rack_watts, rest_watts
 from simcore.reliability.counts import mtbf_of
-from simcore.result import Memory, Result
+from simcore.result import Memory, Result, fairness, worst_slowdown
 
 
 def _of_memory(part: str) -> Metric:

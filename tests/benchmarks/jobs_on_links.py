@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcore.check.load import design_from
-from simcore.job_result import JobResult
+from simcore.result import JobResult
 from simcore.simulate import simulate
 
 CLUSTER = {

@@ -118,7 +118,6 @@ ORDER = {
             "program",
         ),
         *(
-            "job_result",
             "result",
             "workload",
             "system",

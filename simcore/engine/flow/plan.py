@@ -297,9 +297,8 @@ def _plan(
     jobs: Sequence[Lowered], ways: list[Ints], iterations: Sequence[int], simple: bool, alone: Floats
 ) -> tuple[Ints, int]:
     """The plan, and how much room inputs take; `alone` are the paces of streams that meet no other."""
-    table, parts, at = [], [], tables.PLAN_HEADER
     count = sum(len(lowered.job.classes.stages) for lowered in jobs)
-    at += count * tables.CLASS_SIZE
+    table, parts, at = [], [], tables.PLAN_HEADER + count * tables.CLASS_SIZE
 
     def put(array: Ints) -> int:
         nonlocal at
@@ -315,17 +314,12 @@ def _plan(
         lonely = lowered.path.size == 1 or lowered.orders.shape[0] != choices.shape[0]
         chunks, length = choices.shape[1], lowered.orders.shape[1]
         stages = 1 if lonely else choices.shape[0]
-        along = np.empty_like(lowered.path)
-        along[lowered.path] = np.arange(lowered.path.size)
-        path_at, along_at = put(lowered.path), put(along)
+        path_at, along_at = put(lowered.path), put(np.argsort(lowered.path))
         receivers_at = put(classes.receivers + first) if not lonely else at
         expanded = its_ways[:, lowered.ways[1]]
         ways_at, streams_at = put(expanded), put(its_ways)
         patterns = _patterns(number, lowered, its_ways, alone, known_patterns)
-        private: Flags = np.logical_not(
-            (lowered.types_by_way[None] & (its_ways[:, None, :, :2] >= 0).any(axis=3)).any(axis=2)
-        )
-        private_at, addable_at = _put_needs(lowered, private, put)
+        private_at, addable_at = _put_needs(lowered, _find_private(lowered, its_ways), put)
         phases_at = int(lowered.net[NET_LEVELS_AT]) - lowered.ways[1].size * PHASE_SIZE
         for c, stage in enumerate(classes.stages):
             row = (
@@ -359,6 +353,13 @@ def _plan(
     types = max(len(lowered.lowering.types) for lowered in jobs)
     header = (count, dimensions, types, max(iterations), period, blocks, tables.PLAN_HEADER)
     return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs
+
+
+def _find_private(lowered: Lowered, ways: Ints) -> Flags:
+    """Which types of collectives nothing can meet, `[classes, types]`."""
+    meets = (ways[:, None, :, :2] >= 0).any(axis=3)
+    private: Flags = np.logical_not((lowered.types_by_way[None] & meets).any(axis=2))
+    return private
 
 
 def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:

@@ -11,10 +11,10 @@ from simcore.design.design import Design
 from simcore.design.jobs import shares_of
 from simcore.document.problem import InputError
 from simcore.engine.reference import time_jobs
-from simcore.job_result import JobResult, fairness, worst_slowdown
 from simcore.jobs.play import AsFlows, count_iterations, play_jobs
 from simcore.jobs.result import result_of_jobs
 from simcore.metrics import metrics
+from simcore.result import JobResult, fairness, worst_slowdown
 from simcore.simulate import simulate
 
 NODE = {"topology": "switch", "size": 2, "bandwidth": "300 GB/s", "latency": "1 us"}

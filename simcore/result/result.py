@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from simcore.job_result import JobResult
 from simcore.network.traffic import Traffic
+from simcore.result.job import JobResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,17 @@
+"""What the simulator answers: for a design, and for each job where it runs several."""
+
+from simcore.result.job import JobResult, fairness, worst_slowdown
+from simcore.result.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
+
+__all__ = [
+    "Activity",
+    "Cost",
+    "DimensionUse",
+    "Draw",
+    "ExposedCommunication",
+    "JobResult",
+    "Memory",
+    "Result",
+    "fairness",
+    "worst_slowdown",
+]
