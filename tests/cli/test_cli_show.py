@@ -232,7 +232,7 @@ def test_a_run_of_another_engine_says_with_which_one_its_file_gives_its_numbers(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copied = shutil.copytree(folder, tmp_path / "run")
-    study = (copied / "study.yaml").read_text().replace("engine: fast", "engine: reference")
+    study = (copied / "study.yaml").read_text().replace("engine: auto", "engine: reference")
     (copied / "study.yaml").write_text(study)
     assert main(["show", str(copied), "knee", "--design", str(tmp_path / "design.yaml")]) == 0
     assert "dse simulate with --engine reference" in capsys.readouterr().err
