@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
@@ -36,6 +36,7 @@ _RATIO = {"type": "number", "minimum": 1}
 Oversubscription = Annotated[
     float | tuple[float, ...],
     PlainValidator(_read_ratios),
+    PlainSerializer(lambda ratios: list(ratios) if isinstance(ratios, tuple) else ratios),
     WithJsonSchema({"anyOf": [_RATIO, {"type": "array", "minItems": 1, "items": _RATIO}]}),
 ]
 Tier = Literal["chiplet", "package", "node", "pod"]

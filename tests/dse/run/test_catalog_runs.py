@@ -31,6 +31,10 @@ PARTS = {"curves": "curve"}
 """Sections whose entries are a part of an NPU."""
 SECTIONS = [section for section in catalog.SECTIONS if section != "parts"]
 """Those whose entries a document names; parts are what price lists speak of."""
+NPUS = {"wafer-5x4": 20, "tpu-v4-twisted": 128, "slingshot-11": 2048} | {
+    name: 20 for name in catalog.section("fabrics") if name.startswith("fred-")
+}
+"""NPUs of fabrics that have whole groups of a size."""
 NAMED = [(section, name) for section in SECTIONS for name in catalog.section(section)]
 
 
@@ -58,7 +62,7 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
     if section == "nodes":
         return document(cluster={"npu": "a100-80gb", "node": entry, "dimensions": RING})
     if section == "fabrics":
-        npus = 20 if entry == "wafer-5x4" else 64
+        npus = NPUS.get(entry, 64) if isinstance(entry, str) else 64
         workload = {**document()["workload"], "global_batch": npus}
         return document(workload=workload, cluster={"npu": "a100-80gb", "fabric": entry, "npus": npus})
     if section == "libraries":
@@ -117,7 +121,7 @@ def test_a_run_with_an_entry_of_the_users_is_repeated_from_its_study(tmp_path: P
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_choice_of_all_entries_of_a_section_is_the_same_in_the_study(section: str) -> None:
-    names = [name for name in catalog.section(section) if "wafer" not in name]  # its size is its own
+    names = [name for name in catalog.section(section) if name not in NPUS]  # whose sizes are their own
     given = space(with_entry(section, {"choice": names}))
     studied = space(resolved(given))
     assert resolved(studied) == resolved(given)
