@@ -48,6 +48,7 @@ class QueuesPlot(Plot[QueuesOverTime]):
 
     def collect(self, subjects: Sequence[Subject], options: Options) -> QueuesOverTime:
         """See `Plot.collect`."""
+        from simcore.check.check import check
         from simcore.engine.packets.over_time import play_over_time  # loads its kernels
 
         (subject,) = subjects
@@ -55,7 +56,7 @@ class QueuesPlot(Plot[QueuesOverTime]):
         subject.watcher.phase(f"playing the packets of {chosen.name}")
         design = design_from(dict(chosen.document))
         try:
-            played = play_over_time(design)
+            played = play_over_time(design, check)
         except InputError as error:
             raise InputError(error.problems, f"{subject.name} {chosen.name}") from None
         transport = design.cluster.transport

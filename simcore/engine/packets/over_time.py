@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.packets import layout as at
@@ -15,6 +14,7 @@ from simcore.engine.packets.play import Played
 from simcore.engine.packets.run import play_ready, prepare
 from simcore.engine.packets.sample import Sampler
 from simcore.engine.packets.unplayable import packet_problems
+from simcore.engine.reference.reduce import Check
 from simcore.memory.plan import program_of
 from simcore.system.chunks import PICOSECONDS
 
@@ -53,8 +53,8 @@ class OverTime:
     """Ports of the row."""
 
 
-def play_over_time(design: Design) -> OverTime:
-    """Play a design twice: to know how long it takes, and to look at `SAMPLES` times.
+def play_over_time(design: Design, check: Check) -> OverTime:
+    """Play a design twice: to know how long it takes, and to look at `SAMPLES` times. `check` gives the problems of a design.
 
     Raises `InputError` where the packet engine cannot play it, and `EventBudgetError` where it has too many packets.
     """

@@ -26,7 +26,7 @@ DOCUMENT = {
 
 def test_samples_are_within_what_was_counted() -> None:
     design = load_design(DOCUMENT)
-    found, result = play_over_time(design), simulate(design, "packets")
+    found, result = play_over_time(design, check), simulate(design, "packets")
     assert result.traffic is not None
     assert found.seconds == result.iteration_time_s
     assert abs(len(found.times) - SAMPLES) <= 1
@@ -52,4 +52,4 @@ def test_a_fabric_without_switches_is_refused() -> None:
     ring = {"topology": "ring", "size": 8, "bandwidth": "25 GB/s", "latency": "1 us", "tier": "pod"}
     document = DOCUMENT | {"cluster": {"npu": "h100-80gb", "dimensions": [ring]}}
     with pytest.raises(InputError, match="ring"):
-        play_over_time(load_design(document))
+        play_over_time(load_design(document), check)
