@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
+from simcore.design.dimension import Graph
 from simcore.design.library import Library
 from simcore.metrics import METRICS
 from simcore.schedule import SCHEDULES
@@ -133,6 +134,13 @@ def _changed_library(library: Library | None, change: Mapping[str, float | None]
     return None if library is None else library.model_copy(update=scaled)
 
 
+def _changed_graph(graph: Graph, change: Mapping[str, float | None]) -> Graph:
+    """The graph with the bandwidths of its links multiplied; they have none but the dimension's latency."""
+    faster = change.get("bandwidth") or 1.0
+    links = [link.model_copy(update={"bandwidth": link.bandwidth * faster}) for link in graph.links]
+    return graph.model_copy(update={"links": tuple(links)})
+
+
 def changed(design: Design, change: Mapping[str, float | None], *, at: int | None = None) -> Design:
     """The design with numbers multiplied: of dimensions (`bandwidth`, `latency`) and of the NPU (`peak`, `memory`).
 
@@ -147,6 +155,7 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
                 "bandwidth": d.bandwidth * (change.get("bandwidth") or 1.0),
                 "latency": d.latency * (1.0 if change.get("latency") is None else change["latency"] or 0.0),
                 "library": _changed_library(d.library, change),
+                "graph": d.graph and _changed_graph(d.graph, change),
             }
         )
         for index, d in enumerate(cluster.dimensions)

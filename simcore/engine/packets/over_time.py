@@ -54,9 +54,10 @@ class OverTime:
 
 
 def play_over_time(design: Design, check: Check) -> OverTime:
-    """Play a design twice: to know how long it takes, and to look at `SAMPLES` times. `check` gives the problems of a design.
+    """Play a design twice: to know how long it takes, and to look at `SAMPLES` times.
 
-    Raises `InputError` where the packet engine cannot play it, and `EventBudgetError` where it has too many packets.
+    `check` gives the problems of a design. Raises `InputError` where the packet engine cannot play it, and
+    `EventBudgetError` where it has too many packets.
     """
     if problems := packet_problems(design):
         raise InputError(problems, "packets")

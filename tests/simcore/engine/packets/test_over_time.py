@@ -11,6 +11,7 @@ from dse.report.plots import Options, plot_of
 from dse.report.plots.style import render
 from dse.whatif.subject import subject_of
 from simcore import InputError, load_design, simulate
+from simcore.check.check import check
 from simcore.engine.packets.over_time import SAMPLES, play_over_time
 
 FABRIC = {
