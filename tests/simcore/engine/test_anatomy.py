@@ -47,7 +47,7 @@ def test_operators_add_up_to_the_time_computed(index: int) -> None:
 
 @pytest.mark.parametrize("index", range(len(DESIGNS)))
 def test_collectives_keep_each_dimension_busy_as_long_as_the_result_says(index: int) -> None:
-    uses, result = collectives_of(DESIGNS[index]), simulate(DESIGNS[index])
+    uses, result = collectives_of(DESIGNS[index]), simulate(DESIGNS[index], "fast")
     for place, dimension in enumerate(result.network):
         assert sum(use.busy[place] for use in uses) == pytest.approx(dimension.busy_s)
 
