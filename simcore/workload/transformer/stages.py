@@ -7,9 +7,11 @@ and the loss as one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
 
+from simcore.design.layer_range import LayerRange, SolvedStages
 from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
@@ -39,7 +41,14 @@ def end_layers(total: int, p: Parallelism) -> list[int]:
 
 
 def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
-    """Layers of each virtual stage, in the order in which a microbatch passes them, `[pipeline x interleave]`."""
+    """Layers of each virtual stage, in the order in which a microbatch passes them, `[pipeline x interleave]`.
+
+    Raises `ValueError` where they are still to be solved (`simcore.layout`).
+    """
+    if isinstance(p.stages, SolvedStages):
+        raise ValueError("the layers of the stages are still to be solved")
+    if p.stages is not None:
+        return list(p.stages)
     given = {}
     if p.first_stage_layers is not None:
         given[0] = end_layers(p.first_stage_layers, p)
@@ -55,9 +64,18 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
 
 
 def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
-    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first."""
+    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
+
+    Layers that differ (`parallelism.layers`) are as their range says.
+    """
     out: list[Runs] = []
     layer = 0
+    if p.layers is not None:
+        kinds = layer_kinds(model, p.layers, p.recompute)
+        for count in stage_layers(model, p):
+            out.append(_grouped(kinds[layer : layer + count]))
+            layer += count
+        return out
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
@@ -65,6 +83,29 @@ def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
         out.append(_runs(count, dense, (layer + 1 - model.dense_layers) % every, every, recomputed, p.recompute))
         layer += count
     return out
+
+
+def has_experts(model: Transformer, layer: int) -> bool:
+    """Whether a layer, counted from 0, has experts."""
+    moe = model.mixture_of_experts
+    after = layer + 1 - model.dense_layers
+    return moe is not None and after > 0 and after % moe.every == 0
+
+
+@lru_cache(maxsize=512)
+def layer_kinds(model: Transformer, ranges: tuple[LayerRange, ...], recompute: str) -> tuple[LayerKind, ...]:
+    """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute` says."""
+    found: dict[int, LayerKind] = {}
+    for its in ranges:
+        how = its.recompute or recompute
+        modules = frozenset(its.recompute_modules) if its.recompute_modules and how == "selective" else None
+        for first, last in its.spans:
+            found |= {i: LayerKind(has_experts(model, i), how, modules) for i in range(first, last + 1)}
+    return tuple(found[layer] for layer in range(model.layers))
+
+
+def _grouped(kinds: Iterable[LayerKind]) -> Runs:
+    return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
 
 
 @lru_cache(maxsize=4096)
@@ -76,4 +117,4 @@ def _runs(count: int, dense: int, phase: int, every: int, recomputed: int, how: 
     kinds = [
         LayerKind(i >= dense and (i + phase) % every == 0, how if i < recomputed else "none") for i in range(count)
     ]
-    return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
+    return _grouped(kinds)
