@@ -37,12 +37,19 @@ class Arguments(dict[str, tuple[str, ...]]):
         return [word for flag, values in self.items() for word in (flag, *values)]
 
 
-def script(comments: Iterable[str], command: Sequence[str], arguments: Arguments, last: Sequence[str] = ()) -> str:
+def script(
+    comments: Iterable[str],
+    command: Sequence[str],
+    arguments: Arguments,
+    last: Sequence[str] = (),
+    exports: Sequence[str] = (),
+) -> str:
     """A shell script that runs a command with arguments, one flag a line; what its caller adds comes before `last`."""
     lines = list(command)
     lines += [shlex.join((flag, *values)) for flag, values in arguments.items()]
     lines += [REST, *last]
     head = ["#!/usr/bin/env bash", *(f"# {comment}" for comment in comments)]
+    head += [f"export {variable}" for variable in exports]
     return "\n".join(head) + "\nexec " + " \\\n  ".join(lines) + "\n"
 
 

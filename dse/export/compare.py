@@ -12,6 +12,7 @@ from dse.export.base import Said, Target, Unsaid
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.stages import stage_layers
 
 _PLANS = {"training_tokens", "training_batch", "critical_batch"}
 """Keys of a workload about the whole training, which the user gives as a number of steps."""
@@ -47,7 +48,7 @@ def read_back(design: Design, target: Target, said: Said) -> Design:
 
 
 def _leaves_of(design: Design) -> dict[str, Any]:
-    """What the sections that a target is told say, by path; the model by its shape, not by its name."""
+    """What the sections that a target is told say, by path; the model by its shape, stages by their layers."""
     document = design.document()
     workload = document["workload"]
     assert isinstance(design.workload, TransformerWorkload)
@@ -55,8 +56,10 @@ def _leaves_of(design: Design) -> dict[str, Any]:
     settled = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
     workload["model"] = model.model_dump(exclude={"name", "source"}, exclude_none=True) | settled
     parallelism = document["parallelism"]
-    if not parallelism["sequence_parallel"]:
-        parallelism.pop("tensor_overlap")  # it cuts the exchanges of sequence parallelism
+    for key in ("first_stage_layers", "last_stage_layers"):
+        parallelism.pop(key, None)
+    parallelism["stages"] = stage_layers(model, design.parallelism)
+    parallelism["tensor_overlap"] &= parallelism["sequence_parallel"]  # it cuts the exchanges of sequence parallelism
     idle = {key for group, keys in _OF_GROUP.items() if parallelism[group] == 1 for key in keys}
     sections = {"workload": workload, "parallelism": {key: parallelism[key] for key in parallelism if key not in idle}}
     return {path: value for key, section in sections.items() for path, value in _leaves(section, key)}

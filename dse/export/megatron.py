@@ -37,6 +37,8 @@ _SWITCHES = {
     "expert_overlap": "--overlap-moe-expert-parallel-comm",
 }
 _LAYOUT = "--pipeline-model-parallel-layout"
+_IN_GROUP = ("sequence_parallel", "tensor_overlap")
+"""Switches that Megatron-LM refuses, or takes back, without a tensor group in which sequences are cut."""
 _SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
 _RINGS = {"ring": "p2p", "all_to_all": "a2a"}
 _NARROW = {"fp8": "tensorwise", "fp8_block": "blockwise"}
@@ -63,7 +65,7 @@ class Megatron(Target):
         _give_parallelism(said, design)
         _give_sharding(said, design, workload)
         _give_recomputation(said, design)
-        return script(describe(design, self), [*torchrun(design), "pretrain_gpt.py"], said)
+        return script(describe(design, self), [*torchrun(design), "pretrain_gpt.py"], said, exports=_exports(design))
 
     def read(self, text: str) -> Said:
         """See `Target.read`."""
@@ -74,7 +76,10 @@ class Megatron(Target):
             keys["expert_tensor"] = folded
         keys |= {key: flag in said for key, flag in _SWITCHES.items()}
         keys["microbatch"] = said.number("--micro-batch-size")
-        keys["interleave"] = _read_interleave(said, keys["pipeline"])
+        keys["interleave"] = said.number("--num-virtual-stages-per-pipeline-rank") or 1
+        if (layout := said.word(_LAYOUT)) is not None:
+            keys["stages"] = [stage.count("t") for stage in layout.split("|")]
+            keys["interleave"] = len(keys["stages"]) // keys["pipeline"]
         keys["flash_attention"] = said.word("--attention-backend") == "flash"
         keys["context_communication"] = _flipped(_RINGS)[said.word("--cp-comm-type")]
         if "--moe-token-dispatcher-type" in said:
@@ -98,6 +103,12 @@ class Megatron(Target):
             yield "--tp-comm-overlap wants user buffers: Megatron-LM's --tp-comm-overlap-cfg tunes them"
         if design.parallelism.zero >= 2:
             yield "Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, or unset"
+
+
+def _exports(design: Design) -> list[str]:
+    """The environment: tensor and context parallelism want kernels launched in order, Megatron-FSDP does not."""
+    p = design.parallelism
+    return ["CUDA_DEVICE_MAX_CONNECTIONS=1"] if p.zero < 2 and max(p.tensor, p.context) > 1 else []
 
 
 def _give_precision(said: Arguments, design: Design, workload: TransformerWorkload) -> None:
@@ -136,7 +147,7 @@ def _give_parallelism(said: Arguments, design: Design) -> None:
     for key, flag in _DEGREES.items():
         said.give(flag, getattr(p, key))
     for key, flag in _SWITCHES.items():
-        said.switch(flag, getattr(p, key) and (key != "tensor_overlap" or p.sequence_parallel))
+        said.switch(flag, getattr(p, key) and (key not in _IN_GROUP or (p.tensor > 1 and p.sequence_parallel)))
     if p.expert_tensor is not None:
         said.give("--expert-tensor-parallel-size", p.expert_tensor)
     _give_stages(said, design)
@@ -155,7 +166,7 @@ def _give_stages(said: Arguments, design: Design) -> None:
     ends = {flag: number for key, flag in _ENDS.items() if (number := getattr(p, key)) is not None}
     layers = stage_layers(workload.model, p)
     middle = layers[1:-1] or layers
-    if p.pipeline > 1 and len(set(middle if ends else layers)) > 1 or (ends and p.interleave > 1):
+    if (p.pipeline > 1 and len(set(middle if ends else layers)) > 1) or (ends and p.interleave > 1):
         said.give(_LAYOUT, _layout(layers, workload.model.multi_token_prediction))
         return
     for flag, number in ends.items():
@@ -168,13 +179,6 @@ def _layout(layers: list[int], further: int) -> str:
     """Letters for what each virtual stage has, bars between: embedding, layers, those that predict more, loss."""
     stages = ["t" * count for count in layers]
     return "|".join(["E" + stages[0], *stages[1:-1], stages[-1] + "m" * further + "L"])
-
-
-def _read_interleave(said: Arguments, pipeline: int) -> int:
-    layout = said.word(_LAYOUT)
-    if layout is not None:
-        return (layout.count("|") + 1) // pipeline
-    return said.number("--num-virtual-stages-per-pipeline-rank") or 1
 
 
 def _give_sharding(said: Arguments, design: Design, workload: TransformerWorkload) -> None:

@@ -135,7 +135,7 @@ ORDER = {
         *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
     ),
     "dse": (
-        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
+        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report", "export"),
         *("explain", "catalogue", "door", "cli"),
     ),
 }
