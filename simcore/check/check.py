@@ -60,6 +60,13 @@ def _check_jobs(design: Design) -> list[Problem]:
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
     if problems:
         return problems
+    for number, job in enumerate(design.jobs or ()):
+        if job.parallelism.solves:
+            key = "stages" if job.parallelism.solves_stages else "recompute"
+            expected, fix = "numbers where several jobs run", "solve each job as a design of its own first"
+            problems.append(Problem(("jobs", number, "parallelism", key), expected, "solve", fix))
+    if problems:
+        return problems
     for share in shares:
         found = [*_check_network(share.design), *_check_job(share.design), *network_problems(share.design)]
         problems += [_at_job(problem, share) for problem in found or compute_problems(share.design)]

@@ -248,19 +248,18 @@ class PartBuilder:
         moments = [self.layer_moment(kind) - self.ends(last) for kind in kinds]
         pieces = [self.layers[kind].parameters.total for kind in kinds]
         if last:
-            moments.append(self._head_moment())
+            moments.append(self.head_moment())
         if last and self.shapes.model.multi_token_prediction:
             kind = further_kind(self.shapes)
             moments.append(self.layer_moment(kind) - self._edges(last))
             pieces.append(self.layers.further(kind).parameters.total)
         if first:
-            moments.append(self._table(layers.embedding_parameters(self.shapes)) - kept - self.ends(last))
+            moments.append(self.embedding_moment - kept - self.ends(last))
         return (
             max(moments, default=0.0)
-            + self._placeholders(kinds, last)
+            + self.placeholders(kinds, last)
             + self.data.moving(max(pieces, default=0.0))
-            + self._sent()
-            + self._workspaces
+            + self.standing
         )
 
     def layer_moment(self, kind: LayerKind) -> float:
@@ -269,7 +268,7 @@ class PartBuilder:
         again = self.layers.kept(plain) - self.layers.kept(kind)
         return activations.layer_transient(self.shapes, kind) + again
 
-    def _head_moment(self) -> float:
+    def head_moment(self) -> float:
         """Tokens gathered for the output matrix and their gradient, what a loss holds of the logits, its weights'.
 
         The loss has a 16-bit gradient of the logits, and copies of them in fp32 beyond the first.
@@ -281,6 +280,11 @@ class PartBuilder:
         logits = 0.0 if p.cross_entropy_fusion else share * (shapes.width + further)
         return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
 
+    @property
+    def embedding_moment(self) -> float:
+        """The embedding's gradient, when all that its part keeps is gone [B]."""
+        return self._table(layers.embedding_parameters(self.shapes))
+
     def _table(self, parameters: float) -> float:
         """The 16-bit gradient of an embedding or output matrix, before it is added to the fp32 one."""
         return parameters * self.shapes.width if self._fp32_gradients else 0.0
@@ -289,7 +293,7 @@ class PartBuilder:
     def _fp32_gradients(self) -> bool:
         return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
 
-    def _placeholders(self, kinds: set[LayerKind], last: bool) -> float:
+    def placeholders(self, kinds: set[LayerKind], last: bool) -> float:
         """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
 
         Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
@@ -304,9 +308,7 @@ class PartBuilder:
         return sum(rows * columns for rows, columns in found) * self.shapes.width
 
     @property
-    def _workspaces(self) -> int:
-        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
-
-    def _sent(self) -> float:
-        """Hidden states received from and sent to the neighbouring stages."""
-        return 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0
+    def standing(self) -> float:
+        """Hidden states received from and sent to the neighbouring stages, and workspaces of matrix products [B]."""
+        sent = 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0
+        return sent + WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
