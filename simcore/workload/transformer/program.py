@@ -26,7 +26,6 @@ from simcore.workload.transformer.further_tokens import (
 from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import Shapes
-from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -108,7 +107,7 @@ def shapes_of(design: Design) -> Shapes:
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
-    kinds = _kinds(workload.model, p)
+    kinds = _kinds(workload, p)
     unique = list(dict.fromkeys(kinds))
     builder = _Builder(design, shapes_of(design))
     parts = tuple(builder.part(kind) for kind in unique)
@@ -119,14 +118,14 @@ def _stages(alike: _Alike) -> _Stages:
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
 
 
-def _kinds(model: Transformer, p: Parallelism) -> list[_Kind]:
+def _kinds(workload: TransformerWorkload, p: Parallelism) -> list[_Kind]:
     """The part at each place (chunk x stages + stage)."""
     path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave)
     stages = [None, *(path % p.pipeline).tolist(), None]  # before and after each virtual stage
     kinds = {
         place: _Kind(runs, before is None, after is None, before == stage, after == stage, stages[-2] == 0)
         for place, runs, before, stage, after in zip(
-            path.tolist(), stage_runs(model, p), stages, stages[1:], stages[2:], strict=False
+            path.tolist(), stage_runs(workload.model, p, workload.sequence), stages, stages[1:], stages[2:], strict=False
         )
     }
     return [kinds[place] for place in range(len(kinds))]
@@ -262,7 +261,7 @@ class _Builder:
 
     def _layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
-        plain = LayerKind(kind.experts)
+        plain = kind._replace(recompute="none")
         again = self._layers.kept(plain) - self._layers.kept(kind)
         return activations.layer_transient(self.shapes, kind) + again
 

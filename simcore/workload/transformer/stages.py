@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
@@ -54,26 +55,41 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
     ]
 
 
-def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
-    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first."""
+def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
+    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
+
+    Windows count where a sequence of so many tokens is longer.
+    """
     out: list[Runs] = []
     layer = 0
+    window = model.window_of(sequence)
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
         every = model.mixture_of_experts.every if model.mixture_of_experts else 1
-        out.append(_runs(count, dense, (layer + 1 - model.dense_layers) % every, every, recomputed, p.recompute))
+        kept = _Experts(dense, (layer + 1 - model.dense_layers) % every, every)
+        windowed = tuple(map(window.covers, range(layer, layer + count))) if window else ()
+        out.append(_runs(count, kept, windowed, recomputed, p.recompute))
         layer += count
     return out
 
 
-@lru_cache(maxsize=4096)
-def _runs(count: int, dense: int, phase: int, every: int, recomputed: int, how: str) -> Runs:
-    """Of `count` layers the first `recomputed` are recomputed; after the first `dense`, each `every`-th has experts.
+class _Experts(NamedTuple):
+    """Which layers of a stage have experts: after the first `dense`, layer i where i + `phase` is one of `every`."""
 
-    Layer i is one of these where i + `phase` is a multiple of `every`.
-    """
+    dense: int
+    phase: int
+    every: int
+
+    def at(self, i: int) -> bool:
+        return i >= self.dense and (i + self.phase) % self.every == 0
+
+
+@lru_cache(maxsize=4096)
+def _runs(count: int, experts: _Experts, windowed: tuple[bool, ...], recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `recomputed` are recomputed; some have `experts`, some are `windowed`."""
     kinds = [
-        LayerKind(i >= dense and (i + phase) % every == 0, how if i < recomputed else "none") for i in range(count)
+        LayerKind(experts.at(i), how if i < recomputed else "none", bool(windowed and windowed[i]))
+        for i in range(count)
     ]
     return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
