@@ -44,7 +44,7 @@ def _projections(shapes: Shapes) -> tuple[Piece, ...]:
 
 
 def _qk_norm(shapes: Shapes) -> tuple[Piece, ...]:
-    """The norms of queries and keys: each is read and written; backward read twice and written, and read for weights."""
+    """The norms of queries and keys: read and written; backward read twice, written, and read for weights."""
     model = shapes.model
     if model.qk_norm == "none":
         return ()

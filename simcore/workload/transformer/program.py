@@ -125,7 +125,12 @@ def _kinds(workload: TransformerWorkload, p: Parallelism) -> list[_Kind]:
     kinds = {
         place: _Kind(runs, before is None, after is None, before == stage, after == stage, stages[-2] == 0)
         for place, runs, before, stage, after in zip(
-            path.tolist(), stage_runs(workload.model, p, workload.sequence), stages, stages[1:], stages[2:], strict=False
+            path.tolist(),
+            stage_runs(workload.model, p, workload.sequence),
+            stages,
+            stages[1:],
+            stages[2:],
+            strict=False,
         )
     }
     return [kinds[place] for place in range(len(kinds))]

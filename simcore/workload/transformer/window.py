@@ -8,6 +8,8 @@ second; Gemma 3, arXiv 2503.19786: every sixth).
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from simcore.document.field import Count, Flag, Frozen, Natural
@@ -18,7 +20,7 @@ class Window(Frozen):
 
     tokens: Count
     """Tokens that a token attends to at most, itself among them; of a chunk, its tokens."""
-    full_every: Count | None = Field(None, ge=2)
+    full_every: Annotated[Count, Field(ge=2)] | None = None
     """Each so many-th layer attends to the whole sequence (Gemma 2: 2, Gemma 3: 6); no layer unless given."""
     full_first: Natural = 0
     """The first layers, which attend to the whole sequence."""
