@@ -98,13 +98,14 @@ class Costs:
 
 def layer_kind_lists(design: Design) -> tuple[list[LayerKind], list[LayerKind]]:
     """The kind of each layer if it does not recompute what is to be solved, and if it does."""
-    model, p = TransformerWorkload.of(design.workload).model, design.parallelism
+    workload, p = TransformerWorkload.of(design.workload), design.parallelism
+    model = workload.model
     ranges = p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),)
-    given = layer_kinds(model, ranges, p.recompute)
+    given = layer_kinds(model, ranges, p.recompute, model.window_of(workload.sequence))
     modules = frozenset(p.recompute_modules) if p.recompute_modules else None
     again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
     plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
-    return plain, [again._replace(experts=k.experts) if k.recompute == "solve" else k for k in given]
+    return plain, [again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given]
 
 
 def costs_of(design: Design) -> Costs:

@@ -25,7 +25,6 @@ from simcore.layout.boundaries import bytes_of_stage, least_slowest, sum_stages,
 from simcore.layout.costs import (
     AGAIN,
     ENDS,
-    SEND,
     Costs,
     Floats,
     Ints,

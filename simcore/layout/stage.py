@@ -25,7 +25,6 @@ from simcore.layout.costs import (
     TABLE,
     WEIGHTS,
     Floats,
-
 )
 
 # What is added up over the layers of a stage.

@@ -135,8 +135,8 @@ ORDER = {
         *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
     ),
     "dse": (
-        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report", "export"),
-        *("explain", "catalogue", "door", "cli"),
+        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
+        *("export", "explain", "catalogue", "door", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

@@ -163,6 +163,11 @@ def _context(design: Design) -> Iterator[Problem]:
     path: Path = ("parallelism", "context")
     if p.context == 1:
         return
+    if p.context_communication == "ring" and workload.model.windowed_layers(workload.sequence):
+        expected = "context_communication all_to_all where layers have windows: a ring passes every key to everyone"
+        found = f"ring with windows of {workload.model.window.tokens} tokens" if workload.model.window else "ring"
+        fix = "use context_communication: all_to_all, or context 1"
+        yield Problem(("parallelism", "context_communication"), expected, found, fix, rule="windows and rings")
     rule = "context divides the sequence"
     if workload.sequence % p.context:
         yield from divides(p.context, workload.sequence, path, "a degree", "the sequence length", rule)

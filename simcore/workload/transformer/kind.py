@@ -43,11 +43,12 @@ class TransformerTraining(WorkloadKind):
 
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""
-        model = TransformerWorkload.of(design.workload).model
-        known, runs = layers_of(shapes_of(design)), stage_runs(model, design.parallelism)
+        workload = TransformerWorkload.of(design.workload)
+        known = layers_of(shapes_of(design))
+        runs = stage_runs(workload.model, design.parallelism, workload.sequence)
         kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
-        return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
+        return LayersAlone(workload.model.layers, fewest, tuple(kinds), _operators)
 
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """See `WorkloadKind.repeated`: also layers."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 from simcore.design.layer_range import LayerRange, SolvedStages
 from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.model import Transformer
+from simcore.workload.transformer.window import Window
 
 Runs = tuple[tuple[LayerKind, int], ...]
 """Layers of a virtual stage: so many of one kind, then so many of another."""
@@ -63,15 +65,17 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
     ]
 
 
-def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
+def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
     """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
 
-    Layers that differ (`parallelism.layers`) are as their range says.
+    Windows count where a sequence of so many tokens is longer. Layers that differ (`parallelism.layers`) are as their
+    range says.
     """
     out: list[Runs] = []
     layer = 0
+    window = model.window_of(sequence)
     if p.layers is not None:
-        kinds = layer_kinds(model, p.layers, p.recompute)
+        kinds = layer_kinds(model, p.layers, p.recompute, window)
         for count in stage_layers(model, p):
             out.append(_grouped(kinds[layer : layer + count]))
             layer += count
@@ -80,7 +84,9 @@ def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
         every = model.mixture_of_experts.every if model.mixture_of_experts else 1
-        out.append(_runs(count, dense, (layer + 1 - model.dense_layers) % every, every, recomputed, p.recompute))
+        kept = _Experts(dense, (layer + 1 - model.dense_layers) % every, every)
+        windowed = tuple(map(window.covers, range(layer, layer + count))) if window else ()
+        out.append(_runs(count, kept, windowed, recomputed, p.recompute))
         layer += count
     return out
 
@@ -93,14 +99,17 @@ def has_experts(model: Transformer, layer: int) -> bool:
 
 
 @lru_cache(maxsize=512)
-def layer_kinds(model: Transformer, ranges: tuple[LayerRange, ...], recompute: str) -> tuple[LayerKind, ...]:
+def layer_kinds(
+    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, window: Window | None
+) -> tuple[LayerKind, ...]:
     """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute` says."""
     found: dict[int, LayerKind] = {}
     for its in ranges:
         how = its.recompute or recompute
         modules = frozenset(its.recompute_modules) if its.recompute_modules and how == "selective" else None
         for first, last in its.spans:
-            found |= {i: LayerKind(has_experts(model, i), how, modules) for i in range(first, last + 1)}
+            for i in range(first, last + 1):
+                found[i] = LayerKind(has_experts(model, i), how, window is not None and window.covers(i), modules)
     return tuple(found[layer] for layer in range(model.layers))
 
 
@@ -108,13 +117,22 @@ def _grouped(kinds: Iterable[LayerKind]) -> Runs:
     return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
 
 
-@lru_cache(maxsize=4096)
-def _runs(count: int, dense: int, phase: int, every: int, recomputed: int, how: str) -> Runs:
-    """Of `count` layers the first `recomputed` are recomputed; after the first `dense`, each `every`-th has experts.
+class _Experts(NamedTuple):
+    """Which layers of a stage have experts: after the first `dense`, layer i where i + `phase` is one of `every`."""
 
-    Layer i is one of these where i + `phase` is a multiple of `every`.
-    """
+    dense: int
+    phase: int
+    every: int
+
+    def at(self, i: int) -> bool:
+        return i >= self.dense and (i + self.phase) % self.every == 0
+
+
+@lru_cache(maxsize=4096)
+def _runs(count: int, experts: _Experts, windowed: tuple[bool, ...], recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `recomputed` are recomputed; some have `experts`, some are `windowed`."""
     kinds = [
-        LayerKind(i >= dense and (i + phase) % every == 0, how if i < recomputed else "none") for i in range(count)
+        LayerKind(experts.at(i), how if i < recomputed else "none", bool(windowed and windowed[i]))
+        for i in range(count)
     ]
     return _grouped(kinds)

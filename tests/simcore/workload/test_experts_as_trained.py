@@ -300,7 +300,7 @@ def test_the_last_stage_has_the_further_layers_and_a_copy_of_the_embedding() -> 
 def test_every_second_layer_has_experts() -> None:
     design = one({"pipeline": 2}, npus=2, model=experts(every=2, dense_layers=1), global_batch=4)
     shape = design.workload.model  # type: ignore[attr-defined]
-    runs = stage_runs(shape, design.parallelism)
+    runs = stage_runs(shape, design.parallelism, design.workload.sequence)
     layers = [kind.experts for run in runs for kind, count in run for _ in range(count)]
     assert layers == [False, False, True, False, True, False, True, False]
     assert shape.expert_layers == sum(layers)
