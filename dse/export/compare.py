@@ -53,7 +53,8 @@ def _leaves_of(design: Design) -> dict[str, Any]:
     workload = document["workload"]
     assert isinstance(design.workload, TransformerWorkload)
     model = design.workload.model
-    settled = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
+    settled: dict[str, Any] = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
+    settled |= {"tied": model.shares_embedding, "biases": sorted(model.biases)}
     workload["model"] = model.model_dump(exclude={"name", "source"}, exclude_none=True) | settled
     parallelism = document["parallelism"]
     for key in ("first_stage_layers", "last_stage_layers"):

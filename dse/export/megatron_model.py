@@ -7,6 +7,7 @@ from typing import Any
 
 from dse.export.command_line import Arguments
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
+from simcore.workload.transformer.window import Window
 
 _LATENT = {
     "--q-lora-rank": "q_lora_rank",
@@ -42,7 +43,13 @@ def give_model(model: Transformer, said: Arguments) -> None:
     said.give("--position-embedding-type", _POSITIONS[model.position])
     said.switch("--swiglu", model.gated)
     said.switch("--disable-bias-linear", not model.bias)
-    said.switch("--untie-embeddings-and-output-weights", model.position != "learned")
+    said.switch("--add-qkv-bias", "qkv" in model.biases and not model.bias)
+    said.switch("--qk-layernorm", model.qk_norm == "head")
+    said.switch("--untie-embeddings-and-output-weights", not model.shares_embedding)
+    if model.attention_sinks:
+        said.give("--softmax-type", "learnable")
+    if model.window is not None:
+        _give_window(said, model.window)
     if model.latent_attention is not None:
         said.give("--multi-latent-attention")
         _give(said, _LATENT, model.latent_attention)
@@ -64,6 +71,13 @@ def read_model(said: Arguments) -> dict[str, Any]:
     model["position"] = next(ours for ours, theirs in _POSITIONS.items() if theirs == position)
     model["gated"] = "--swiglu" in said
     model["bias"] = "--disable-bias-linear" not in said
+    model["biases"] = ["qkv"] if "--add-qkv-bias" in said else []
+    model["qk_norm"] = "head" if "--qk-layernorm" in said else "none"
+    model["tied"] = "--untie-embeddings-and-output-weights" not in said
+    model["attention_sinks"] = "--softmax-type" in said
+    if (window := said.word("--window-size")) is not None:
+        every = said.number("--window-attn-skip-freq")
+        model["window"] = {"tokens": int(window.split(",")[0]) + 1} | ({} if every is None else {"full_every": every})
     if "--multi-latent-attention" in said:
         model["latent_attention"] = _read(said, _LATENT)
     else:
@@ -83,6 +97,13 @@ def _give(said: Arguments, flags: dict[str, str], section: Any) -> None:
 
 def _read(said: Arguments, flags: dict[str, str]) -> dict[str, Any]:
     return {key: said.number(flag) for flag, key in flags.items() if flag in said}
+
+
+def _give_window(said: Arguments, window: Window) -> None:
+    """Add a sliding window: tokens before one and after it, and how often a layer has none."""
+    said.give("--window-size", f"{window.tokens - 1},0")
+    if window.full_every is not None:
+        said.give("--window-attn-skip-freq", window.full_every)
 
 
 def _give_experts(said: Arguments, model: Transformer, moe: MixtureOfExperts) -> None:

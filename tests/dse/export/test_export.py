@@ -103,6 +103,14 @@ def test_megatron_is_told_experts_and_latents() -> None:
     assert exported.unsaid == ()
 
 
+@pytest.mark.parametrize("name", ["qwen3-235b-a22b", "gpt-oss-120b", "gpt3-175b", "llama4-scout-109b"])
+def test_megatron_is_told_what_a_model_has_beside_its_sizes(name: str) -> None:
+    workload = {"model": name, "global_batch": 64, "sequence_length": 2048, "precision": "bf16"}
+    exported = export(design_from({**DENSE, "workload": workload, "parallelism": {"tensor": 4}}), "megatron")
+    assert refused("megatron", exported.text) == []
+    assert {entry.path for entry in exported.unsaid} <= {"workload.model.biases", "workload.model.shared_gate"}
+
+
 def test_what_a_program_has_no_word_for_is_named() -> None:
     design = dense(schedule="zero_bubble", zero=0, context_overlap=False, context=2)
     left = {entry.path for entry in export(design, "megatron").unsaid}
