@@ -118,6 +118,9 @@ class WorkloadForm:
     """Keys of the section that name files which stay where they are: what finds a name in the folder of the document,
     and says what the document has in its place. It raises `Refusal` where there is no such file."""
 
+    holds: bool = True
+    """Whether the workload says what it holds in memory, so that a design of it fits or does not."""
+
     def describes(self, model: Mapping[str, Any]) -> bool:
         """Whether a model that is spelled out is one of this kind."""
         return False

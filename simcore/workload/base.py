@@ -106,6 +106,10 @@ class WorkloadKind(WorkloadForm, ABC):
         """The slices of every group, where the kind says itself who is where; None where degrees decide that."""
         return None
 
+    def unmodelled(self, design: Design) -> tuple[str, ...]:
+        """What results of this kind do not know, a sentence each."""
+        return ()
+
     def groups(self, workload: Any) -> tuple[int, ...] | None:
         """Members of groups of NPUs that lie side by side on the innermost dimension and each play the Program alone.
 

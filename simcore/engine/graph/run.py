@@ -95,8 +95,9 @@ def arguments(design: Design, graph: Graph, lowering: Lowering) -> Arguments:
 
 def memory_time(design: Design, size: int) -> int:
     """Time in which an NPU moves so many bytes to or from its expanded memory [ps]."""
-    expanded = design.cluster.memory and design.cluster.memory.expanded
-    assert expanded is not None  # the check of traces says so
+    memory = design.cluster.memory
+    assert memory is not None and memory.expanded is not None  # the check of traces says so
+    expanded = memory.expanded
     return picoseconds(expanded.latency + size / expanded.rate)
 
 

@@ -18,7 +18,8 @@ def trace_problems(design: Design) -> Iterator[Problem]:
     yield from precision_problems(design)
     for name in sorted(design.parallelism.model_fields_set):
         expected = "nothing of parallelism: a trace says who does what"
-        yield Problem(("parallelism", name), expected, str(getattr(design.parallelism, name)), "leave it out")
+        found = str(getattr(design.parallelism, name))
+        yield Problem(("parallelism", name), expected, found, "leave it out", rule="kind of workload")
     npu = design.cluster.npu.name
     if workload.recorded_on is not None and workload.recorded_on != npu:
         expected = f"{workload.recorded_on}, on which the times of the trace were recorded"
@@ -26,8 +27,8 @@ def trace_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("cluster", "npu"), expected, npu or "another", fix, rule="recorded times")
     plan = plan_of(design)
     yield from plan.problems
-    expanded = design.cluster.memory and design.cluster.memory.expanded
-    if plan.graph and expanded is None:
+    memory = design.cluster.memory
+    if plan.graph and (memory is None or memory.expanded is None):
         moved = any((table.actions == Action.MEMORY).any() for table in workload.content().tables)
         if moved:
             fix = "give cluster.memory.expanded its bandwidth"

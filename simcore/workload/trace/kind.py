@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from simcore.design.design import Design
 from simcore.document.problem import Problem
+from simcore.graph import Action
 from simcore.program import Program
 from simcore.system.placement import Placement
 from simcore.workload.base import WorkloadKind
@@ -25,6 +26,7 @@ class TracePlay(WorkloadKind):
     trained = False
     spread = "all"
     explicit = True
+    holds = False
 
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
@@ -41,6 +43,13 @@ class TracePlay(WorkloadKind):
     def placement(self, design: Design) -> Placement:
         """See `WorkloadKind.placement`."""
         return dict(plan_of(design).slices)
+
+    def unmodelled(self, design: Design) -> tuple[str, ...]:
+        """See `WorkloadKind.unmodelled`."""
+        trace = TraceWorkload.of(design.workload).content()
+        host = any((table.actions == Action.HOST).any() for table in trace.tables)
+        memory = "memory: not known from a trace, so that nothing says whether it fits"
+        return (memory, "host times: as recorded, on whichever host") if host else (memory,)
 
     def reductions(self, design: Design) -> tuple[tuple[str, int], ...]:
         """See `WorkloadKind.reductions`."""

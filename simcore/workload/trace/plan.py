@@ -17,7 +17,7 @@ import numpy as np
 from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.document.problem import Problem
-from simcore.graph import Action, Graph, NodeTable, Rank
+from simcore.graph import Action, Graph, Ints, NodeTable, Rank
 from simcore.system.chunks import distances_between
 from simcore.workload.trace.document import TraceWorkload
 from simcore.workload.trace.groups import Slices, digits, name_of, slices_of, slices_of_dimensions
@@ -25,6 +25,10 @@ from simcore.workload.trace.read import Group, RankTrace, Trace
 
 MOST_RANKS = 16_384
 """NPUs of a cluster whose ranks are looked at one by one."""
+
+
+_Way = tuple[int, int, int, float]
+"""Of messages that are alike: source, target, tag, bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,8 @@ def _misfit(trace: Trace, npus: int) -> Problem | None:
     ranks = len(trace.ranks)
     if not trace.alike and ranks != npus:
         fix = "choose dimensions whose sizes multiply to the number of ranks"
-        return Problem(("cluster", "dimensions"), f"{ranks} NPUs, one for each rank of the trace", f"{npus}", fix)
+        expected = f"{ranks} NPUs, one for each rank of the trace"
+        return Problem(("cluster", "dimensions"), expected, f"{npus}", fix, rule="ranks are NPUs")
     if npus > MOST_RANKS:
         return Problem(("cluster", "dimensions"), f"at most {MOST_RANKS:,} NPUs for a trace", f"{npus:,}")
     return None
@@ -130,9 +135,7 @@ class _Planner:
 
     def _partners(self) -> list[tuple[int, ...]] | Problem:
         """For each message of each rank the node at its other end: the first one sent is the first one received."""
-        ends: dict[Hashable, tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]] = defaultdict(
-            lambda: ([], [])
-        )
+        ends: dict[_Way, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = defaultdict(lambda: ([], []))
         for rank, its in enumerate(self.traces):
             for place in np.flatnonzero(its.table.actions >= Action.SEND).tolist():
                 slot, sends = int(its.table.operands[place]), its.table.actions[place] == Action.SEND
@@ -141,13 +144,13 @@ class _Planner:
                     expected = f"messages to another of {self.npus} NPUs"
                     return _problem(expected, f"one of rank {rank} to rank {peer}")
                 pair = (rank, peer) if sends else (peer, rank)
-                ends[*pair, its.tags[slot], its.table.sizes[slot]][not sends].append((rank, slot, place))
+                ends[*pair, its.tags[slot], its.table.sizes[slot]][not sends].append((slot, place))
         met = [[0] * len(its.peers) for its in self.traces]
-        for (source, target, tag, size), (sent, received) in ends.items():  # type: ignore[misc]
+        for (source, target, tag, _), (sent, received) in ends.items():
             if len(sent) != len(received):
-                found = f"{len(sent)} sent and {len(received)} received, from rank {source} to {target}, tag {tag}, {size:g} B"
+                found = f"{len(sent)} sent and {len(received)} received, from rank {source} to rank {target}, tag {tag}"
                 return _problem("as many receives as sends", found)
-            for (_, slot, place), (_, other_slot, other) in zip(sent, received, strict=True):
+            for (slot, place), (other_slot, other) in zip(sent, received, strict=True):
                 met[source][slot], met[target][other_slot] = other, place
         return [tuple(row) for row in met]
 
@@ -200,7 +203,7 @@ def _numbered(values: Sequence[Hashable]) -> tuple[int, ...]:
     return tuple(known.setdefault(value, len(known)) for value in values)
 
 
-def _order(ranks: Sequence[Rank], class_of: Sequence[int], classes: Sequence[int]) -> np.ndarray:  # type: ignore[type-arg]
+def _order(ranks: Sequence[Rank], class_of: Sequence[int], classes: Sequence[int]) -> Ints:
     """See `Graph.order`; shorter than all nodes where some wait for one another."""
     firsts = np.cumsum([0, *(ranks[npu].table.nodes for npu in classes)]).tolist()
     missing: list[int] = [count for npu in classes for count in ranks[npu].table.parents.tolist()]

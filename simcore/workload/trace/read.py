@@ -141,6 +141,7 @@ class _Reader:
         if node.get("is_cpu_op"):
             return Action.HOST, max(1, self._recorded_ns(node) * 1000)
         flops, moved = self._number(node, "num_ops", 0), self._number(node, "tensor_size", 0)
+        key: tuple[float, float, float | None]
         if self.recorded:
             key = (0.0, 0.0, self._recorded_ns(node) / 1e9)
         elif not flops and not moved and not node.duration_us:
@@ -175,13 +176,14 @@ class _Reader:
         return Action.COLLECTIVE, self.collectives.setdefault(collective, len(self.collectives))
 
     def _group(self, node: TraceNode) -> Group:
-        name = node.get("pg_name")
-        if name is not None and str(name) not in EVERYONE:
-            if str(name) not in self.groups:
+        given = node.get("pg_name")
+        name = given if isinstance(given, str) else "" if given is None else repr(given)
+        if name not in EVERYONE:
+            if name not in self.groups:
                 known = ", ".join(list(self.groups)[:5]) or "none"
                 fix = "name the file of groups: 'comm_groups: FILE.json'"
                 raise self._refusal(node, f"a known group (known: {known})", f"'{name}'", fix)
-            return self.groups[str(name)]
+            return self.groups[name]
         involved = node.get("involved_dim")
         if involved is None:
             return None
