@@ -41,7 +41,13 @@ from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times", "ranks are NPUs", "recorded times")
+_FATAL_RULES = (
+    "degrees multiply to the NPUs",
+    "kind of workload",
+    "operator times",
+    "ranks are NPUs",
+    "recorded times",
+)
 _GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
 """Keys of a workload that metrics need, and how to give them."""
 

@@ -96,7 +96,8 @@ def arguments(design: Design, graph: Graph, lowering: Lowering) -> Arguments:
 def memory_time(design: Design, size: int) -> int:
     """Time in which an NPU moves so many bytes to or from its expanded memory [ps]."""
     memory = design.cluster.memory
-    assert memory is not None and memory.expanded is not None  # the check of traces says so
+    assert memory is not None  # the check of traces says so
+    assert memory.expanded is not None
     expanded = memory.expanded
     return picoseconds(expanded.latency + size / expanded.rate)
 

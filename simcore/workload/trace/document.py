@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -36,6 +37,9 @@ class TraceWorkload(Workload):
     document."""
     comm_groups: NamedFiles | None = None
     """A file of communicator groups, as ASTRA-sim has them: names and lists of ranks."""
+    ranks: Count | Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """How many ranks play one file; or the sizes of the dimensions, innermost first, that `involved_dim` speaks of.
+    Of files by rank without `involved_dim` it follows."""
     recorded_on: str | None = None
     """The NPU on which its times were recorded: operators then take these, and the design must have that NPU. Without
     it they take what their FLOPs (`num_ops`) and bytes (`tensor_size`) take on the design's NPU."""
@@ -46,8 +50,23 @@ class TraceWorkload(Workload):
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
-        self.content()
+        trace = self.content()
+        if trace.alike and self.ranks is None:
+            fix = "e.g. 'ranks: 64'; or the sizes of its dimensions, 'ranks: [8, 8]'"
+            raise Refusal("'ranks' beside one file for all ranks", "nothing", fix)
+        if trace.involved > len(self.dimensions):
+            expected = f"the sizes of {trace.involved} dimensions, of which involved_dim speaks, as 'ranks'"
+            raise Refusal(expected, f"{self.ranks}", "e.g. 'ranks: [8, 8]'")
+        if not trace.alike and math.prod(self.dimensions) != len(trace.ranks):
+            raise Refusal(f"the {len(trace.ranks)} ranks of the files", f"'ranks: {self.ranks}'")
         return self
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The sizes of the dimensions of the trace, which need not be those of the cluster; one where it has none."""
+        if self.ranks is None:
+            return (len(self.content().ranks),)
+        return self.ranks if isinstance(self.ranks, tuple) else (self.ranks,)
 
     def content(self) -> Trace:
         """What is in the files. Raises `Refusal` where they are gone, changed or no traces that can be played."""

@@ -39,13 +39,20 @@ def slices_of(members: Sequence[int], sizes: Sequence[int]) -> Slices | None:
     return tuple(slices) if math.prod(where.part.members for where in slices) == len(members) else None
 
 
-def slices_of_dimensions(flags: Sequence[bool], sizes: Sequence[int]) -> Slices:
-    """Whole dimensions, by flags, innermost first; those beyond the cluster's say nothing."""
-    return tuple(
-        GroupSlice(dimension, Slice(size, size, 1))
-        for dimension, (flag, size) in enumerate(zip(flags, sizes, strict=False))
-        if flag and size > 1
-    )
+def everyone(sizes: Sequence[int]) -> Slices:
+    """All of a cluster."""
+    return tuple(GroupSlice(number, Slice(size, size, 1)) for number, size in enumerate(sizes) if size > 1)
+
+
+def involved_with(rank: int, flags: Sequence[bool], sizes: Sequence[int]) -> tuple[int, ...]:
+    """The ranks that differ from one in the dimensions with a flag alone; flags beyond the dimensions say nothing."""
+    members, stride = [rank], 1
+    for flag, size in zip(flags, sizes, strict=False):
+        if flag:
+            first = -(rank // stride % size) * stride
+            members = [member + first + stride * i for i in range(size) for member in members]
+        stride *= size
+    return tuple(sorted(members))
 
 
 def name_of(slices: Slices, sizes: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ queues of its own, stands for all of it: everything that they meet happens to al
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from simcore.document.problem import Problem
 from simcore.graph import Action, Graph, Ints, NodeTable, Rank
 from simcore.system.chunks import distances_between
 from simcore.workload.trace.document import TraceWorkload
-from simcore.workload.trace.groups import Slices, digits, name_of, slices_of, slices_of_dimensions
+from simcore.workload.trace.groups import Slices, digits, everyone, involved_with, name_of, slices_of
 from simcore.workload.trace.read import Group, RankTrace, Trace
 
 MOST_RANKS = 16_384
@@ -44,22 +45,19 @@ class Plan:
 def plan_of(design: Design) -> Plan:
     """The plan of a design of a trace."""
     sizes = tuple(dimension.size for dimension in design.cluster.dimensions)
-    return _plan(TraceWorkload.of(design.workload).content(), sizes)
+    workload = TraceWorkload.of(design.workload)
+    return _plan(workload.content(), workload.dimensions, sizes)
 
 
 @lru_cache(maxsize=64)
-def _plan(trace: Trace, sizes: tuple[int, ...]) -> Plan:
-    npus = int(np.prod(sizes))
-    everyone = {"all": slices_of_dimensions([True] * len(sizes), sizes)}
-    problem = _misfit(trace, npus)
-    if problem:
-        return Plan(everyone, None, (problem,))
-    return _Planner(trace, sizes, npus).plan(everyone)
+def _plan(trace: Trace, dimensions: tuple[int, ...], sizes: tuple[int, ...]) -> Plan:
+    whole = {"all": everyone(sizes)}
+    problem = _misfit(math.prod(dimensions), math.prod(sizes))
+    return Plan(whole, None, (problem,)) if problem else _Planner(trace, dimensions, sizes).plan(whole)
 
 
-def _misfit(trace: Trace, npus: int) -> Problem | None:
-    ranks = len(trace.ranks)
-    if not trace.alike and ranks != npus:
+def _misfit(ranks: int, npus: int) -> Problem | None:
+    if ranks != npus:
         fix = "choose dimensions whose sizes multiply to the number of ranks"
         expected = f"{ranks} NPUs, one for each rank of the trace"
         return Problem(("cluster", "dimensions"), expected, f"{npus}", fix, rule="ranks are NPUs")
@@ -71,25 +69,25 @@ def _misfit(trace: Trace, npus: int) -> Problem | None:
 class _Planner:
     """Places the ranks of a trace on a cluster."""
 
-    def __init__(self, trace: Trace, sizes: tuple[int, ...], npus: int) -> None:
-        self.sizes, self.npus = sizes, npus
-        self.traces = trace.ranks * npus if trace.alike else trace.ranks
+    def __init__(self, trace: Trace, dimensions: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+        self.dimensions, self.sizes, self.npus = dimensions, sizes, math.prod(sizes)
+        self.traces = trace.ranks * self.npus if trace.alike else trace.ranks
         self.slices: dict[str, Slices] = {}
         self.members: dict[tuple[int, ...], str | None] = {}
 
-    def plan(self, everyone: Mapping[str, Slices]) -> Plan:
+    def plan(self, whole: Mapping[str, Slices]) -> Plan:
         """The plan, or the first problem."""
-        self.slices |= everyone
+        self.slices |= whole
         names: list[tuple[str, ...]] = []
         for rank, its in enumerate(self.traces):
             found = [self._name(group, rank) for group in its.groups]
             wrong = next((name for name in found if isinstance(name, Problem)), None)
             if wrong:
-                return Plan(everyone, None, (wrong,))
+                return Plan(whole, None, (wrong,))
             names.append(tuple(name for name in found if isinstance(name, str)))
         partners = self._partners()
         if isinstance(partners, Problem):
-            return Plan(everyone, None, (partners,))
+            return Plan(whole, None, (partners,))
         ranks = tuple(
             Rank(its.table, groups, its.peers, met)
             for its, groups, met in zip(self.traces, names, partners, strict=True)
@@ -100,20 +98,14 @@ class _Planner:
         order = _order(ranks, class_of, classes)
         graph = Graph(ranks, class_of, classes, order, uneven)
         if len(order) < graph.firsts[-1]:
-            return Plan(everyone, None, (_stuck(graph),))
+            return Plan(whole, None, (_stuck(graph),))
         return Plan(self.slices, graph)
 
     def _name(self, group: Group, rank: int) -> str | Problem:
         """The name of a group in the placement."""
         if group is None:
             return "all"
-        if isinstance(group[0], bool):
-            slices = slices_of_dimensions([bool(flag) for flag in group], self.sizes)
-            if len(group) < len(self.sizes):
-                expected = f"involved_dim of {len(self.sizes)} dimensions in the trace"
-                return _problem(expected, f"{len(group)}", "choose a cluster of as many dimensions")
-            return self._keep(slices)
-        members = tuple(sorted(int(member) for member in group))
+        members = tuple(sorted(self._members(group, rank)))
         if rank not in members or members[-1] >= self.npus:
             found = f"{members[:8]} of rank {rank}, on {self.npus} NPUs"
             return _problem("groups of NPUs of the cluster that have the rank itself", found, "check comm_groups")
@@ -186,16 +178,12 @@ class _Planner:
         return ""
 
     def _members(self, group: Group, rank: int) -> Sequence[int]:
+        """The ranks of a group that a rank speaks of."""
         if group is None:
             return range(self.npus)
-        if not isinstance(group[0], bool):
-            return [int(member) for member in group]
-        fixed = [None if flag else here for flag, here in zip(group, digits(rank, self.sizes), strict=False)]
-        return [
-            npu
-            for npu in range(self.npus)
-            if all(want is None or want == here for want, here in zip(fixed, digits(npu, self.sizes), strict=False))
-        ]
+        if isinstance(group[0], bool):
+            return involved_with(rank, [bool(flag) for flag in group], self.dimensions)
+        return group
 
 
 def _numbered(values: Sequence[Hashable]) -> tuple[int, ...]:

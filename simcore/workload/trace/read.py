@@ -59,6 +59,12 @@ class Trace:
     """Whether operators take the times that were recorded."""
 
     @property
+    def involved(self) -> int:
+        """How many dimensions `involved_dim` speaks of at least; 0 where groups are all ranks or lists of ranks."""
+        flags = [group for rank in self.ranks for group in rank.groups if group and isinstance(group[0], bool)]
+        return max((len(group) - list(group[::-1]).index(True) for group in flags), default=0)
+
+    @property
     def tables(self) -> tuple[NodeTable, ...]:
         """The different tables."""
         return tuple({id(rank.table): rank.table for rank in self.ranks}.values())
