@@ -23,12 +23,13 @@ def program_of(design: Design) -> Program:
         expected, fix = "a design of one job", "give each job as a design of its own"
         raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
     design = settle(design)
-    return apply_expanded_memory(design, workload_program(design))
+    program = workload_program(design)
+    return program if program.graph else apply_expanded_memory(design, program)
 
 
 @once
 def memory_needed(design: Design) -> Memory | None:
-    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held.
+    """Memory of the fullest stage of a design; None of a collective, which holds nothing, or a trace: nobody knows.
 
     Of several jobs it is that of the one that needs the most.
     """
@@ -37,4 +38,4 @@ def memory_needed(design: Design) -> Memory | None:
         return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
     program = program_of(design)
     design = settle(design)
-    return None if program.single else memory_of(design, program)
+    return None if program.single or program.graph else memory_of(design, program)
