@@ -34,6 +34,8 @@ def print_summary(summary: Summary) -> None:
     if len(ranks) > MOST_RANKS:
         console.print(f"… of {len(ranks):,} ranks; all of them: --json", highlight=False)
     console.print()
+    if summary.collectives and not any(rank.communication_s for rank in ranks):
+        say(console, "Communication has no times here, and counts none in the longest path.")
     if not summary.anomalies:
         say(console, "Sends and receives match, and the members of every group agree.")
     for anomaly in summary.anomalies:

@@ -129,7 +129,7 @@ def _resample(
 def _meeting(rank: int, node: TraceNode) -> Key:
     """What a node shares with those of other ranks that must agree with it; with its count, it names one draw."""
     if node.type is NodeType.COMM_COLL:
-        return "collective", group_of(node)
+        return "collective", group_of(node), kind_of(node)
     if node.type in (NodeType.COMM_SEND, NodeType.COMM_RECV):
         sends = node.type is NodeType.COMM_SEND
         ends = (rank, integer_of(node, "comm_dst")) if sends else (integer_of(node, "comm_src"), rank)
