@@ -132,7 +132,7 @@ ORDER = {
             "engine",
             "check",
         ),
-        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
+        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra", "traces"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
