@@ -13,15 +13,16 @@ from simcore.design.design import Design
 from simcore.design.dimension import block_of
 from simcore.design.jobs import shares_of
 from simcore.document.problem import InputError, Path, Problem, Refusal
-from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
+from simcore.engine.fast.iteration import LOG_ROWS, Timing, Trace, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import find_sharing, links_of
+from simcore.engine.flow.spans import FlowLog
 from simcore.engine.graph.run import time_graph
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
 from simcore.graph import Graph
-from simcore.jobs.play import play_jobs
+from simcore.jobs.play import log_jobs, play_jobs
 from simcore.jobs.result import result_of_jobs
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
@@ -228,6 +229,21 @@ def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace |
     timing, log = time_program(design, program, placement, trace)
     first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
     return _result(design, timing, program, "fast", first), log
+
+
+def log_flows(design: Design) -> FlowLog | None:
+    """What happens when in the flow engine, everything played; None where the fast engine's code plays it all.
+
+    Of several jobs what those do side by side that share links. Raises `InputError` as `simulate` does.
+    """
+    _refuse_unplayable(design, "flow")
+    if design.jobs is not None:
+        return log_jobs(design)
+    shared = links_of(design)
+    if not shared.links and not design.cluster.stragglers:
+        return None
+    classes = find_classes(design, place(design)[0])
+    return flow.log_jobs([flow.Job(design, program_of(design), classes)], shared, [1], [""], LOG_ROWS)
 
 
 def _result(

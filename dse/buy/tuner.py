@@ -3,7 +3,8 @@
 Exactly, where the software is a finite space of moderate size: all of it is enumerated once per shape of cluster
 (`dse.buy.software`); then, best ideal bound first, a candidate is passed over when its proven bound on this cluster is
 worse than the best found, and simulated otherwise. What was best on earlier clusters is tried first, which makes the
-cut deep and cannot change the answer. Larger spaces are searched by a sampler, for a fixed number of designs.
+cut deep and cannot change the answer. Where bounds do not hold for the engine nothing is passed over. Larger spaces,
+and unless asked otherwise those of such an engine, are searched by a sampler, for a fixed number of designs.
 
 *Best* is: feasible before infeasible before cut; then the tuned metric; then the other objectives in their order; then
 the place in the enumeration.
@@ -19,6 +20,7 @@ from typing import Any
 from dse.buy.software import Software, SoftwareCandidate, enumerate_software, loss_bound, params_key, shape_key
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute.serial import Serial
+from dse.proof.parts import is_proven_of
 from dse.search import make_sampler, resolve_sampler
 from dse.space.jobs import Job
 from dse.space.objective import Objective
@@ -28,6 +30,7 @@ from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits
 from dse.study.study import Study
 from simcore.design.design import Design
+from simcore.metrics import METRICS
 
 EXACT = 20_000
 """Software of at most this many combinations is tuned exactly by `auto`."""
@@ -64,9 +67,16 @@ class Tuner:
 
         `space` is the plain space of the two, `first` any design of it.
         """
-        if self.sampler == "exact" or (self.sampler == "auto" and space.count() <= EXACT):
+        if self.sampler == "exact" or (self.sampler == "auto" and self._bounds_hold and space.count() <= EXACT):
             return self._tune_exactly(space, job, document, first)
         return self._tune_by_sampling(space)
+
+    @property
+    def _bounds_hold(self) -> bool:
+        """Whether what is proven of the tuned metric holds for what the engine says."""
+        engine = self.evaluator.engine
+        names = [name for name in self.tune.names if name in METRICS]
+        return isinstance(engine, str) and is_proven_of(engine, names)
 
     def score(self, outcome: Outcome, number: int) -> Score:
         """The sort key of an outcome; the best outcome has the smallest."""
@@ -90,11 +100,11 @@ class Tuner:
             )
         best: tuple[Score, Outcome, SoftwareCandidate] | None = None
         for candidate in self._order_candidates(job, software):
-            limit = _limit(best[0]) if best is not None else float("inf")
+            limit = _limit(best[0]) if best is not None and self._bounds_hold else float("inf")
             if candidate.ideal > limit:
                 continue
             design = candidate.design_on(first.cluster, first.cost)
-            if best is not None and loss_bound(design, self.tune) > limit:
+            if limit < float("inf") and loss_bound(design, self.tune) > limit:
                 continue
             outcome = self.evaluator.evaluate_design(design)
             score = self.score(outcome, candidate.number)

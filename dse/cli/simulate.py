@@ -45,21 +45,12 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse simulate`."""
     from dse.cli.change import read_design
     from simcore.engine.registry import engine_named
-    from simcore.simulate import simulate_traced
 
     _check_outputs(options.trace, options.chakra_out)
     design = read_design(options)
     result = _simulate(design, engine_named(options.engine))
     if options.trace is not None:
-        from simcore.engine.trace import write_trace
-
-        write_trace(design, result, simulate_traced(design)[1], options.trace)
-        if result.engine != "fast":
-            note = "each group with its links to itself (engine fast)"
-            print(
-                f"note: the trace shows the iteration with {note}, the result is that of {result.engine}",
-                file=sys.stderr,
-            )
+        _trace(design, result, options.trace)
     if options.chakra_out is not None:
         _export(design, options.chakra_out)
     document_out: dict[str, Any] = result.document()
@@ -88,6 +79,22 @@ def _simulate(design: Design, engine: str | Engine) -> Result:
             return simulate(design, engine)
     finally:
         display.close()
+
+
+def _trace(design: Design, result: Result, path: Path) -> None:
+    """Write the trace of the engine that played, of one that keeps no log of the fast one; and say what it lacks."""
+    from simcore.engine.trace import write_trace
+    from simcore.simulate import log_flows, simulate_traced
+
+    log = log_flows(design) if result.engine == "flow" else None
+    lost = write_trace(design, result, log or simulate_traced(design)[1], path)
+    if result.engine not in ("fast", "flow"):
+        note = "each group with its links to itself (engine fast)"
+        print(
+            f"note: the trace shows the iteration with {note}, the result is that of {result.engine}", file=sys.stderr
+        )
+    if lost:
+        print(f"note: the trace has no room for the last {lost:,} spans", file=sys.stderr)
 
 
 def _check_outputs(trace: Path | None, folder: Path | None) -> None:

@@ -1,7 +1,7 @@
 """From a design document to an outcome: cheap and certain checks first, simulation only where they pass.
 
     document ─▶ form ─▶ degrees, memory, cost, constraints on inputs ─▶ simulation ─▶ constraints on results
-                              │ broken: cut, its proven bounds as values
+                              │ broken: cut, its bounds as values
 
 An outcome is a value, infeasible ones too: the search learns from them. Nothing here depends on the run: same
 document, same outcome.
@@ -39,7 +39,7 @@ class Outcome:
     key: str
     state: State
     values: dict[str, float]
-    """Per objective: simulated, or the proven bound of a design that was cut."""
+    """Per objective: simulated, or the bound (of phases, whatever the engine) of a design that was cut."""
     violations: dict[str, float]
     """Per constraint, always every one; <= 0 where it holds."""
     design: dict[str, Any]

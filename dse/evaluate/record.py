@@ -41,7 +41,7 @@ class TunedRecord:
 class TrialRecord:
     """One distinct design that was proposed.
 
-        proposed ──▶ cut          a rule on inputs forbids it: never simulated, `values` are proven lower bounds
+        proposed ──▶ cut          a rule on inputs forbids it: never simulated, `values` are bounds by phases
             │
             └──▶ simulated ──▶ feasible
                      │    └──▶ infeasible   breaks a constraint on results; keeps its simulated values

@@ -12,31 +12,54 @@ from dataclasses import replace
 
 from dse.evaluate.note import Note, be_silent
 from dse.proof.bound import ProvenLimit, bound_over_jobs, space_bounds, space_limits
-from dse.proof.parts import PROVABLE
+from dse.proof.parts import is_proven_of
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
 from dse.space.order import ORDERABLE
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
-from simcore.metrics import CLUSTER, METRICS, is_of
+from simcore.engine.registry import BUILT_IN
+from simcore.metrics import METRICS
 
 
-def proven_bounds(space: Space) -> dict[str, float | None]:
+def proven_bounds(space: Space, engine: str) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
-    return {name: limit.value for name, limit in proven_limits(space).items()}
+    return {name: limit.value for name, limit in proven_limits(space, engine).items()}
 
 
-def proven_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit]:
+def proven_limits(space: Space, engine: str, note: Note = be_silent) -> dict[str, ProvenLimit]:
     """As `proven_bounds`, with the design that each bound comes from; of an expression there is none.
 
-    `note` is told how far they are.
+    Only what holds for the results of `engine`. `note` is told how far they are.
     """
+    known = {o.name for o in space.objectives if is_proven_of(engine, _metrics_of(o))}
+    # A shape that breaks a constraint by a bound that does not hold might yet meet it.
+    kept = tuple(c for c in space.constraints if is_proven_of(engine, set(c.metrics) - {"fits", ORDERABLE}))
+    asked = replace(space, objectives=tuple(o for o in space.objectives if o.name in known), constraints=kept)
+    found = _limits(asked, engine, note) if known else {}
+    return {o.name: found.get(o.name, ProvenLimit()) for o in space.objectives}
+
+
+def unproven_notice(space: Space, engine: str) -> str:
+    """Of which objectives nothing is proven because of the engine, as a sentence; empty where of none."""
+    names = [o.name for o in space.objectives if not is_proven_of(engine, _metrics_of(o))]
+    if not names or space.jobs:
+        return ""
+    plays = "engine" if engine in BUILT_IN else "the engine"
+    return (
+        f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: nothing "
+        f"is proven of {' and '.join(names)}."
+    )
+
+
+def _limits(space: Space, engine: str, note: Note) -> dict[str, ProvenLimit]:
+    """The bounds of objectives that can be proven."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
         return space_limits(space, note)
     if space.jobs:
-        over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job)) for job in space.jobs])
+        over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job), engine) for job in space.jobs])
         return {name: ProvenLimit(value) for name, value in over.items()}
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
@@ -46,6 +69,10 @@ def proven_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit
     return {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives
     }
+
+
+def _metrics_of(objective: Objective) -> list[str]:
+    return [name for name in objective.names if name in METRICS]
 
 
 def natural_objectives(names: Sequence[str]) -> tuple[Objective, ...]:
@@ -61,7 +88,7 @@ def check_reachable(space: Space, engine: str) -> None:
     problems: list[Problem] = []
     for one in [space.space_of_job(job) for job in space.jobs] or [space]:
         names = {name for constraint in space.constraints for name in constraint.metrics} - {"fits", ORDERABLE}
-        known = sorted(names if engine in PROVABLE else {name for name in names if is_of(name, CLUSTER)})
+        known = sorted(name for name in names if is_proven_of(engine, [name]))
         if known:
             # Without constraints: where they exclude every design, nothing is bounded.
             alone = replace(one, objectives=natural_objectives(known), constraints=())

@@ -103,7 +103,7 @@ def _sampler_name(space: Space, settings: Settings) -> str:
 
 def _limits(space: Space, settings: Settings) -> Limits:
     """When to stop. Raises `InputError` where a gap is asked for and an objective has no proven bound."""
-    bounds: dict[str, float | None] = {} if settings.gap is None else proven_bounds(space)
+    bounds: dict[str, float | None] = {} if settings.gap is None else proven_bounds(space, settings.engine)
     why = None if settings.gap is None else gap_problem(bounds, space.objectives)
     if why is not None:
         fix = "stop by trials, time or stagnation instead"

@@ -12,7 +12,7 @@ from dse.buy.regret import with_regret
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.proof.bound import ProvenLimit
-from dse.proof.certificate import proven_limits
+from dse.proof.certificate import proven_limits, unproven_notice
 from dse.run.covered import best_of_all
 from dse.run.document import OpenStudy, open_study
 from dse.space.jobs import SECTIONS
@@ -52,7 +52,7 @@ def record_of(
     note: Note = be_silent,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
-    purchase = purchase_of(space)
+    purchase, engine = purchase_of(space), str(study["engine"])
     record = StudyRecord(
         space=space.name,
         objectives=space.objectives,
@@ -65,14 +65,14 @@ def record_of(
         purchase=purchase,
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
-        notices=space.notices,
+        notices=tuple(notice for notice in (*space.notices, unproven_notice(space, engine)) if notice),
     )
     record = with_regret(record)
     names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}
     if not bounded:
         return record
     limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
-        space, proof, note
+        space, engine, proof, note
     )
     leaders = {names[name]: limit.design for name, limit in limits.items() if limit.design is not None}
     return replace(record, bounds={names[name]: limit.value for name, limit in limits.items()}, leaders=leaders)
@@ -96,10 +96,10 @@ def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRe
     )
 
 
-def _limits_of(space: Space, proof: Mapping[str, Any] | None, note: Note) -> dict[str, ProvenLimit]:
+def _limits_of(space: Space, engine: str, proof: Mapping[str, Any] | None, note: Note) -> dict[str, ProvenLimit]:
     """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
     proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
-    return proved if len(proved) == len(space.objectives) else {**proven_limits(space, note), **proved}
+    return proved if len(proved) == len(space.objectives) else {**proven_limits(space, engine, note), **proved}
 
 
 def price_sources(space: Space) -> dict[str, str]:

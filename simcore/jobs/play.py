@@ -14,11 +14,12 @@ from typing import Protocol
 
 from simcore.design.design import Design
 from simcore.design.jobs import JobShare, shares_of
-from simcore.engine.fast.iteration import Timing, time_collective, time_program
+from simcore.engine.fast.iteration import LOG_ROWS, Timing, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import DesignLinks
 from simcore.engine.flow.of_jobs import PlayedShare, find_jobs_links
+from simcore.engine.flow.spans import FlowLog
 from simcore.memory.plan import program_of
 from simcore.system.meetings import meetings
 from simcore.system.placement import place
@@ -63,6 +64,16 @@ def play_jobs(design: Design, engine: str) -> list[PlayedJob]:
     return [
         _played(share, timing, beside.get(share.number, [timing])) for share, timing in zip(shares, alone, strict=True)
     ]
+
+
+def log_jobs(design: Design) -> FlowLog | None:
+    """What the jobs do side by side that share links, by the flow engine; None where none do."""
+    shares, player = shares_of(design)[0], AsFlows(design)
+    meeting = sorted({share.number for pair in meetings(design) for share in pair})
+    if not meeting:
+        return None
+    counts = count_iterations([player.alone(shares[number]).total for number in meeting])
+    return player.log([shares[number] for number in meeting], counts)
 
 
 def count_iterations(alone: Sequence[int]) -> list[int]:
@@ -122,6 +133,11 @@ class AsFlows:
         """See `Player.together`."""
         jobs, shared = self._lower(shares)
         return flow.time_jobs(jobs, shared, iterations)
+
+    def log(self, shares: Sequence[JobShare], iterations: Sequence[int]) -> FlowLog:
+        """What happens when in `together`."""
+        jobs, shared = self._lower(shares)
+        return flow.log_jobs(jobs, shared, iterations, [share.name for share in shares], LOG_ROWS)
 
     def _lower(self, shares: Sequence[JobShare]) -> tuple[list[flow.Job], DesignLinks]:
         jobs, played, first = [], [], 0

@@ -167,3 +167,12 @@ class PipelineSchedule(ABC):
     @abstractmethod
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """The steady phase; None where the schedule has none."""
+
+
+def block_name(code: int) -> str:
+    """What a block is, in words; see `PipelineSchedule.order` for its code."""
+    direction = "backward" if code & 1 else "forward"
+    microbatch, chunk = divmod(code >> 1, 1 << CHUNK_SHIFT)
+    if chunk >= WEIGHTS:
+        direction, chunk = "weight gradients", chunk - WEIGHTS
+    return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunk else "")

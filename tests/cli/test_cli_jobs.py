@@ -108,7 +108,7 @@ def test_jobs_are_searched_and_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_nothing_is_proven_of_several_jobs_in_a_space(tmp_path: Path) -> None:
     space = load_space(SPACE)
-    assert set(proven_bounds(space).values()) == {None}
+    assert set(proven_bounds(space, "auto").values()) == {None}
 
 
 def test_no_job_is_faster_beside_others_than_its_bound_alone() -> None:

@@ -224,3 +224,32 @@ def test_many_problems_of_a_design_are_told_at_once(tmp_path: Path, capsys: pyte
     err = refused(write_design(tmp_path, document), capsys)
     for part in ("cluster.npu", "cluster.dimensions[0].latency", "parallelism.tensr", "system.collective"):
         assert part in err
+
+
+@pytest.mark.parametrize("engine", ["flow", "auto"])
+def test_a_trace_of_shared_links_is_what_the_flow_engine_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    document: dict[str, Any] = {
+        "workload": {
+            "model": {"hidden": 256, "layers": 4, "heads": 8, "vocabulary": 500, "sequence_length": 64},
+            "global_batch": 64,
+        },
+        "parallelism": {"pipeline": 4, "data": 4},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [{"topology": "ring", "size": 16, "bandwidth": "1 GB/s", "latency": "1 us", "tier": "node"}],
+            "placement": ["pipeline", "tensor", "context", "data"],
+        },
+    }
+    path, trace = write_design(tmp_path, document), tmp_path / "trace.json"
+    assert main(["simulate", str(path), "--engine", engine, "--trace", str(trace), "--json"]) == 0
+    out, err = capsys.readouterr()
+    played = json.loads(out)
+    assert (played["engine"], err) == ("flow", "")
+    spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    flows = [span for span in spans if span["tid"] == "dimension 0: ring(16)"]
+    assert max(span["ts"] + span["dur"] for span in spans) == pytest.approx(1e6 * played["iteration_time_s"], rel=1e-9)
+    assert min(span["args"]["pace"] for span in flows) < 1.0
+    sums = [sum(span["dur"] for span in flows if span["pid"] == stage) for stage in range(4)]
+    assert played["network"][0]["busy_s"] * 1e6 in [pytest.approx(each, rel=1e-9) for each in sums]

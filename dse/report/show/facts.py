@@ -125,7 +125,7 @@ def explain_state(trial: TrialRecord) -> str:
         return f"The evaluation failed: {trial.error or 'no reason was recorded'}."
     if trial.state == "cut":
         why = f": {trial.error}" if trial.error else _how_far(trial)
-        return f"Cut before simulation by the rule '{trial.cut_by or 'unknown'}'{why}. Values are proven bounds."
+        return f"Cut before simulation by the rule '{trial.cut_by or 'unknown'}'{why}. Values are bounds, not results."
     missed = ", ".join(f"{name} (by {describe_miss(trial, name)})" for name in trial.missed)
     return f"Simulated, and infeasible: it misses {missed or 'a constraint'}."
 

@@ -85,10 +85,10 @@ def _values(record: StudyRecord, shown: Shown) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
-    proven = "at least " if trial.state == "cut" else ""
+    bound = "bound " if trial.state == "cut" else ""
     for name, value in plain_values(record, trial).items():
         unit = next(objective.unit for objective in record.objectives if objective.name == name)
-        text = f"{proven}{format_with_unit(value, unit, name)}"
+        text = f"{bound}{format_with_unit(value, unit, name)}"
         if name in shown.intervals:
             text += f" {format_interval(shown.intervals[name], unit, name)}"
         table.add_row(Text(label(name)), Text(text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from simcore.compiled import borrowing, compiled, inlined
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
+from simcore.engine.flow.log import note_service
 from simcore.engine.flow.moves import find_computed, move
 from simcore.engine.flow.passages import drop_passage, meets_run
 from simcore.engine.flow.period import jump_ahead
@@ -43,7 +44,15 @@ from simcore.engine.flow.rates import (
     recall,
     set_pace,
 )
-from simcore.engine.flow.service import end_services, find_network_event, land_chunks, pick_next, time_at, work_at
+from simcore.engine.flow.service import (
+    end_services,
+    find_network_event,
+    land_chunks,
+    pick_next,
+    time_at,
+    way_served,
+    work_at,
+)
 from simcore.engine.flow.tables import (
     BEGIN,
     CLASSES,
@@ -94,6 +103,7 @@ def _set_stream(world: World, s: int, pace: float, time: int) -> None:
     service = locate_service(plan, play, c, d)
     passed = time - play[service + FROM]
     if passed > 0:
+        note_service(plan, play, c, d, way_served(plan, states[c], c, d), play[service + FROM], time, before)
         play[service + REMAINING] = max(1, play[service + REMAINING] - work_at(passed, before))
         play[service + FROM] = time
     set_pace(flows, numbers, s, pace)

@@ -47,6 +47,7 @@ from simcore.engine.fast.tables import (
     locate_segment,
 )
 from simcore.engine.fast.tables import SPENT as SPENT_IN
+from simcore.engine.flow.log import note_block, note_block_end, note_operator
 from simcore.engine.flow.passages import begin_passage, end_passage, finish_recording, is_passage_over
 from simcore.engine.flow.service import begin_collective
 from simcore.engine.flow.tables import (
@@ -323,7 +324,7 @@ def _operate(world: World, c: int, m: int) -> None:
 
 
 @inlined
-def _goes_on(net: Ints, state: Ints, play: Ints, m: int) -> bool:
+def _goes_on(net: Ints, state: Ints, play: Ints, c: int, m: int) -> bool:
     """Whether what a class has done until now is over; its time is counted then."""
     mode, now = play[m + MODE], state[NOW]
     if mode == SKIPS:
@@ -341,6 +342,7 @@ def _goes_on(net: Ints, state: Ints, play: Ints, m: int) -> bool:
         play[m + MODE] = GOES_ON
         if play[m + CATEGORY] >= 0:
             play[m + SPENT + play[m + CATEGORY]] += now - play[m + BEGIN]
+            note_operator(play, c, play[m + OPERATOR] - 1, play[m + BEGIN], now)
     return bool(over)
 
 
@@ -379,7 +381,7 @@ def move(world: World, c: int, time: int) -> None:
     net, state, program = nets[plan[its + JOB]], states[c], programs[plan[its + PROGRAM]]
     state[NOW] = time
     added = 0
-    while _goes_on(net, state, play, m):
+    while _goes_on(net, state, play, c, m):
         if play[m + MODE] == SKIPS:
             end_passage(world, c)
             play[m + MODE] = GOES_ON
@@ -391,8 +393,10 @@ def move(world: World, c: int, time: int) -> None:
                 break
             if play[locate_notes(play, c) + RECORDED] > 0:
                 finish_recording(world, c)
+            note_block_end(plan, play, c, time)
             if not _next_block(plan, orders, program, play, its, m, time):
                 break
+            note_block(plan, play, c, orders[plan[its + ORDER_AT] + play[m + POSITION] - 1], time)
         elif _finish_operators(program, play, m):
             pass
         else:

@@ -206,10 +206,13 @@ class _Streams:
         return self.known[served]
 
 
-def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int) -> World:
+def build_world(
+    jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int, log_rows: int = 0
+) -> World:
     """All arrays that the loop plays: so many `iterations` of each job, at least.
 
-    `missing`: periods of the one job's schedule that are added and never played.
+    `missing`: periods of the one job's schedule that are added and never played. With `log_rows` everything is played,
+    and noted in so many rows (`log`).
     """
     streams, rows = _Streams(shared), _Rows()
     ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
@@ -219,8 +222,10 @@ def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations:
         lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
     alone = numbers[len(streams.found) : 2 * len(streams.found)]
     plan, inputs = _plan(jobs, ways, iterations, not rows.known, alone)
+    if log_rows:
+        _play_everything(jobs, plan)
     states = _states(jobs, both=bool(rows.known))
-    play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known), len(capacities))
+    play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known), len(capacities), log_rows)
     play[tables.MISSING] = missing
     programs = _stack([program for lowered in jobs for program in lowered.programs])
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
@@ -409,7 +414,21 @@ def _states(jobs: Sequence[Lowered], both: bool) -> Ints:
     return out
 
 
-def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, meets: bool, links: int) -> Ints:
+def _play_everything(jobs: Sequence[Lowered], plan: Ints) -> None:
+    """Let nothing be added or waited for that could be played."""
+    plan[tables.PERIOD] = plan[tables.PERIOD_BLOCKS] = 0
+    rows = plan[tables.PLAN_HEADER :][: int(plan[tables.CLASSES]) * tables.CLASS_SIZE]
+    for row in rows.reshape(-1, tables.CLASS_SIZE):
+        lowering = jobs[row[tables.JOB]].lowering
+        row[tables.PATTERN] = -1
+        plan[row[tables.PRIVATE_AT] :][: len(lowering.types)] = 0
+        needs = plan[row[tables.ADDABLE_AT] :][: len(lowering.segments)]
+        needs[needs == tables.TO_ADD] = tables.TO_PLAY
+
+
+def _play(
+    jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, meets: bool, links: int, log_rows: int
+) -> Ints:
     """The play at the beginning; adds to the plan where the inputs of each class lie."""
     classes, dimensions = int(plan[tables.CLASSES]), int(plan[tables.DIMENSIONS])
     width = tables.STRETCH + dimensions
@@ -442,6 +461,8 @@ def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, me
         tables.PASSAGES_AT: patterns * segments * tables.PASSAGE_SIZE,
         tables.RUNS_AT: _RUNS_ROOM * tables.RUN_SIZE if patterns else 0,
         tables.USERS_AT: links,
+        tables.LOG_LAST_AT: classes * (dimensions + 1) if log_rows else 0,
+        tables.LOG_AT: log_rows * tables.LOG_WIDTH,
     }
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=tables.PLAY_HEADER), strict=False))
     inputs_at = tables.PLAY_HEADER + sum(sizes.values())
@@ -454,7 +475,7 @@ def _play(jobs: Sequence[Lowered], plan: Ints, inputs: int, state_width: int, me
     play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
     play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
     play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
-    play[tables.RUNS_ROOM] = _RUNS_ROOM if patterns else 0
+    play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = _RUNS_ROOM if patterns else 0, log_rows
     play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
     play[starts[tables.TREE_AT] :][: 2 * leaves] = NEVER
     play[starts[tables.BUCKETS_AT] :][:buckets] = -1

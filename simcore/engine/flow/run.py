@@ -14,11 +14,12 @@ from simcore.engine.flow.loop import play_all
 from simcore.engine.flow.plan import Job, Lowered, build_world, lower, lower_single
 from simcore.engine.flow.rates import MET, SOLVED
 from simcore.engine.flow.shared import SharedLinks
+from simcore.engine.flow.spans import FlowLog, read_log
 from simcore.engine.flow.tables import Ints, World
 from simcore.program import Category
 from simcore.schedule import ORDERS
 
-__all__ = ["Classes", "Counts", "Job", "find_classes", "time_job", "time_jobs"]
+__all__ = ["Classes", "Counts", "Job", "find_classes", "log_jobs", "time_job", "time_jobs"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,16 @@ def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Count
         assert steady is not None
         played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
     return _timing(lowered, world, 0, 0), _count(world)
+
+
+def log_jobs(
+    jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int], names: Sequence[str], rows: int
+) -> FlowLog:
+    """What happens while several jobs, or one, are played as `time_jobs` plays them, as far as `rows` of the log go."""
+    lowered = [_lower_whole(job) for job in jobs]
+    world = build_world(lowered, shared, iterations, 0, rows)
+    play_all(world)
+    return read_log(lowered, names, world)
 
 
 def _lower_whole(job: Job) -> Lowered:

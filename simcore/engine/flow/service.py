@@ -39,6 +39,7 @@ from simcore.engine.fast.state import (
     locate_serving,
     locate_type,
 )
+from simcore.engine.flow.log import note_service
 from simcore.engine.flow.meetings import meet
 from simcore.engine.flow.passages import note_run
 from simcore.engine.flow.rates import begin_stream, end_stream, list_changed, pace_of
@@ -108,9 +109,16 @@ def begin_collective(world: World, c: int, kind: int, group: int) -> None:
 
 
 @inlined
+def way_served(plan: Ints, state: Ints, c: int, d: int) -> int:
+    """The way of what dimension `d` of a class serves."""
+    phase = state[locate_serving(state, d) + PHASE]
+    return int(plan[locate_way(plan, locate_class(plan, c), phase, PHASE_SIZE) + WAY])
+
+
+@inlined
 def _end_service(world: World, c: int, d: int, time: int) -> None:
     """Dimension `d` of a class has served its task now; it flies on, once those that it meets have served theirs."""
-    nets, states, _, _, plan, play, _, _, _ = world
+    nets, states, _, _, plan, play, _, flows, numbers = world
     its = locate_class(plan, c)
     net, state = nets[plan[its + JOB]], states[c]
     serving = locate_serving(state, d)
@@ -118,8 +126,11 @@ def _end_service(world: World, c: int, d: int, time: int) -> None:
     state[state[END_AT] + d] = NEVER
     pick_soon(state, d)
     service = locate_service(plan, play, c, d)
+    since, pace = time - net[phase + SERIALIZATION], 1.0
     if play[service + ITS_STREAM] >= 0:
         play[locate_machine(play, c) + STRETCH + d] += time - play[service + BEGAN] - net[phase + SERIALIZATION]
+        since, pace = play[service + FROM], pace_of(flows, numbers, play[service + ITS_STREAM])
+    note_service(plan, play, c, d, plan[locate_way(plan, its, phase, PHASE_SIZE) + WAY], since, time, pace)
     way = locate_way(plan, its, phase, PHASE_SIZE)
     if plan[way + ROW] < 0:
         take_off(state, time + net[phase + LATENCY], task, phase)
@@ -180,13 +191,6 @@ def _serve_next(world: World, c: int, d: int) -> int:
     return int(stream)
 
 
-@inlined
-def _way_served(plan: Ints, state: Ints, c: int, d: int) -> int:
-    """The way of what dimension `d` of a class serves."""
-    phase = state[locate_serving(state, d) + PHASE]
-    return int(plan[locate_way(plan, locate_class(plan, c), phase, PHASE_SIZE) + WAY])
-
-
 @borrowing
 def pick_next(world: World, c: int) -> None:
     """Let every idle dimension of a class pick its next task; the stream goes on where the next phase is alike."""
@@ -208,12 +212,12 @@ def pick_next(world: World, c: int) -> None:
             if stream >= 0:
                 begin_stream(flows, numbers, stream, c, d)
             play[service + ITS_STREAM] = stream
-            note_run(plan, play, c, d, state[NOW], _way_served(plan, state, c, d) if stream >= 0 else -1)
+            note_run(plan, play, c, d, state[NOW], way_served(plan, state, c, d) if stream >= 0 else -1)
         elif stream >= 0:
             if play[SKIPPERS] > 0:
                 list_changed(flows, stream)  # it may meet a passage now that it goes on
             if play[locate_notes(play, c) + OPEN_RUN + d] < 0:
-                note_run(plan, play, c, d, state[NOW], _way_served(plan, state, c, d))
+                note_run(plan, play, c, d, state[NOW], way_served(plan, state, c, d))
     state[READY] = 0
 
 

@@ -65,7 +65,10 @@ TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
 FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
 RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED = range(21, 28)
 PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM, USERS_AT = range(28, 36)
-REPLAYS, SKIPPED, SKIPPERS, REPLAYED, PLAY_HEADER = range(36, 41)
+REPLAYS, SKIPPED, SKIPPERS, REPLAYED = range(36, 40)
+# The log (`log`): where it lies, where the last row of each dimension of a class and of its blocks lies; rows there is
+# room for (0: none is kept), rows used, and those that had no room.
+LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST, PLAY_HEADER = range(40, 46)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -108,6 +111,8 @@ PASSAGE_SIZE = P_SPENT + len(Category)
 ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)
 # Meetings: row, type, issue, chunk and phase, attendees so far, the first of them, the next meeting of its bucket.
 M_ROW, M_TYPE, M_ISSUE, M_PART, M_COUNT, M_FIRST, M_NEXT, MEETING_SIZE = range(8)
+# Rows of the log: what kind it is, class, what it was (block, operator, way), begin, end, pace (`log.PACES`).
+ROW_LEVEL, ROW_CLASS, ROW_WHAT, ROW_BEGIN, ROW_END, ROW_PACE, LOG_WIDTH = range(7)
 # Attendees: class, task, phase, the next one.
 A_CLASS, A_TASK, A_PHASE, A_NEXT, ATTENDEE_SIZE = range(5)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from dse.evaluate.record import StudyRecord
 
 
-def same_as_brute_force(document: Mapping[str, Any], record: StudyRecord) -> int:
+def same_as_brute_force(document: Mapping[str, Any], record: StudyRecord, engine: str = "auto") -> int:
     """Compare every cluster and the front; how many designs brute force simulated or cut."""
-    best = bought.brute_force(document)
+    best = bought.brute_force(document, engine)
     weights = [entry.get("weight", 1.0) for entry in document["workloads"]]
     assert len(record.trials) == len(best)
     points = {}
@@ -43,6 +43,13 @@ def same_as_brute_force(document: Mapping[str, Any], record: StudyRecord) -> int
     front = {number for number, point in points.items() if not bought.dominated(point, listed)}
     assert {trial.number for trial in record.front} == front
     return len(best)
+
+
+def test_software_is_tuned_without_the_bounds_where_an_engine_does_not_keep_them(tmp_path: Path) -> None:
+    document = bought.two(study={"decide": ["cluster"], "tune_sampler": "exact", "batch": 3})
+    engine = "bought:backwards"
+    record = bought.run(bought.space(document), tmp_path / "run", engine=engine)
+    assert same_as_brute_force(document, record, engine) == 8
 
 
 @pytest.mark.parametrize("aggregate", ["weighted", "worst"])

@@ -70,7 +70,7 @@ def test_the_front_of_expressions_is_that_of_a_search_through_everything(tmp_pat
 
 def test_no_design_is_better_than_the_bound_of_an_expression(tmp_path: Path) -> None:
     given = space(objectives=PRODUCT, constraints=[])
-    proven = proven_bounds(given)
+    proven = proven_bounds(given, "auto")
     assert proven["iteration_time * cost.total"] == pytest.approx(proven["cost.total"] * bounded("iteration_time"))
     _, outcomes = search(given, tmp_path, "exhaustive", 400, engine="fast")
     for objective in given.objectives:

@@ -31,7 +31,7 @@ def test_the_search_finds_the_transport_that_reaches_most_of_the_rate_and_its_bo
     transport = run.design(int(best.name)).cluster.transport
     assert transport is not None
     assert transport.reached.point == 0.9
-    proven = proven_bounds(several)["iteration_time"]
+    proven = proven_bounds(several, "auto")["iteration_time"]
     assert proven is not None
     assert 0 < proven <= best["iteration_time"]
 

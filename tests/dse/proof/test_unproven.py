@@ -1,0 +1,100 @@
+"""What is proven by phases is not said of engines that play messages, nor of anybody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_spaces import space
+
+from dse.cli import main
+from dse.proof.certificate import proven_bounds, unproven_notice
+from dse.proof.parts import PROVABLE, is_proven_of
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
+from simcore.bounds.design import bound
+from simcore.check.load import design_from
+from simcore.document.problem import InputError
+from simcore.engine.registry import BUILT_IN
+from simcore.simulate import simulate
+
+UNPROVABLE = [*(name for name in BUILT_IN if name not in PROVABLE), "tiny_spaces:cheap"]
+
+
+def clos(size: int, leaf: int, **more: Any) -> dict[str, Any]:
+    return {"topology": "clos", "size": size, "leaf": leaf, "routing": "ecmp", "latency": "1 us", "tier": "pod"} | more
+
+
+FASTER = {
+    "packets": {
+        "workload": {"collective": "all_to_all", "size": "4 MiB"},
+        "cluster": {"npu": "a100-80gb", "dimensions": [clos(4, 2, bandwidth="10 GB/s")]},
+        "system": {"collective": ["halving_doubling"], "chunks": 1},
+    },
+    "reference_links": {
+        "workload": {"collective": "all_reduce", "size": "64 KiB"},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [
+                {"topology": "ring", "size": 2, "bandwidth": "100 GB/s", "latency": "500 ns", "tier": "node"},
+                clos(8, 2, bandwidth="25 GB/s", oversubscription=2),
+            ],
+        },
+        "system": {"collective": ["direct", "ring"], "chunks": 8},
+    },
+}
+"""Designs that are faster than the bounds of their phases."""
+
+
+@pytest.mark.parametrize("engine", FASTER)
+def test_messages_may_be_faster_than_the_bounds_of_phases(engine: str) -> None:
+    design = design_from(FASTER[engine])
+    least = bound(design)["iteration_time"]
+    assert least is not None
+    assert simulate(design, engine).iteration_time_s < least <= simulate(design, "flow").iteration_time_s
+    assert not is_proven_of(engine, ["iteration_time"])
+
+
+@pytest.mark.parametrize("engine", UNPROVABLE)
+def test_of_messages_no_time_is_proven_but_the_cost_is(engine: str) -> None:
+    given = space()
+    proven = proven_bounds(given, engine)
+    assert proven == {**proven_bounds(given, "fast"), "iteration_time": None}
+    assert proven["cost.total"] is not None
+    assert unproven_notice(given, engine).endswith("nothing is proven of iteration_time.")
+    assert not any(unproven_notice(given, other) for other in PROVABLE)
+
+
+@pytest.mark.parametrize("engine", UNPROVABLE)
+def test_a_bound_on_time_excludes_no_cluster_where_it_does_not_hold(engine: str) -> None:
+    plain, tight = space(), space(constraints=["fits", "iteration_time <= 1 us"])
+    assert proven_bounds(tight, "fast")["cost.total"] is None
+    assert proven_bounds(tight, engine)["cost.total"] == proven_bounds(plain, engine)["cost.total"]
+
+
+@pytest.mark.parametrize("engine", UNPROVABLE)
+def test_an_expression_with_a_time_has_no_bound(engine: str) -> None:
+    given = space(objectives={"minimize": ["iteration_time * cost.total", "cost.total / npus"]})
+    proven = proven_bounds(given, engine)
+    assert proven["iteration_time * cost.total"] is None
+    assert proven["cost.total / npus"] == proven_bounds(given, "fast")["cost.total / npus"]
+
+
+def test_reports_say_what_is_proven_of_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    optimize(space(), Settings("random", 4, 0, engine="tiny_spaces:cheap"), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    assert record.bounds["iteration_time"] is None
+    assert record.bounds["cost.total"] is not None
+    assert main(["report", str(tmp_path / "run")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "nothing is proven of iteration_time" in out
+    assert "no proven bound" in out
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "nothing is proven of iteration_time" in page
+
+
+def test_a_gap_cannot_be_watched_where_nothing_is_proven(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no proven bound of iteration_time"):
+        optimize(space(), Settings("random", 4, 0, engine="packets", gap=0.1), tmp_path / "run", resume=False)
