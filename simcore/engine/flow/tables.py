@@ -100,8 +100,9 @@ OPEN_RUN = SPENT_BEFORE + len(Category)
 # Runs of a passage: from when and to when after its beginning which way is served [ps].
 RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
 # Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
+# how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
 # time by category.
-P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPENT = range(5)
+P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_SPENT = range(6)
 PASSAGE_SIZE = P_SPENT + len(Category)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
