@@ -1,6 +1,6 @@
 """Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
 
-A passage is a row of segments that hands nothing on. Where its network is idle before and after it and no stream of
+A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before and after it and no stream of
 another class slows one of its own, it always takes the same time, and serves the same ways at the same times after its
 beginning: its *runs*. So it is played and recorded once, for all classes that share links on the same ways, and then
 only waited for, while no stream of another class is on a link of one of its runs at the time of the run. If one begins
@@ -58,6 +58,7 @@ from simcore.engine.flow.tables import (
     RUNS_USED,
     SEGMENT,
     SEGMENT_END,
+    SENDS,
     SKIPPED,
     SKIPPERS,
     SKIPS,
@@ -86,10 +87,13 @@ FITS = int(FULL * (1 + SLACK / 2))
 
 
 @inlined
-def is_passage_over(plan: Ints, play: Ints, its: int, m: int) -> bool:
-    """Whether a passage ends before the segment that is due."""
+def is_passage_over(plan: Ints, play: Ints, its: int, m: int, first: int) -> bool:
+    """Whether a passage that begins with the segment `first` ends before the one that is due."""
     segment = play[m + SEGMENT]
-    return bool(segment == play[m + SEGMENT_END] or plan[plan[its + ADDABLE_AT] + segment] == HANDS_ON)
+    if segment == play[m + SEGMENT_END]:
+        return True
+    need = plan[plan[its + ADDABLE_AT] + segment]
+    return bool(need == HANDS_ON or (need == SENDS and segment > first))
 
 
 @inlined
@@ -235,7 +239,8 @@ def end_passage(world: World, c: int) -> None:
     play[SKIPPERS] -= 1
     for category in range(STRETCH - SPENT):
         play[m + SPENT + category] += play[passage + P_SPENT + category]
-    while not is_passage_over(plan, play, its, m):
+    first = play[m + SEGMENT]
+    while not is_passage_over(plan, play, its, m, first):
         play[m + SEGMENT] += 1
     play[SKIPPED] += 1
 
