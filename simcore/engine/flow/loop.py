@@ -11,7 +11,7 @@ from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.log import note_service
 from simcore.engine.flow.moves import find_computed, move
-from simcore.engine.flow.passages import drop_passage, meets_run
+from simcore.engine.flow.passages import drop_passage, may_be_full, meets_run
 from simcore.engine.flow.period import jump_ahead
 from simcore.engine.flow.rates import (
     ACTIVE,
@@ -78,7 +78,6 @@ from simcore.engine.flow.tables import (
     TREE_AT,
     UNFINISHED,
     UNTIL,
-    USERS_AT,
     Ints,
     World,
     locate_class,
@@ -149,7 +148,7 @@ def _meet_passages(world: World, s: int, time: int) -> None:
     end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
     for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
         link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
-        if play[play[USERS_AT] + link] == 0:
+        if not may_be_full(world, link):
             continue
         for c in range(plan[CLASSES]):
             if play[locate_machine(play, c) + MODE] == SKIPS and c != server:

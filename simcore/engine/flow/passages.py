@@ -1,6 +1,6 @@
 """Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
 
-A passage is a row of segments that hands nothing on. Where its network is idle before and after it and no stream of
+A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before and after it and no stream of
 another class slows one of its own, it always takes the same time, and serves the same ways at the same times after its
 beginning: its *runs*. So it is played and recorded once, for all classes that share links on the same ways, and then
 only waited for, while no stream of another class is on a link of one of its runs at the time of the run. If one begins
@@ -19,10 +19,13 @@ from simcore.engine.flow.rates import (
     LOAD_LINK,
     LOAD_SIZE,
     LOAD_STREAM,
+    LOADS,
     LOADS_AT,
     NEXT,
     SERVER,
     SERVER_DIMENSION,
+    SLACK,
+    STREAMS,
     locate_stream,
 )
 from simcore.engine.flow.tables import (
@@ -38,6 +41,7 @@ from simcore.engine.flow.tables import (
     P_FIRST,
     P_KNOWN,
     P_RUNS,
+    P_SPANS,
     P_SPENT,
     PATTERN,
     RECORD_BEGIN,
@@ -54,6 +58,7 @@ from simcore.engine.flow.tables import (
     RUNS_USED,
     SEGMENT,
     SEGMENT_END,
+    SENDS,
     SKIPPED,
     SKIPPERS,
     SKIPS,
@@ -65,6 +70,7 @@ from simcore.engine.flow.tables import (
     UNTIL,
     USERS_AT,
     WAY_SIZE,
+    Floats,
     Ints,
     World,
     locate_class,
@@ -74,11 +80,20 @@ from simcore.engine.flow.tables import (
 )
 
 
+FULL = 1 << 40
+"""A whole link, in the parts in which shares are counted."""
+FITS = int(FULL * (1 + SLACK / 2))
+"""As much of a link as streams may need together without being slowed (see `rates.fill`)."""
+
+
 @inlined
-def is_passage_over(plan: Ints, play: Ints, its: int, m: int) -> bool:
-    """Whether a passage ends before the segment that is due."""
+def is_passage_over(plan: Ints, play: Ints, its: int, m: int, first: int) -> bool:
+    """Whether a passage that begins with the segment `first` ends before the one that is due."""
     segment = play[m + SEGMENT]
-    return bool(segment == play[m + SEGMENT_END] or plan[plan[its + ADDABLE_AT] + segment] == HANDS_ON)
+    if segment == play[m + SEGMENT_END]:
+        return True
+    need = plan[plan[its + ADDABLE_AT] + segment]
+    return bool(need == HANDS_ON or (need == SENDS and segment > first))
 
 
 @inlined
@@ -102,35 +117,86 @@ def note_run(plan: Ints, play: Ints, c: int, d: int, now: int, way: int) -> None
 
 
 @inlined
-def _count_users(world: World, c: int, passage: int, more: int) -> None:
-    """Count a class among the users of the links of a passage's runs, or no longer."""
-    _, _, _, _, plan, play, _, flows, _ = world
-    streams = plan[locate_class(plan, c) + STREAMS_AT]
-    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
-        stream = locate_stream(
-            flows, plan[streams + play[play[RUNS_AT] + number * RUN_SIZE + RUN_WAY] * WAY_SIZE + STREAM]
-        )
+def share_of(flows: Ints, numbers: Floats, load: int) -> int:
+    """The share of its link that a load needs, in parts of `FULL`."""
+    at = flows[LOADS_AT] + load * LOAD_SIZE
+    capacity = numbers[3 * flows[STREAMS] + flows[LOADS] + flows[at + LOAD_LINK]]
+    return int(numbers[3 * flows[STREAMS] + load] * numbers[flows[at + LOAD_STREAM]] / capacity * FULL + 0.5)
+
+
+@inlined
+def _locate_span(play: Ints, passage: int, number: int) -> int:
+    """Where a span of a passage lies."""
+    return int(play[RUNS_AT] + (play[passage + P_FIRST] + play[passage + P_RUNS] + number) * RUN_SIZE)
+
+
+@inlined
+def _stream_of(plan: Ints, play: Ints, its: int, run: int) -> int:
+    """The stream of a run of the class at `its`."""
+    return int(plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
+
+
+@inlined
+def _most_before(world: World, its: int, passage: int, number: int, link: int) -> int:
+    """The largest share of a link that the spans before one of them need."""
+    _, _, _, _, plan, play, _, flows, numbers = world
+    most = 0
+    for earlier in range(number):
+        stream = locate_stream(flows, _stream_of(plan, play, its, _locate_span(play, passage, earlier)))
         for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            play[play[USERS_AT] + flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]] += more
+            if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
+                most = max(most, share_of(flows, numbers, load))
+    return most
+
+
+@inlined
+def _count_users(world: World, c: int, passage: int, sign: int) -> None:
+    """Add to what is needed of links the most that a passage of a class ever needs of each, or take it away."""
+    _, _, _, _, plan, play, _, flows, numbers = world
+    its = locate_class(plan, c)
+    for number in range(play[passage + P_SPANS]):
+        stream = locate_stream(flows, _stream_of(plan, play, its, _locate_span(play, passage, number)))
+        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+            link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
+            more = share_of(flows, numbers, load) - _most_before(world, its, passage, number, link)
+            play[play[USERS_AT] + link] += sign * max(0, more)
+
+
+@inlined
+def _share_in_service(world: World, link: int, begin: int) -> int:
+    """What streams need of a link that are in service at `begin` or later, as far as is known."""
+    _, states, _, _, _, _, _, flows, numbers = world
+    together = 0
+    other = flows[flows[HEADS_AT] + link]
+    while other >= 0:
+        load = flows[LOADS_AT] + other * LOAD_SIZE
+        its = locate_stream(flows, flows[load + LOAD_STREAM])
+        server = flows[its + SERVER]
+        end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
+        if end != NEVER and end > begin:
+            together += share_of(flows, numbers, other)
+        other = flows[load + NEXT]
+    return together
 
 
 @inlined
 def _is_met(world: World, stream: int, begin: int) -> bool:
-    """Whether another class uses a link of a stream at `begin` or later, as far as is known, or may do so."""
-    _, states, _, _, _, play, _, flows, _ = world
+    """Whether a stream at `begin` or later may need more of a link than others leave of it, as far as is known."""
+    _, _, _, _, _, play, _, flows, numbers = world
     met = False
-    for number in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-        link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
-        met = met or play[play[USERS_AT] + link] > 0
-        other = flows[flows[HEADS_AT] + link]
-        while other >= 0:
-            load = flows[LOADS_AT] + other * LOAD_SIZE
-            its = locate_stream(flows, flows[load + LOAD_STREAM])
-            server = flows[its + SERVER]
-            end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
-            met = met or (end != NEVER and end > begin)
-            other = flows[load + NEXT]
+    for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+        link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
+        others = play[play[USERS_AT] + link] + _share_in_service(world, link, begin)
+        met = met or (others > 0 and others + share_of(flows, numbers, load) > FITS)
     return met
+
+
+@inlined
+def may_be_full(world: World, link: int) -> bool:
+    """Whether the streams in service on a link and the passages that are waited for may need more than all of it."""
+    play = world[5]
+    waiting = play[play[USERS_AT] + link]
+    return bool(waiting > 0 and waiting + _share_in_service(world, link, -1) > FITS)
 
 
 @borrowing
@@ -153,10 +219,9 @@ def begin_passage(world: World, c: int) -> bool:
             play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
     if play[passage + P_KNOWN] != CONSTANT:
         return False
-    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
-        run = play[RUNS_AT] + number * RUN_SIZE
-        stream = plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM]
-        if _is_met(world, locate_stream(flows, stream), now + play[run + RUN_FROM]):
+    for number in range(play[passage + P_SPANS]):
+        span = _locate_span(play, passage, number)
+        if _is_met(world, locate_stream(flows, _stream_of(plan, play, its, span)), now + play[span + RUN_FROM]):
             return False
     _count_users(world, c, passage, 1)
     play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
@@ -174,7 +239,8 @@ def end_passage(world: World, c: int) -> None:
     play[SKIPPERS] -= 1
     for category in range(STRETCH - SPENT):
         play[m + SPENT + category] += play[passage + P_SPENT + category]
-    while not is_passage_over(plan, play, its, m):
+    first = play[m + SEGMENT]
+    while not is_passage_over(plan, play, its, m, first):
         play[m + SEGMENT] += 1
     play[SKIPPED] += 1
 
@@ -189,6 +255,21 @@ def drop_passage(world: World, c: int) -> None:
     play[REPLAYED] += 1
 
 
+@inlined
+def _widen_span(play: Ints, first: int, spans_at: int, number: int, spans: int) -> int:
+    """Let the span of a run's way, one of so many `spans` or a new one, last to its end; how many there are then."""
+    run = first + number * RUN_SIZE
+    place = 0
+    while place < spans and play[spans_at + place * RUN_SIZE + RUN_WAY] != play[run + RUN_WAY]:
+        place += 1
+    span = spans_at + place * RUN_SIZE
+    if place == spans:
+        play[span + RUN_FROM], play[span + RUN_WAY] = play[run + RUN_FROM], play[run + RUN_WAY]
+        play[span + RUN_TO] = 0
+    play[span + RUN_TO] = max(play[span + RUN_TO], play[run + RUN_TO])
+    return int(max(spans, place + 1))
+
+
 @borrowing
 def finish_recording(world: World, c: int) -> None:
     """A passage that was recorded is over: keep it if the network is idle and nothing slowed it."""
@@ -199,7 +280,7 @@ def finish_recording(world: World, c: int) -> None:
     play[notes + RECORDED] = 0
     if play[passage + P_KNOWN] != UNKNOWN or play[notes + DISTURBED]:
         return
-    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + count > play[RUNS_ROOM]:
+    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + 2 * count > play[RUNS_ROOM]:
         play[passage + P_KNOWN] = VARIES
         return
     play[passage + P_KNOWN] = CONSTANT
@@ -211,7 +292,11 @@ def finish_recording(world: World, c: int) -> None:
     for number in range(count):  # a stream that ends now has not been struck off yet
         if play[to + number * RUN_SIZE + RUN_TO] < 0:
             play[to + number * RUN_SIZE + RUN_TO] = play[passage + P_DURATION]
-    play[RUNS_USED] += count
+    spans = 0
+    for number in range(count):
+        spans = _widen_span(play, to, to + count * RUN_SIZE, number, spans)
+    play[passage + P_SPANS] = spans
+    play[RUNS_USED] += count + spans
     for category in range(STRETCH - SPENT):
         play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
 
@@ -225,7 +310,7 @@ def meets_run(world: World, c: int, link: int, end: int) -> bool:
     for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
         run = play[RUNS_AT] + number * RUN_SIZE
         if begin + play[run + RUN_FROM] < end and begin + play[run + RUN_TO] > now:
-            stream = locate_stream(flows, plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
+            stream = locate_stream(flows, _stream_of(plan, play, its, run))
             for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
                 if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
                     return True

@@ -125,6 +125,13 @@ class Lowered:
             found.append(None if sends else starts)
         return found
 
+    @cached_property
+    def sending(self) -> list[bool]:
+        """Whether each segment is a message to another stage, and nothing else."""
+        messages = [len(key) > 3 for key, _ in self.lowering.keyed()]
+        rows = [self.lowering.operators[first:end] for first, end, _ in self.lowering.segments]
+        return [len(its) == 1 and its[0][0] == BLOCKING and messages[its[0][1]] for its in rows]
+
     def room(self) -> tuple[int, int]:
         """Most collectives that a class issues while its network is busy, and most outstanding at the same time."""
         return _capacity(self.job.program, self.sums, self.microbatches)
@@ -373,17 +380,20 @@ def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> 
     for its in private:
         key = its.tobytes()
         if key not in known:
-            addable = [_need(types, its) for types in lowered.segment_types]
+            pairs = zip(lowered.segment_types, lowered.sending, strict=True)
+            addable = [_need(types, sends, its) for types, sends in pairs]
             known[key] = put(its.astype(np.int64)), put(np.array(addable, np.int64))
     found = [known[its.tobytes()] for its in private]
     return [at for at, _ in found], [at for _, at in found]
 
 
-def _need(types: list[int] | None, private: Flags) -> int:
+def _need(types: list[int] | None, sends: bool, private: Flags) -> int:
     """What a class needs of a segment."""
     if types is None:
         return tables.HANDS_ON
-    return tables.TO_ADD if private[types].all() else tables.TO_PLAY
+    if private[types].all():
+        return tables.TO_ADD
+    return tables.SENDS if sends else tables.TO_PLAY
 
 
 def _period(jobs: Sequence[Lowered], iterations: int) -> tuple[int, int]:

@@ -55,8 +55,9 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
 # Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
 # class itself), how many classes meet there, and the number of the way.
 STREAM, ROW, MEET, WAY, WAY_SIZE = range(5)
-# What a class needs of a segment: to be played, only to be added, or to be played as it hands an input on.
-TO_PLAY, TO_ADD, HANDS_ON = range(3)
+# What a class needs of a segment: to be played, only to be added, to be played as it hands an input on, or to be played
+# as a message to another stage.
+TO_PLAY, TO_ADD, HANDS_ON, SENDS = range(4)
 
 # Header of the play: where the tables lie; lists in use; free meetings and attendees, and those ever used; what a run
 # counts.
@@ -103,8 +104,9 @@ OPEN_RUN = SPENT_BEFORE + len(Category)
 # Runs of a passage: from when and to when after its beginning which way is served [ps].
 RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
 # Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
+# how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
 # time by category.
-P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPENT = range(5)
+P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_SPENT = range(6)
 PASSAGE_SIZE = P_SPENT + len(Category)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
