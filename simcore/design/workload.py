@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, GetCoreSchemaHandler, TypeAdapter
@@ -113,6 +114,14 @@ class WorkloadForm:
     """The section of the catalogue that has the kind's models."""
     rows: Mapping[str, type[BaseModel]] = {}
     """Keys of the section that may name a file of rows, each with what a row is."""
+
+    def model_from(self, file: FilePath) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+        """The model that a configuration file of another program describes, and what that leaves out.
+
+        The model is as a document spells it; None where the kind reads no such files.
+        Raises `InputError` with everything that is wrong, `OSError` where the file cannot be read.
+        """
+        return None
 
     def describes(self, model: Mapping[str, Any]) -> bool:
         """Whether a model that is spelled out is one of this kind."""
