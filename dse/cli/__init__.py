@@ -28,6 +28,7 @@ COMMANDS = {
     "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",
     "catalogue": "list what documents can name: models, NPUs, fabrics, software, prices",
+    "model": "count a model's parameters, FLOPs a token and bytes, from its own config.json too",
     "show": "show one design of a run: time, memory, cost, how sure; write its document",
     "compare": "set the fronts of several runs side by side",
     "export": "write a design as arguments or configuration of Megatron-LM, TorchTitan or DeepSpeed",

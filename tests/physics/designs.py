@@ -261,6 +261,21 @@ def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int
     return found
 
 
+WINDOWS = ({}, {}, {"tokens": 48, "full_every": 2}, {"tokens": 32, "chunked": True}, {"tokens": 80, "full_first": 3})
+
+
+def parts_of_layers(draw: st.DrawFn, context: int) -> Document:
+    """What layers have beside the plain ones: windows (which a ring of contexts lacks), norms, biases, a tied head."""
+    window = draw(st.sampled_from(WINDOWS)) if context == 1 else {}
+    return {
+        **({"window": window} if window else {}),
+        "layer_norms": draw(st.sampled_from([2, 2, 1, 4])),
+        "qk_norm": draw(st.sampled_from(["none", "none", "head", "width"])),
+        "tied": draw(st.sampled_from([None, False, True])),
+        "biases": draw(st.sampled_from([[], ["qkv", "router", "experts"], ["mlp", "norms", "head"]])),
+    }
+
+
 @st.composite
 def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
     """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
@@ -303,6 +318,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
                     "kv_heads": draw(st.sampled_from([8, 16])),
+                    **parts_of_layers(draw, context),
                 },
                 "global_batch": data * microbatch * microbatches,
                 "precision": "fp16",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from simcore.design.design import Design
@@ -12,6 +13,7 @@ from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
 from simcore.workload.transformer.check import transformer_problems
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.huggingface.read import read_configuration
 from simcore.workload.transformer.known_layers import Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.program import shapes_of, transformer_program
@@ -26,6 +28,11 @@ class TransformerTraining(WorkloadKind):
     catalogue = "models"
     jobs_by = "layers"
     exact = True
+
+    def model_from(self, file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """See `WorkloadForm.model_from`: a Hugging Face configuration."""
+        read = read_configuration(file)
+        return read.shape, read.not_modelled
 
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
