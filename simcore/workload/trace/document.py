@@ -17,7 +17,9 @@ class NamedFiles(Frozen):
     """Files by where they are and what is in them (see `simcore.workload.trace.files`)."""
 
     path: str
+    """Where they are, for all documents."""
     digest: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    """Of what is in them."""
 
     @model_validator(mode="before")
     @classmethod
