@@ -16,7 +16,7 @@ from simcore.workload.transformer.known_layers import Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
-from simcore.workload.transformer.stages import stage_runs
+from simcore.workload.transformer.stages import open_kinds, stage_runs
 
 
 class TransformerTraining(WorkloadKind):
@@ -44,7 +44,11 @@ class TransformerTraining(WorkloadKind):
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""
         model = TransformerWorkload.of(design.workload).model
-        known, runs = layers_of(shapes_of(design)), stage_runs(model, design.parallelism)
+        known, p = layers_of(shapes_of(design)), design.parallelism
+        if p.solves:
+            plain = {kind for listed in open_kinds(model, p) for kind in listed}
+            return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
+        runs = stage_runs(model, p)
         kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
