@@ -27,7 +27,6 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.engine.registry import engine_named
-from simcore.layout.settle import settle
 from simcore.metrics import CLUSTER, metrics, metrics_before, with_measured
 from simcore.result import Result
 from simcore.simulate import simulate
@@ -134,13 +133,11 @@ class Evaluator:
         document = known.document
         if known.problems:
             return self._invalid_outcome(design, document, known.problems)
-        if design.parallelism.solves:
-            known = ScreenedDesign(settle(design), self.constraints)
-            document = known.document
+        design = known.settled
         early = known.early_violations
         if known.broken_constraints:
-            return self._cut_outcome(known, design.key)
-        result = with_measured(known.design, simulate(known.design, self._engine), self._named)
+            return self._cut_outcome(known)
+        result = with_measured(design, simulate(design, self._engine), self._named)
         found = metrics(result)
         violations = {VALID: 0.0} | {
             c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints
@@ -165,12 +162,12 @@ class Evaluator:
         """The outcome of a design for which an objective has no value, so that it cannot be on a front."""
         return Outcome(design.key, "failed", {}, self._unknown_values(), document, error=f"objectives: {why}")
 
-    def _cut_outcome(self, known: ScreenedDesign, key: str) -> Outcome:
+    def _cut_outcome(self, known: ScreenedDesign) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
-        values = self._bounds(bound(known.design), known.document)
+        values = self._bounds(bound(known.settled), known.document)
         violations = {VALID: 0.0} | {c.name: known.early_violations.get(c.name, 0.0) for c in self.constraints}
         rule, why = known.broken_constraints[0], known.cut_reason or None
-        return Outcome(key, "cut", values, violations, known.document, cut_by=rule, error=why)
+        return Outcome(known.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid_outcome(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """The outcome of an invalid design. Its bounds are those of any design with the same workload and NPUs."""

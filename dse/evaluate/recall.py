@@ -15,13 +15,11 @@ from dse.evaluate.record import TrialRecord
 from dse.space.draw import PlacedDraw
 from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, composition_index, magnitude
+from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
-from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.design.design import Design
 from simcore.document.problem import Path, format_path
 from simcore.document.quantity import parse_quantity
-from simcore.layout.settle import settle
 
 MOST_TRIES = 32
 """Fillings that are tried where alternatives look alike."""
@@ -120,11 +118,6 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _solved_key(design: Design) -> str | None:
-    """The key of a design whose stages or recomputation are solved; None of another one."""
-    return settle(design).key if design.parallelism.solves and not check(design) else None
-
-
 def recall(space: Space, trial: TrialRecord) -> Recall | None:
     """What the holes of a space drew for a trial; None where the space does not give its design."""
     design = None if trial.design is None else parse_design(trial.design)[0]
@@ -140,7 +133,7 @@ def recall(space: Space, trial: TrialRecord) -> Recall | None:
         except (ValueError, TypeError):
             continue  # the wrong one of what looks alike may have holes that the journal lacks
         found, _problems = parse_design(filled.document)
-        if found is not None and (found.key == design.key or _solved_key(found) == design.key):
+        if found is not None and ScreenedDesign(found, ()).key == design.key:
             return source
         unsettled = [name for name in source.alike if name not in source.given]
         waiting += [{**source.given, name: i} for name in unsettled[:1] for i in range(source.alike[name])]

@@ -231,7 +231,7 @@ def settled_parallelism(design: Design) -> Parallelism:
     p, solver = design.parallelism, Solver(design)
     layout = solver.solve()
     sizes = np.diff(layout.ends, prepend=0).tolist()
-    changes: dict[str, Any] = {"stages": tuple(sizes) if p.solves_stages else p.stages}
+    changes: dict[str, Any] = {"stages": tuple(sizes) if len(sizes) > 1 else None} if p.solves_stages else {}
     if p.recompute == "solve":
         changes |= _settled_recompute(design, solver, layout)
     return p.model_copy(update=changes)
