@@ -21,44 +21,40 @@ _SAME = 1 + 1e-12
 
 
 @compiled
-def sum_stages(layers: Floats, which: Ints, stages: Floats, ends: Ints) -> Floats:
+def sum_stages(layers: Floats, stages: Floats, ends: Ints) -> Floats:
     """What is added up over the layers up to `ends` of each stage, `[stages, SUMS]` (see `time_stages`)."""
     sums = np.empty((len(stages), SUMS))
     first = 0
     for k in range(len(stages)):
         begin(sums[k], stages[k])
         for layer in range(first, ends[k]):
-            add(sums[k], layers[layer], which[layer] & 1 > 0, which[layer] & 2 > 0)
+            add(sums[k], layers[layer])
         first = ends[k]
     return sums
 
 
 @compiled
-def bytes_of_stage(sums: Floats, stage: Floats, flight: float, dense: float, experts: float, slack: float) -> float:
+def bytes_of_stage(sums: Floats, stage: Floats, dense: float, experts: float, slack: float) -> float:
     """See `simcore.layout.stage.needed`."""
-    return needed(sums, stage, flight, dense, experts, slack)
+    return needed(sums, stage, dense, experts, slack)
 
 
 @compiled
-def time_stages(
-    layers: Floats, which: Ints, stages: Floats, flights: Floats, slack: float, room: float, ends: Ints, chosen: Floats
-) -> Floats:
+def time_stages(layers: Floats, stages: Floats, limits: Floats, ends: Ints, chosen: Floats) -> Floats:
     """Time of each stage with the layers up to `ends` [s]; infinity where it never fits.
 
-    `which`: of each layer whether it has experts (bit 0), and whether it is open that it recomputes (bit 1).
-    `chosen[stage]`: dense layers and layers of experts that recompute.
+    `layers` and `stages` as `simcore.layout.costs` has them, `limits` as `choose`; `chosen[stage]`: dense layers and
+    layers of experts that recompute.
     """
     times = np.empty(len(stages))
-    sums = sum_stages(layers, which, stages, ends)
+    sums = sum_stages(layers, stages, ends)
     for k in range(len(stages)):
-        times[k] = choose(sums[k], stages[k], flights[k], slack, room, chosen[k])
+        times[k] = choose(sums[k], stages[k], limits, chosen[k])
     return times
 
 
 @compiled
-def least_slowest(
-    layers: Floats, which: Ints, stages: Floats, flights: Floats, slack: float, room: float, by_memory: bool
-) -> Ints:
+def least_slowest(layers: Floats, stages: Floats, limits: Floats, by_memory: bool) -> Ints:
     """The layers up to each stage's last one, such that the slowest stage takes least; -1 where none fits.
 
     `by_memory`: such that the stage that needs most memory needs least, if all open layers recompute.
@@ -79,13 +75,13 @@ def least_slowest(
                 begin(sums, stages[k])
                 for first in range(end, -1, -1):
                     if first < end:
-                        add(sums, layers[first], which[first] & 1 > 0, which[first] & 2 > 0)
+                        add(sums, layers[first])
                     if end - first < least:
                         continue
                     if by_memory:
-                        cost = needed(sums, stages[k], flights[k], sums[FREE_DENSE], sums[FREE_EXPERTS], slack)
+                        cost = needed(sums, stages[k], sums[FREE_DENSE], sums[FREE_EXPERTS], limits[0])
                     else:
-                        cost = choose(sums, stages[k], flights[k], slack, room, chosen)
+                        cost = choose(sums, stages[k], limits, chosen)
                     if cost > limit or (squared == 0 and cost >= best[k + 1, end]):
                         break
                     whole = max(best[k, first], cost) if squared == 0 else best[k, first] + cost * cost

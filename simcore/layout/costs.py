@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.design.layer_range import LayerRange
 from simcore.document.field import BYTES
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.solo import rehearse
@@ -34,7 +33,7 @@ from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layer
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import split_backward
 from simcore.workload.transformer.program import PartBuilder, PartKind, place_parts, shapes_of
-from simcore.workload.transformer.stages import layer_kinds
+from simcore.workload.transformer.stages import open_kinds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,20 +63,28 @@ TAIL = 10
 """What its parameters add after the last microbatch: the optimizer, and what follows it [s]."""
 GRADIENTS = 11
 """What its gradients are on their way beside the last backward pass [s]."""
-LAYER_COLUMNS = 12
+EXPERTS = 12
+"""1 of a layer of experts, 0 of a dense one."""
+OPEN = 13
+"""1 where it is to be solved whether it recomputes, else 0."""
+LAYER_COLUMNS = 14
 
 # Further columns of a virtual stage without its layers, beside those of a layer; MOMENT is as much or minus infinity.
-ENDS = 12
+ENDS = 14
 """Bytes kept behind its layers [B]."""
-TABLE = 13
+TABLE = 15
 """The gradient of the embedding, beyond all that is kept [B]; minus infinity where it has none."""
-PLACES = 14
+PLACES = 16
 """Placeholders of gradients with no layers, dense ones, layers of experts, both [B]: four columns."""
-STANDING = 18
+STANDING = 20
 """What is always in use [B]."""
-SEND = 19
+SEND = 21
 """What handing on a microbatch takes [s]."""
-STAGE_COLUMNS = 20
+FLIGHT = 22
+"""Microbatches in flight."""
+PLACE = 23
+"""Its place (chunk x stages + stage)."""
+STAGE_COLUMNS = 24
 
 
 @dataclass(frozen=True)
@@ -86,33 +93,15 @@ class Costs:
 
     layers: Floats
     """`[layers, LAYER_COLUMNS]`."""
-    experts: NDArray[np.bool_]
-    """Whether a layer has experts, `[layers]`."""
-    free: NDArray[np.bool_]
-    """Whether it is to be solved whether a layer recomputes, `[layers]`."""
     stages: Floats
     """`[virtual stages, STAGE_COLUMNS]`, in the order in which a microbatch passes them."""
-    path: Ints
-    """The place (chunk x stages + stage) of each virtual stage."""
-
-
-def layer_kind_lists(design: Design) -> tuple[list[LayerKind], list[LayerKind]]:
-    """The kind of each layer if it does not recompute what is to be solved, and if it does."""
-    workload, p = TransformerWorkload.of(design.workload), design.parallelism
-    model = workload.model
-    ranges = p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),)
-    given = layer_kinds(model, ranges, p.recompute, model.window_of(workload.sequence))
-    modules = frozenset(p.recompute_modules) if p.recompute_modules else None
-    again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
-    plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
-    return plain, [again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given]
 
 
 def costs_of(design: Design) -> Costs:
     """The costs of a checked design of a transformer that asks for something to be solved."""
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
     builder = PartBuilder(design.model_copy(update={"workload": workload}), shapes_of(design))
-    plain, again = layer_kind_lists(design)
+    plain, again = open_kinds(workload.model, design.parallelism, workload.sequence)
     timer = _Timer(design, builder)
     known: dict[tuple[LayerKind, LayerKind], Floats] = {}
     for pair in zip(plain, again, strict=True):
@@ -124,13 +113,18 @@ def costs_of(design: Design) -> Costs:
     expert = next((kind for kind in plain if kind.experts), None)
     stages = np.array([_stage_row(builder, timer, kind, dense, expert) for _, kind in placed])
     stages[:-1, SEND] = [0.0 if kind.passed_here else timer.sending for _, kind in placed[:-1]]
-    return Costs(
-        np.array([known[pair] for pair in zip(plain, again, strict=True)]),
-        np.array([kind.experts for kind in plain]),
-        np.array([known[a, b][SAVED] > 0 and a != b for a, b in zip(plain, again, strict=True)]),
-        stages,
-        np.array([place for place, _ in placed], np.int64),
-    )
+    places = [place for place, _ in placed]
+    stages[:, PLACE], stages[:, FLIGHT] = places, _flights(design, places)
+    return Costs(np.array([known[pair] for pair in zip(plain, again, strict=True)]), stages)
+
+
+def _flights(design: Design, places: Sequence[int]) -> list[float]:
+    """Microbatches in flight at each place."""
+    p = design.parallelism
+    schedule, sizes = SCHEDULES[p.schedule], (p.pipeline, design.microbatches, p.interleave)
+    each = [schedule.in_flight(stage, *sizes) for stage in range(p.pipeline)]
+    beside = 1.0 if p.expert_overlap and design.microbatches > 1 else 0.0
+    return [each[place % p.pipeline][place // p.pipeline] + beside for place in places]
 
 
 class _Timer:
@@ -221,6 +215,7 @@ def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: Lay
     row[MOMENT], row[MOMENT_AGAIN] = builder.layer_moment(plain), builder.layer_moment(again)
     row[MOVING] = builder.data.moving(own.total)
     row[TAIL], row[GRADIENTS] = timer.tail(own), timer.reduction(own)
+    row[EXPERTS], row[OPEN] = plain.experts, again != plain and row[SAVED] > 0
     return row
 
 

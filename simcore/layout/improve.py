@@ -12,6 +12,8 @@ from simcore.layout.boundaries import time_stages
 from simcore.layout.costs import Floats, Ints
 from simcore.layout.play import time_layout
 
+ROUNDS = 4
+"""Moves that are made at most."""
 FEW = 8
 """Up to so many stages, layers move between any two."""
 _SHORTER = 1 - 1e-9
@@ -20,31 +22,24 @@ _SHORTER = 1 - 1e-9
 @compiled
 def improve(
     layers: Floats,
-    which: Ints,
     stages: Floats,
-    flights: Floats,
-    slack: float,
-    room: float,
-    seconds: Floats,
+    limits: Floats,
     order: Ints,
     sequence: NDArray[np.int32],
-    path: Ints,
-    played: int,
-    microbatches: int,
+    counts: tuple[int, int],
     ends: Ints,
     again: Floats,
-    rounds: int,
 ) -> float:
     """The iteration of a layout without chunks [s], of which `ends` and `again` are written anew.
 
-    A move: one layer less on a stage, one more on another, and those between pass one on; of many stages, those from the
-    slowest one and between neighbours. Each round makes the best one.
+    A move: one layer less on a stage, one more on another, and those between pass one on; of many stages, those from
+    the slowest one and between neighbours. Each round makes the best one. Sizes are as `time_layout` has them.
     """
     count = len(ends)
     tried, chosen = ends.copy(), np.zeros((count, 2))
     best_ends, best_chosen, slowest = ends.copy(), again.copy(), 0
     best = inf
-    for step in range(rounds + 1):
+    for step in range(ROUNDS + 1):
         before = best
         for giving in range(count if step else 1):
             for taking in range(count if step else 1):
@@ -56,12 +51,10 @@ def improve(
                     tried[k] += 1 if taking < giving else -1
                 if not _has_layers(tried):
                     continue
-                times = time_stages(layers, which, stages, flights, slack, room, tried, chosen)
+                times = time_stages(layers, stages, limits, tried, chosen)
                 if times.max() == inf:
                     continue
-                now = time_layout(
-                    layers, stages, seconds, order, sequence, path, played, microbatches, tried, chosen
-                )
+                now = time_layout(layers, stages, order, sequence, counts, tried, chosen)
                 if now < best * _SHORTER or best == inf:
                     best = now
                     best_ends[:] = tried
@@ -70,7 +63,7 @@ def improve(
             break
         ends[:] = best_ends
         again[:] = best_chosen
-        slowest = time_stages(layers, which, stages, flights, slack, room, ends, again).argmax()
+        slowest = int(time_stages(layers, stages, limits, ends, again).argmax())
     return best
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.layout.costs import BACKWARD, GRADIENTS, SEND, TAIL, Floats, Ints
+from simcore.layout.costs import AGAIN, BACKWARD, EXPERTS, GRADIENTS, OPEN, PLACE, SEND, TAIL, Floats, Ints
 from simcore.layout.costs import WEIGHTS as WEIGHT_GRADIENTS
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
@@ -15,31 +15,30 @@ from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 def time_layout(
     layers: Floats,
     stages: Floats,
-    seconds: Floats,
     order: Ints,
     sequence: NDArray[np.int32],
-    path: Ints,
-    played: int,
-    microbatches: int,
+    counts: tuple[int, int],
     ends: Ints,
     again: Floats,
 ) -> float:
-    """An iteration by the times of its stages [s]: `played` microbatches, the others as long as the slowest stage.
+    """An iteration by the times of its stages [s].
 
-    `layers` and `stages` as `simcore.layout.costs` has them; `again` are the dense layers and layers of experts that
-    recompute, which take `seconds` longer. Gradients leave layer by layer, in the order of the last backward pass.
+    `layers` and `stages` as `simcore.layout.costs` has them; `counts` are the microbatches that are played, and all:
+    the others take as long as the slowest stage. `again`: the dense layers and layers of experts that recompute.
+    Gradients leave layer by layer, in the order of the last backward pass.
     """
+    played, microbatches = counts
+    path = stages[:, PLACE].astype(np.int64)
     virtual, count = len(path), len(order)
     times = np.empty((virtual, 4))
     busy, tails, computed, arrived = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     splits = stages[virtual - 1, WEIGHT_GRADIENTS] > 0.0
     reducing = WEIGHT_GRADIENTS if splits else BACKWARD
     for k in range(virtual - 1, -1, -1):
-        s = path[k] % count
+        s, left = path[k] % count, again[k].copy()
         first = ends[k - 1] if k > 0 else 0
         for column in range(3):
             times[k, column] = stages[k, column]
-        times[k, 1] += again[k, 0] * seconds[0] + again[k, 1] * seconds[1]
         times[k, 3] = stages[k, SEND]
         tails[s] += stages[k, TAIL]
         if k > 0:  # the head comes before the layers of its stage, the embedding after those of its own
@@ -48,6 +47,10 @@ def time_layout(
         for layer in range(ends[k] - 1, first - 1, -1):
             for column in range(3):
                 times[k, column] += layers[layer, column]
+            kind = int(layers[layer, EXPERTS])
+            if layers[layer, OPEN] > 0.0 and left[kind] > 0.0:
+                times[k, 1] += layers[layer, AGAIN]
+                left[kind] -= 1.0
             tails[s] += layers[layer, TAIL]
             computed[s] += layers[layer, reducing]
             arrived[s] = max(arrived[s], computed[s]) + layers[layer, GRADIENTS]
@@ -56,11 +59,14 @@ def time_layout(
             arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
         back = stages[k - 1, SEND] if k > 0 else 0.0
         busy[s] += times[k, 0] + times[k, 1] + times[k, 2] + times[k, 3] + back
-    return play(order, sequence, path, times, tails + arrived - computed, played) + (microbatches - played) * busy.max()
+    whole: float = play(order, sequence, path, times, tails + arrived - computed, played)
+    return whole + (microbatches - played) * float(busy.max())
 
 
 @compiled
-def play(order: Ints, sequence: NDArray[np.int32], path: Ints, times: Floats, tails: Floats, microbatches: int) -> float:
+def play(
+    order: Ints, sequence: NDArray[np.int32], path: Ints, times: Floats, tails: Floats, microbatches: int
+) -> float:
     """The end of the last stage [s].
 
     `order` and `sequence` as `PipelineSchedule` has them; `times[virtual stage]` are forward, backward, weight

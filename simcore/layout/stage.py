@@ -13,11 +13,14 @@ from simcore.layout.costs import (
     AGAIN,
     BACKWARD,
     ENDS,
+    EXPERTS,
+    FLIGHT,
     FORWARD,
     KEPT,
     MOMENT,
     MOMENT_AGAIN,
     MOVING,
+    OPEN,
     PLACES,
     SAVED,
     STANDING,
@@ -44,16 +47,16 @@ def begin(sums: Floats, stage: Floats) -> None:
 
 
 @inlined
-def add(sums: Floats, layer: Floats, experts: bool, free: bool) -> None:
+def add(sums: Floats, layer: Floats) -> None:
     """One layer more."""
     sums[TIME] += layer[FORWARD] + layer[BACKWARD] + layer[WEIGHTS]
     sums[HELD] += layer[STATES]
     sums[STORED] += layer[KEPT]
     sums[LARGEST] = max(sums[LARGEST], layer[MOMENT])
     sums[WHOLE] = max(sums[WHOLE], layer[MOVING])
-    kind = 1 if experts else 0
+    kind = int(layer[EXPERTS])
     sums[HAS_DENSE + kind] = 1.0
-    if free:
+    if layer[OPEN] > 0.0:
         sums[FREE_DENSE + kind] += 1.0
         sums[LARGEST_DENSE + kind] = layer[MOMENT_AGAIN]
         sums[AGAIN_DENSE + kind] = layer[AGAIN]
@@ -61,7 +64,7 @@ def add(sums: Floats, layer: Floats, experts: bool, free: bool) -> None:
 
 
 @inlined
-def needed(sums: Floats, stage: Floats, flight: float, dense: float, experts: float, slack: float) -> float:
+def needed(sums: Floats, stage: Floats, dense: float, experts: float, slack: float) -> float:
     """Bytes that a stage needs where so many of its free layers recompute."""
     kept = sums[STORED] - dense * sums[SAVED_DENSE] - experts * sums[SAVED_EXPERTS]
     moment = sums[LARGEST]
@@ -73,19 +76,21 @@ def needed(sums: Floats, stage: Floats, flight: float, dense: float, experts: fl
     most = 0.0 if most == -inf else most
     places = stage[PLACES + int(sums[HAS_DENSE]) + 2 * int(sums[HAS_EXPERTS])]
     working = most + places + sums[WHOLE] + stage[STANDING]
-    return sums[HELD] + slack * (flight * (kept + stage[ENDS]) + working)
+    whole: float = sums[HELD] + slack * (stage[FLIGHT] * (kept + stage[ENDS]) + working)
+    return whole
 
 
 @inlined
-def choose(sums: Floats, stage: Floats, flight: float, slack: float, room: float, chosen: Floats) -> float:
-    """Time of a stage with what its layers recompute at least [s]; infinity where it never fits into `room` [B].
+def choose(sums: Floats, stage: Floats, limits: Floats, chosen: Floats) -> float:
+    """Time of a stage with what its layers recompute at least [s]; infinity where it never fits.
 
-    `chosen`: dense layers and layers of experts that recompute.
+    `limits`: what an NPU reserves over what is allocated and freed, and the bytes that it has. `chosen`: dense layers
+    and layers of experts that recompute.
     """
     best = inf
     experts = 0.0
     while experts <= sums[FREE_EXPERTS]:
-        dense = _fewest_dense(sums, stage, flight, experts, slack, room)
+        dense = _fewest_dense(sums, stage, limits, experts)
         time = sums[TIME] + dense * sums[AGAIN_DENSE] + experts * sums[AGAIN_EXPERTS]
         if dense >= 0.0 and time < best:
             best = time
@@ -97,16 +102,17 @@ def choose(sums: Floats, stage: Floats, flight: float, slack: float, room: float
 
 
 @inlined
-def _fewest_dense(sums: Floats, stage: Floats, flight: float, experts: float, slack: float, room: float) -> float:
+def _fewest_dense(sums: Floats, stage: Floats, limits: Floats, experts: float) -> float:
     """The fewest dense layers that must recompute where so many of the others do; -1 where it never fits."""
-    if needed(sums, stage, flight, 0.0, experts, slack) <= room:
+    slack, room = limits
+    if needed(sums, stage, 0.0, experts, slack) <= room:
         return 0.0
     low, high = 1.0, sums[FREE_DENSE]
-    if high < 1.0 or needed(sums, stage, flight, high, experts, slack) > room:
+    if high < 1.0 or needed(sums, stage, high, experts, slack) > room:
         return -1.0
     while low < high:  # from the first one on, what is needed falls with each layer more
         middle = ceil((low + high) / 2) - 1.0
-        if needed(sums, stage, flight, middle, experts, slack) <= room:
+        if needed(sums, stage, middle, experts, slack) <= room:
             high = middle
         else:
             low = middle + 1.0

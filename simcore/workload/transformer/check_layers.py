@@ -55,6 +55,11 @@ def _solved(design: Design) -> Iterator[Problem]:
     p, memory = design.parallelism, design.cluster.memory
     if not p.solves:
         return
+    workload = TransformerWorkload.of(design.workload)
+    if 0 < workload.model.windowed_layers(workload.sequence) < workload.model.layers:
+        path = _STAGES if p.solves_stages else ("parallelism", "recompute")
+        expected = "numbers where some layers attend to a window and others do not: the solver takes layers to be alike"
+        yield Problem(path, expected, "solve", "give them", rule="what is solved")
     if p.solves_stages and p.recompute_layers is not None:
         path: Path = ("parallelism", "recompute_layers")
         expected = "nothing beside stages: {solve: true}"
@@ -97,12 +102,12 @@ def _modules(design: Design, model: Transformer, its: LayerRange, path: Path) ->
         return
     layers = {i for first, last in its.spans for i in range(first, last + 1)}
     experts = any(has_experts(model, layer) for layer in layers)
-    for name in missing_modules(model, frozenset(its.recompute_modules)):
-        yield Problem(where, f"modules of the model, which has no {name[1]}", name[0], "leave it out", rule=rule)
+    for name, lacking in missing_modules(model, frozenset(its.recompute_modules)):
+        yield Problem(where, f"modules of the model, which has no {lacking}", name, "leave it out", rule=rule)
     if model.mixture_of_experts and not experts:
-        for name in sorted({*_OF_EXPERTS, "shared_experts"} & set(its.recompute_modules)):
+        for module in sorted({*_OF_EXPERTS, "shared_experts"} & set(its.recompute_modules)):
             expected = f"modules of layers {its.layers}, which are dense"
-            yield Problem(where, expected, name, "leave it out", rule=rule)
+            yield Problem(where, expected, module, "leave it out", rule=rule)
 
 
 def missing_modules(model: Transformer, modules: frozenset[str]) -> Iterator[tuple[str, str]]:

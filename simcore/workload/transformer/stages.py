@@ -29,6 +29,15 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     return [base + (stage < more) for stage in range(virtual_stages)]
 
 
+def even_layers(total: int, p: Parallelism) -> list[int]:
+    """Even shares of the virtual stages; where the layers are too few for all of them the ends have none."""
+    count = p.pipeline * p.interleave
+    if total >= count:
+        return part_layers(total, count)
+    ends = [int(total > count - 2), 0]
+    return [ends[0], *part_layers(total - ends[0], count - 2), ends[1]]
+
+
 def end_layers(total: int, p: Parallelism) -> list[int]:
     """Layers of each chunk of the first stage, which has `total`: as many in all but the first one, which has the rest.
 
@@ -111,6 +120,16 @@ def layer_kinds(
             for i in range(first, last + 1):
                 found[i] = LayerKind(has_experts(model, i), how, window is not None and window.covers(i), modules)
     return tuple(found[layer] for layer in range(model.layers))
+
+
+def open_kinds(model: Transformer, p: Parallelism, sequence: int) -> tuple[list[LayerKind], list[LayerKind]]:
+    """The kind of each layer if it does not recompute where that is to be solved, and if it does."""
+    ranges = p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),)
+    given = layer_kinds(model, ranges, p.recompute, model.window_of(sequence))
+    modules = frozenset(p.recompute_modules) if p.recompute_modules else None
+    again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
+    plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
+    return plain, [again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given]
 
 
 def _grouped(kinds: Iterable[LayerKind]) -> Runs:
