@@ -74,7 +74,8 @@ def stages_between(design: Design, placement: Placement, where: GroupSlice) -> i
     """
     dimension = design.cluster.dimensions[where.dimension]
     taken = [other.part for other in placement.get("pipeline", ()) if other.dimension == where.dimension]
-    if not taken or not block_of(dimension).shares or design.library_of(dimension) is not None:
+    library = design.library_of(dimension)
+    if not taken or not block_of(dimension).shares or (library is not None and library.adds):
         return 1
     return taken[0].members if taken[0].stride < where.part.stride else 1
 

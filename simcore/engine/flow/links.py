@@ -150,7 +150,8 @@ def _loads_on(
     cluster, dimension = design.cluster, design.cluster.dimensions[number]
     sizes = tuple(its.size for its in cluster.dimensions)
     its = block_of(dimension), tuple(cluster.worn(number).items()), Chunker(design).algorithm(number)
-    cost = dimension.in_network, dimension.affinity, tuple(crowded_out(design)), design.library_of(dimension) is None
+    library = design.library_of(dimension)
+    cost = dimension.in_network, dimension.affinity, tuple(crowded_out(design)), library is not None and library.adds
     key = number, sizes, *its, *cost, tuple(kinds), rows.hops, tuple(classes.placement.items())
     if key not in _KNOWN:
         if len(_KNOWN) >= MOST_KNOWN:
