@@ -129,7 +129,8 @@ def open_kinds(model: Transformer, p: Parallelism, sequence: int) -> tuple[list[
     modules = frozenset(p.recompute_modules) if p.recompute_modules else None
     again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
     plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
-    return plain, [again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given]
+    anew = [again._replace(experts=kind.experts, windowed=kind.windowed) for kind in given]
+    return plain, [new if kind.recompute == "solve" else kind for kind, new in zip(given, anew, strict=True)]
 
 
 def _grouped(kinds: Iterable[LayerKind]) -> Runs:
