@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from simcore.engine.link_use import LinkUse, RowUse
+from simcore.engine.link_use import FREE, LinkUse, RowUse
 
 _SINGLE = 16
 """NPUs of a row that are drawn one by one where there are switches."""
@@ -29,8 +29,10 @@ class Node:
     npus: int
     """0: a switch."""
     stage: int
-    """-1 of a switch."""
+    """-1 of a switch, and of NPUs of no job."""
     name: str
+    job: int
+    """Number of the job; -1 of a switch, and of NPUs of no job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Line:
     """Nodes by number."""
     utilization: float
     """Of the busiest of them, in either direction."""
+    jobs: Mapping[int, float]
+    """Job -> its share of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +122,16 @@ def lay_out(row: RowUse) -> Fabric:
     nodes: list[Node] = []
     number: dict[int, int] = {}
     for place, npus in enumerate(groups):
-        stage = row.stages[npus[0]]
+        stage, job = row.stages[npus[0]], row.jobs[npus[0]]
         said = names.name(npus[0]) if len(npus) == 1 else f"{len(npus)} ×"
         number |= dict.fromkeys(npus, len(nodes))
-        nodes.append(Node((place + 0.5) / len(groups), 0.0, len(npus), stage, said))
+        nodes.append(Node((place + 0.5) / len(groups), 0.0, len(npus), stage, said, job))
     highest = max(names.levels.values())
     for level in range(1, highest + 1):
         alike = sorted(node for node, its in names.levels.items() if its == level)
         for place, node in enumerate(alike):
             number[node] = len(nodes)
-            nodes.append(Node((place + 0.5) / len(alike), level / highest, 0, -1, names.name(node)))
+            nodes.append(Node((place + 0.5) / len(alike), level / highest, 0, FREE, names.name(node), FREE))
     return Fabric(tuple(nodes), tuple(_lines(row, number)))
 
 
@@ -141,9 +145,9 @@ def _group_npus(row: RowUse, names: Names) -> list[list[int]]:
         for ends in link.ends:
             if min(ends) < size and max(ends) in names.levels:
                 above[min(ends)].add(max(ends))
-    found: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(list)
-    for npu, stage in enumerate(row.stages):
-        found[tuple(sorted(above[npu])), stage].append(npu)
+    found: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for npu, (stage, job) in enumerate(zip(row.stages, row.jobs, strict=True)):
+        found[tuple(sorted(above[npu])), job, stage].append(npu)
     return list(found.values())
 
 
@@ -153,20 +157,29 @@ def _on_circle(row: RowUse, names: Names) -> Fabric:
         return Fabric((), ())
     turns = [2 * math.pi * (npu / size + 0.25) for npu in range(size)]
     nodes = tuple(
-        Node(0.5 - math.cos(turn) / 2, 0.5 + math.sin(turn) / 2, 1, stage, names.name(npu))
-        for npu, (turn, stage) in enumerate(zip(turns, row.stages, strict=True))
+        Node(0.5 - math.cos(turn) / 2, 0.5 + math.sin(turn) / 2, 1, stage, names.name(npu), job)
+        for npu, (turn, stage, job) in enumerate(zip(turns, row.stages, row.jobs, strict=True))
     )
     return Fabric(nodes, tuple(_lines(row, {npu: npu for npu in range(size)})))
 
 
 def _lines(row: RowUse, number: Mapping[int, int]) -> Iterator[Line]:
-    most: dict[tuple[int, int], float] = {}
+    most: dict[tuple[int, int], LinkUse] = {}
     for link in used_links(row):
         for a, b in link.ends:
             if a in number and b in number:
                 ends = min(number[a], number[b]), max(number[a], number[b])
-                most[ends] = max(most.get(ends, 0.0), link.utilization)
-    yield from (Line(ends, utilization) for ends, utilization in most.items())
+                if ends not in most or link.utilization > most[ends].utilization:
+                    most[ends] = link
+    yield from (Line(ends, link.utilization, by_job(link)) for ends, link in most.items())
+
+
+def by_job(link: LinkUse) -> dict[int, float]:
+    """Job -> the share of the time for which a link carries its messages, the largest first."""
+    found: dict[int, float] = {}
+    for one in link.by:
+        found[one.job] = found.get(one.job, 0.0) + one.share
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 class Alike(NamedTuple):
@@ -183,7 +196,7 @@ def distinct_links(row: RowUse) -> Sequence[Alike]:
     found: dict[tuple[object, ...], list[LinkUse]] = defaultdict(list)
     for link in used_links(row):
         kinds = sorted(names.levels.get(end, 0) for end in link.ends[0])
-        found[*kinds, tuple((one.stage, one.group, round(one.share, 4)) for one in link.by)].append(link)
+        found[*kinds, tuple((one.job, one.stage, one.group, round(one.share, 4)) for one in link.by)].append(link)
     alike = [
         Alike(
             its[0], sum(len(link.ends) for link in its), its[0].ends[0][::-1] in {e for link in its for e in link.ends}

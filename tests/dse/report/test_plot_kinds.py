@@ -406,6 +406,24 @@ def test_the_busiest_link_of_each_dimension_is_busy_for_as_long_as_it_serves(
         assert sum(one["busiest"][0]["by_group"].values()) == pytest.approx(one["busiest"][0]["utilization"])
 
 
+def test_links_of_several_jobs_are_told_by_job(tmp_path: Path) -> None:
+    job = {"workload": {"collective": "all_to_all", "size": "4 MiB"}, "npus": 8, "placement": "spread"}
+    outer = {"topology": "clos", "size": 16, "leaf": 8, "oversubscription": 4, "bandwidth": "25 GB/s"}
+    document = {
+        "jobs": [{**job, "name": "one"}, {**job, "name": "two"}],
+        "cluster": {"npu": "a100-80gb", "dimensions": [{**outer, "latency": "1 us", "tier": "pod"}]},
+    }
+    path = tmp_path / "jobs.yaml"
+    path.write_text(yaml.safe_dump(document))
+    shown = numbers("links", subject_of(str(path), bounds=False))
+    assert shown["jobs"] == ("one", "two")
+    uplinks, *ports = shown["dimensions"][0]["busiest"]
+    assert set(uplinks["by_job"]) == {"one", "two"}
+    assert sum(uplinks["by_job"].values()) == pytest.approx(uplinks["utilization"])
+    assert {name for port in ports for name in port["by_job"]} == {"one", "two"}
+    assert all(len(port["by_job"]) == 1 for port in ports)
+
+
 def test_a_design_document_stands_in_for_a_run_where_one_design_is_shown(document: Path, record: StudyRecord) -> None:
     subject = subject_of(str(document), bounds=False)
     row = numbers("breakdown", subject)["rows"][0]
