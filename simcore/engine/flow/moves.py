@@ -369,7 +369,7 @@ def _is_due(plan: Ints, program: Ints, play: Ints, its: int, m: int) -> bool:
     segment = locate_segment(program, play[m + SEGMENT])
     need = plan[plan[its + ADDABLE_AT] + play[m + SEGMENT]]
     return bool(
-        (need == TO_PLAY or need == SENDS)
+        need in (TO_PLAY, SENDS)
         and play[m + OPERATOR] == program[segment + FIRST_OPERATOR]
         and play[m + REPEAT] == program[segment + REPEATS]
     )

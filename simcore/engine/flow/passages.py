@@ -1,31 +1,24 @@
 """Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
 
-A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before and after it and no stream of
-another class slows one of its own, it always takes the same time, and serves the same ways at the same times after its
-beginning: its *runs*. So it is played and recorded once, for all classes that share links on the same ways, and then
-only waited for, while no stream of another class is on a link of one of its runs at the time of the run. If one begins
-to be, the passage is played from its beginning up to now (`replay`), which nobody has felt, and goes on being played.
+A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before
+and after it and no stream of another class slows one of its own, it always takes the same time, and serves the same
+ways at the same times after its beginning: its *runs*. So it is played and recorded once, for all classes that share
+links on the same ways, and then only waited for, while what all classes need of its links fits on them (`claims`). If it may not
+any more, it is played from its beginning up to now (`replay`), which nobody has felt, and goes on being played.
 """
 
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.state import END_AT, NEVER, NOW, OUTSTANDING
+from simcore.engine.fast.state import NOW, OUTSTANDING
 from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
+from simcore.engine.flow.claims import count_paid, count_users, is_met, pays, stream_of
 from simcore.engine.flow.rates import (
     END_LOAD,
     FIRST_LOAD,
-    HEADS_AT,
     LOAD_LINK,
     LOAD_SIZE,
-    LOAD_STREAM,
-    LOADS,
     LOADS_AT,
-    NEXT,
-    SERVER,
-    SERVER_DIMENSION,
-    SLACK,
-    STREAMS,
     locate_stream,
 )
 from simcore.engine.flow.tables import (
@@ -64,13 +57,8 @@ from simcore.engine.flow.tables import (
     SKIPS,
     SPENT,
     SPENT_BEFORE,
-    STREAM,
-    STREAMS_AT,
     STRETCH,
     UNTIL,
-    USERS_AT,
-    WAY_SIZE,
-    Floats,
     Ints,
     World,
     locate_class,
@@ -78,12 +66,6 @@ from simcore.engine.flow.tables import (
     locate_notes,
     locate_passage,
 )
-
-
-FULL = 1 << 40
-"""A whole link, in the parts in which shares are counted."""
-FITS = int(FULL * (1 + SLACK / 2))
-"""As much of a link as streams may need together without being slowed (see `rates.fill`)."""
 
 
 @inlined
@@ -116,96 +98,13 @@ def note_run(plan: Ints, play: Ints, c: int, d: int, now: int, way: int) -> None
         play[notes + OPEN_RUN + d] = run
 
 
-@inlined
-def share_of(flows: Ints, numbers: Floats, load: int) -> int:
-    """The share of its link that a load needs, in parts of `FULL`."""
-    at = flows[LOADS_AT] + load * LOAD_SIZE
-    capacity = numbers[3 * flows[STREAMS] + flows[LOADS] + flows[at + LOAD_LINK]]
-    return int(numbers[3 * flows[STREAMS] + load] * numbers[flows[at + LOAD_STREAM]] / capacity * FULL + 0.5)
-
-
-@inlined
-def _locate_span(play: Ints, passage: int, number: int) -> int:
-    """Where a span of a passage lies."""
-    return int(play[RUNS_AT] + (play[passage + P_FIRST] + play[passage + P_RUNS] + number) * RUN_SIZE)
-
-
-@inlined
-def _stream_of(plan: Ints, play: Ints, its: int, run: int) -> int:
-    """The stream of a run of the class at `its`."""
-    return int(plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
-
-
-@inlined
-def _most_before(world: World, its: int, passage: int, number: int, link: int) -> int:
-    """The largest share of a link that the spans before one of them need."""
-    _, _, _, _, plan, play, _, flows, numbers = world
-    most = 0
-    for earlier in range(number):
-        stream = locate_stream(flows, _stream_of(plan, play, its, _locate_span(play, passage, earlier)))
-        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
-                most = max(most, share_of(flows, numbers, load))
-    return most
-
-
-@inlined
-def _count_users(world: World, c: int, passage: int, sign: int) -> None:
-    """Add to what is needed of links the most that a passage of a class ever needs of each, or take it away."""
-    _, _, _, _, plan, play, _, flows, numbers = world
-    its = locate_class(plan, c)
-    for number in range(play[passage + P_SPANS]):
-        stream = locate_stream(flows, _stream_of(plan, play, its, _locate_span(play, passage, number)))
-        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
-            more = share_of(flows, numbers, load) - _most_before(world, its, passage, number, link)
-            play[play[USERS_AT] + link] += sign * max(0, more)
-
-
-@inlined
-def _share_in_service(world: World, link: int, begin: int) -> int:
-    """What streams need of a link that are in service at `begin` or later, as far as is known."""
-    _, states, _, _, _, _, _, flows, numbers = world
-    together = 0
-    other = flows[flows[HEADS_AT] + link]
-    while other >= 0:
-        load = flows[LOADS_AT] + other * LOAD_SIZE
-        its = locate_stream(flows, flows[load + LOAD_STREAM])
-        server = flows[its + SERVER]
-        end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
-        if end != NEVER and end > begin:
-            together += share_of(flows, numbers, other)
-        other = flows[load + NEXT]
-    return together
-
-
-@inlined
-def _is_met(world: World, stream: int, begin: int) -> bool:
-    """Whether a stream at `begin` or later may need more of a link than others leave of it, as far as is known."""
-    _, _, _, _, _, play, _, flows, numbers = world
-    met = False
-    for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-        link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
-        others = play[play[USERS_AT] + link] + _share_in_service(world, link, begin)
-        met = met or (others > 0 and others + share_of(flows, numbers, load) > FITS)
-    return met
-
-
-@inlined
-def may_be_full(world: World, link: int) -> bool:
-    """Whether the streams in service on a link and the passages that are waited for may need more than all of it."""
-    play = world[5]
-    waiting = play[play[USERS_AT] + link]
-    return bool(waiting > 0 and waiting + _share_in_service(world, link, -1) > FITS)
-
-
 @borrowing
 def begin_passage(world: World, c: int) -> bool:
     """Wait for the passage that is due, if it is known and meets nobody; else begin to record it, if it is not known.
 
     False where it has to be played.
     """
-    _, states, _, _, plan, play, _, flows, _ = world
+    _, states, _, _, plan, play, _, _, _ = world
     its, m, now = locate_class(plan, c), locate_machine(play, c), states[c, NOW]
     if plan[its + PATTERN] < 0 or play[REPLAYS] > 0 or states[c, OUTSTANDING] > 0:
         return False
@@ -219,11 +118,9 @@ def begin_passage(world: World, c: int) -> bool:
             play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
     if play[passage + P_KNOWN] != CONSTANT:
         return False
-    for number in range(play[passage + P_SPANS]):
-        span = _locate_span(play, passage, number)
-        if _is_met(world, locate_stream(flows, _stream_of(plan, play, its, span)), now + play[span + RUN_FROM]):
-            return False
-    _count_users(world, c, passage, 1)
+    if not pays(play, passage) or is_met(world, its, passage, now):
+        return False
+    count_users(world, c, passage, 1)
     play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
     play[SKIPPERS] += 1
     return True
@@ -235,7 +132,7 @@ def end_passage(world: World, c: int) -> None:
     _, _, _, _, plan, play, _, _, _ = world
     its, m = locate_class(plan, c), locate_machine(play, c)
     passage = locate_passage(plan, play, its, play[m + SEGMENT])
-    _count_users(world, c, passage, -1)
+    count_users(world, c, passage, -1)
     play[SKIPPERS] -= 1
     for category in range(STRETCH - SPENT):
         play[m + SPENT + category] += play[passage + P_SPENT + category]
@@ -243,6 +140,7 @@ def end_passage(world: World, c: int) -> None:
     while not is_passage_over(plan, play, its, m, first):
         play[m + SEGMENT] += 1
     play[SKIPPED] += 1
+    count_paid(play, passage, 1)
 
 
 @borrowing
@@ -250,7 +148,9 @@ def drop_passage(world: World, c: int) -> None:
     """A class waits for its passage no longer: it will be played."""
     plan, play = world[4], world[5]
     its, m = locate_class(plan, c), locate_machine(play, c)
-    _count_users(world, c, locate_passage(plan, play, its, play[m + SEGMENT]), -1)
+    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+    count_users(world, c, passage, -1)
+    count_paid(play, passage, -1)
     play[SKIPPERS] -= 1
     play[REPLAYED] += 1
 
@@ -310,7 +210,7 @@ def meets_run(world: World, c: int, link: int, end: int) -> bool:
     for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
         run = play[RUNS_AT] + number * RUN_SIZE
         if begin + play[run + RUN_FROM] < end and begin + play[run + RUN_TO] > now:
-            stream = locate_stream(flows, _stream_of(plan, play, its, run))
+            stream = locate_stream(flows, stream_of(plan, play, its, run))
             for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
                 if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
                     return True
