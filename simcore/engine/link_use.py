@@ -118,7 +118,7 @@ def _service(design: Design, program: Program, classes: Classes) -> Service:
         return service
     choices, split_up = lower_schedule(lowering, program), ORDERS[program.schedule].splits
     for its, stage in enumerate(classes.stages):
-        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split_up)
+        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split_up, program.updates)
         for number, (key, (group, split)) in enumerate(lowering.keyed()):
             if len(key) == 3:  # no message between stages
                 _add_service(service, split, issues.get(number, 0), Sender(its, group, "", -1))

@@ -13,10 +13,12 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
+from simcore.engine import unflushed
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
 from simcore.program import Compute, Program, Start
+from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
 
@@ -38,7 +40,8 @@ def count_all(counter: EventCounter) -> int:
             rows * sum(n * counter.count_collective(single.kind, name, single.size) for name, n in sizes.items())
         )
     each_stage = [counter.count_stage(program, stage) for stage in range(program.stages)]
-    return round(design.cluster.npus // program.stages * sum(each_stage))
+    batches = 1 if ORDERS[program.schedule].flushes else unflushed.usual_iterations(program)
+    return round(batches * (design.cluster.npus // program.stages) * sum(each_stage))
 
 
 class EventCounter:
