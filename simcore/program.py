@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from simcore.graph import Graph
 
+from simcore.schedule import ORDERS
+
 
 class Waits(IntEnum):
     """Classes of collectives that a program can wait for."""
@@ -199,6 +201,16 @@ class Program:
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
 
     @property
+    def updates(self) -> int:
+        """How often weights are updated in an iteration."""
+        return ORDERS[self.schedule].updates(self.microbatches)
+
+    @property
+    def updated_after(self) -> int:
+        """After how many microbatches weights are updated."""
+        return self.microbatches // self.updates
+
+    @property
     def serves(self) -> bool:
         """Whether requests are served, whose tokens its chunks make."""
         return self.cache is not None
@@ -218,14 +230,14 @@ class Program:
 
     def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
         """The segments that a stage plays in an iteration, each with how often."""
-        m = self.microbatches
+        m, updates = self.microbatches, self.updates
         for chunk in range(self.chunks):
             part = self.parts[self.part_of[chunk * self.stages + stage]]
-            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - 1), (part.weights, m - 1)]
-            ways += [(part.last_backward, 1), (part.last_weights, 1)]
+            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - updates), (part.weights, m - 1)]
+            ways += [(part.last_backward, updates), (part.last_weights, 1)]
             for segments, times in ways:
                 yield from ((segment, times) for segment in segments)
-        yield from ((segment, 1) for segment in self.final[stage])
+        yield from ((segment, updates) for segment in self.final[stage])
 
     def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

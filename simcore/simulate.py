@@ -12,6 +12,7 @@ from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.design.dimension import block_of
 from simcore.design.jobs import shares_of
+from simcore.design.parallelism import Parallelism
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import LOG_ROWS, Timing, Trace, time_collective, time_program
 from simcore.engine.flow import run as flow
@@ -35,12 +36,14 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
+from simcore.schedule import SCHEDULES
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.staleness import staleness_of
 
 Engine = Callable[[Design], Result]
 _NOTHING_SHARED = "every group has its links to itself, and all NPUs of a stage do the same"
@@ -148,8 +151,9 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
             return problems
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return packet_problems(design)
+        return [*packet_problems(design), *_unplayable_schedules(design, engine)]
     problems = _unplayable_jobs(design, engine) if design.jobs is not None else _unplayable_graph(design, engine)
+    problems += _unplayable_schedules(design, engine)
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -176,6 +180,20 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
         found = str(design.system.active_chunks)
         problems.append(Problem(("system", "active_chunks"), expected, found, "use engine 'reference'"))
     return problems
+
+
+def _unplayable_schedules(design: Design, engine: str) -> list[Problem]:
+    """Pipelines that never empty, on engines that play one batch."""
+    if engine in ("fast", "reference") or (engine == "reference_links" and design.jobs is None):
+        return []
+    told: list[tuple[Path, Parallelism]] = [((), design.parallelism)] if design.jobs is None else []
+    told += [(("jobs", number), job.parallelism) for number, job in enumerate(design.jobs or ())]
+    expected = f"a schedule that flushes (engine '{engine}' plays one batch)"
+    return [
+        Problem((*path, "parallelism", "schedule"), expected, p.schedule, "use 1f1b, or engine 'fast' or 'reference'")
+        for path, p in told
+        if not SCHEDULES[p.schedule].flushes
+    ]
 
 
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
@@ -300,6 +318,7 @@ def _result(
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
+        staleness=staleness_of(design),
         fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,

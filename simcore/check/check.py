@@ -26,8 +26,10 @@ from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
 from simcore.network import TOPOLOGIES, ratios_of
+from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.staleness import RULE as STALE
 
 
 def check(design: Design) -> list[Problem]:
@@ -36,7 +38,7 @@ def check(design: Design) -> list[Problem]:
         return _check_jobs(design)
     problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
     problems += network_problems(design) + price_problems(design)
-    return problems or compute_problems(design)
+    return problems or [*compute_problems(design), *_check_sharing(design)]
 
 
 def _check_job(design: Design) -> Iterator[Problem]:
@@ -44,6 +46,18 @@ def _check_job(design: Design) -> Iterator[Problem]:
     yield from _check_degrees(design)
     yield from kind_of(design.workload).problems(design)
     yield from memory_problems(design)
+
+
+def _check_sharing(design: Design) -> Iterator[Problem]:
+    """A pipeline that never empties is played where no link is shared."""
+    p = design.parallelism
+    if not design.workload.computes or SCHEDULES[p.schedule].flushes:
+        return
+    from simcore.engine.flow.links import links_of  # loads what no other check needs
+
+    for link in links_of(design).links[:1]:
+        expected = f"a schedule that flushes, where phases share links ({link.name})"
+        yield Problem(("parallelism", "schedule"), expected, p.schedule, "use 1f1b", rule=STALE)
 
 
 def _check_rest(design: Design) -> Iterator[Problem]:

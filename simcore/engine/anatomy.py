@@ -82,7 +82,7 @@ def collectives_of(design: Design) -> tuple[CollectiveUse, ...]:
     else:
         choices = lower_schedule(lowering, program)
         stage, split = _last_stage(design, program), ORDERS[program.schedule].splits
-        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split)
+        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split, program.updates)
     dimensions = len(design.cluster.dimensions)
     uses: dict[tuple[str, str], CollectiveUse] = {}
     for index, (key, (group, split_up)) in enumerate(lowering.keyed()):

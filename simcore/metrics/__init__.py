@@ -24,6 +24,7 @@ from simcore.power.draw import peak_watts, rack_watts, rest_watts
 from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result, fairness, worst_slowdown
 from simcore.workload.base import kind_of
+from simcore.workload.staleness import staleness_of
 
 
 def _of_memory(part: str) -> Metric:
@@ -125,6 +126,12 @@ _OWN = {
         "s", read=lambda r: r.exposed_communication_s.total, bound=lambda f: 0.0, moves=("time",)
     ),
     "bubble": Metric("s", read=lambda r: r.bubble_s, bound=lambda f: 0.0, moves=("time",)),
+    "staleness": Metric(
+        "",
+        scope="job",
+        read=lambda r: 0.0 if r.staleness is None else float(r.staleness.updates),
+        before=lambda d, m: float(staleness.updates) if (staleness := staleness_of(d)) else 0.0,
+    ),
     "memory.peak": _of_memory("peak"),
     "memory.reserved": _of_memory("reserved"),
     "memory.capacity": Metric(

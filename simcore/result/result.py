@@ -51,6 +51,18 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Staleness:
+    """How old the weights are that gradients are computed with: what a time of iterations does not show."""
+
+    updates: int
+    """Most updates between the weights that a gradient was computed with and those that it is applied to."""
+    batch: int
+    """Sequences (or samples) whose gradients one update has."""
+    versions: int
+    """Versions of its weights that the NPU keeps that keeps most."""
+
+
+@dataclass(frozen=True, slots=True)
 class DimensionUse:
     """Use of one network dimension by an NPU of the stage that finishes last, over the iteration.
 
@@ -194,6 +206,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    staleness: Staleness | None = None
+    """How old the weights are that gradients are computed with; None where all are those of the update before."""
     traffic: Traffic | None = None
     """What packets went through, where engine `packets` played them."""
     jobs: tuple[JobResult, ...] = ()
@@ -242,6 +256,7 @@ class Result:
 
 
 _OF_SOME = {
+    "staleness",
     "traffic",
     "engine_reason",
     "kv_cache",

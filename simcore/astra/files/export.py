@@ -163,6 +163,8 @@ def _unknown(program: Program) -> Iterator[Problem]:
     """Collectives that ASTRA-sim has not, such as exchanges between neighbours; blocks of weight gradients."""
     if ORDERS[program.schedule].splits:
         yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{program.schedule}'")
+    if not ORDERS[program.schedule].flushes:
+        yield Problem(("parallelism", "schedule"), "one that flushes after the iteration", f"'{program.schedule}'")
     segments = [segment for part in program.parts for way in part.passes for segment in way]
     starts = {(op.kind, op.group) for s in segments for op in s.operators if isinstance(op, Start)}
     for kind, group in sorted(starts):

@@ -144,7 +144,7 @@ class Lowered:
     def check_length(self, slowest: float) -> None:
         """Raise `InputError` where its times might not fit 64 bits if everything took `slowest` times as long."""
         beside = 1 + max(slowdowns(self.job.design)) / UNIT
-        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches)
+        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches, 1)
         if serial >= LONGEST:
             raise too_long_error(serial / PICOSECONDS)
 

@@ -13,12 +13,14 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
+from simcore.engine import unflushed
 from simcore.engine.reference.links import MOST_SEGMENTS
 from simcore.graph import Action, Rank
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
 from simcore.program import Compute, Program, Start
+from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
 
@@ -42,7 +44,8 @@ def count_all(counter: EventCounter) -> int:
     if program.graph is not None:
         return round(sum(counter.count_rank(rank) for rank in program.graph.ranks))
     each_stage = [counter.count_stage(program, stage) for stage in range(program.stages)]
-    return round(design.cluster.npus // program.stages * sum(each_stage))
+    batches = 1 if ORDERS[program.schedule].flushes else unflushed.usual_iterations(program)
+    return round(batches * (design.cluster.npus // program.stages) * sum(each_stage))
 
 
 class EventCounter:

@@ -12,6 +12,7 @@ from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.sharding import sharding_problems
+from simcore.workload.staleness import unflushed_problems
 from simcore.workload.transformer.check_layers import layer_problems, missing_modules
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
@@ -23,6 +24,7 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     model = _workload(design).model
     for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
         yield from rule(design)
+    yield from unflushed_problems(design)
     yield from expert_problems(design, model)
     for rule in (_context, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
@@ -120,7 +122,7 @@ def _schedule(design: Design) -> Iterator[Problem]:
     elif design.data and 0 < design.microbatches < schedule.least(p.pipeline):
         least = schedule.least(p.pipeline)
         expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
-        fix = "use a larger batch, fewer stages, or schedule zbv"
+        fix = "use a larger batch, fewer stages, or another schedule"
         where: Path = ("parallelism", "schedule")
         short = least / design.microbatches - 1
         yield Problem(where, expected, str(design.microbatches), fix, rule="fewest microbatches", violation=short)

@@ -276,7 +276,7 @@ def trainings(
 
 
 def _suits(schedule: PipelineSchedule, chunks: int) -> bool:
-    return schedule.chunks in (None, chunks) and (chunks == 1 or schedule.interleaves)
+    return schedule.flushes and schedule.chunks in (None, chunks) and (chunks == 1 or schedule.interleaves)
 
 
 def flattened(document: Document, flat: bool) -> Document:
