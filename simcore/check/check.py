@@ -28,6 +28,7 @@ from simcore.memory.expanded import memory_problems
 from simcore.network import TOPOLOGIES, ratios_of
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.rules import unused_problems
 
 
 def check(design: Design) -> list[Problem]:
@@ -42,7 +43,10 @@ def check(design: Design) -> list[Problem]:
 def _check_job(design: Design) -> Iterator[Problem]:
     """What is wrong with a job on its NPUs."""
     yield from _check_degrees(design)
-    yield from kind_of(design.workload).problems(design)
+    kind = kind_of(design.workload)
+    yield from kind.problems(design)
+    if kind.jobs_by != "layers":
+        yield from unused_problems(design, ("stages", "layers"))
     yield from memory_problems(design)
 
 
