@@ -29,6 +29,7 @@ from simcore.network import TOPOLOGIES, ratios_of
 from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.rules import unused_problems
 from simcore.workload.staleness import RULE as STALE
 
 
@@ -44,7 +45,10 @@ def check(design: Design) -> list[Problem]:
 def _check_job(design: Design) -> Iterator[Problem]:
     """What is wrong with a job on its NPUs."""
     yield from _check_degrees(design)
-    yield from kind_of(design.workload).problems(design)
+    kind = kind_of(design.workload)
+    yield from kind.problems(design)
+    if kind.jobs_by != "layers":
+        yield from unused_problems(design, ("stages", "layers"))
     yield from memory_problems(design)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.layout.solve import settled_parallelism
+from simcore.workload.base import kind_of
 
 
 @once
@@ -15,6 +16,9 @@ def _solved(design: Design) -> Design:
 def settle(design: Design) -> Design:
     """The checked design with the numbers that were solved for it; the same one where nothing is to be solved.
 
-    What fits nowhere gets the stages that need least memory. Of several jobs, each says its own numbers (see `check`).
+    What fits nowhere gets the stages that need least memory. Of several jobs, each says its own
+    numbers, and other kinds of workload have nothing to solve (see `check`).
     """
-    return _solved(design) if design.jobs is None and design.parallelism.solves else design
+    if design.jobs is not None or not design.parallelism.solves:
+        return design
+    return _solved(design) if kind_of(design.workload).jobs_by == "layers" else design

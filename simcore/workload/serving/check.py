@@ -32,8 +32,6 @@ _UNUSED = (
     "tensor_overlap",
     "first_stage_layers",
     "last_stage_layers",
-    "stages",
-    "layers",
 )
 """Keys of `parallelism` that serving has no use for."""
 
