@@ -20,6 +20,7 @@ from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
 from simcore.jobs.play import play_jobs
 from simcore.jobs.result import result_of_jobs
+from simcore.layout.settle import settle
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
@@ -49,6 +50,7 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
     engine would take too long.
     """
+    design = settle(design)
     if callable(engine):
         return with_measured(design, engine(design))
     if engine in BUILT_IN and design.jobs is not None:
@@ -184,6 +186,7 @@ def _refuse_unplayable(design: Design, engine: str) -> None:
 def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
     _refuse_unplayable(design, "fast")
+    design = settle(design)
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, time_collective(design, single), None, "fast"), None

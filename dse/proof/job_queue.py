@@ -133,9 +133,12 @@ def layer_entries(
 ) -> Iterator[Entry]:
     """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
     for number, job in sound:
+        open_layout = job.design.parallelism.solves  # whose Program is another one on each network
         design = join_designs(job.design, anywhere.design)
         joules = layers_joules(design, known) if goal.per_joule else 0.0
-        yield Entry(goal.value_of(layers_seconds(design, known), joules), number, job.part, (anywhere,), tuple(mine))
+        least = goal.value_of(layers_seconds(design, known), joules)
+        networks = () if open_layout else (anywhere,)
+        yield Entry(least, number, job.part, networks, tuple(mine), fits=open_layout, joules=joules)
 
 
 def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> Iterator[Entry]:

@@ -89,6 +89,7 @@ class Space:
 
     def key(self, filled: FilledDocument) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""
+        from dse.space.screen import ScreenedDesign
         from simcore.check.load import parse_design
 
         document = filled.document
@@ -98,7 +99,7 @@ class Space:
         if design is None:
             raise ValueError(f"space '{self.name}' gave a document of unsound form: {problems[0]}")
         if not self.jobs:
-            return design.key
+            return ScreenedDesign(design, ()).key
         whole = design.document()
         text = json.dumps({section: whole[section] for section in self.template}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -106,6 +106,8 @@ def bound_on_any_network(design: Design) -> Bounds:
 
     The nodes are bought, and draw; what fails of the network must be left out of the design's `reliability`.
     """
+    if design.parallelism.solves:  # whose stages are others on each network
+        return {**dict.fromkeys(METRICS), **bound_any_design(design)}
     dimensions = tuple(dimension.model_copy(update=_IDEAL) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     ideal = design.model_copy(update={"cluster": cluster})

@@ -28,6 +28,7 @@ from simcore.memory.expanded import memory_problems
 from simcore.network import TOPOLOGIES, ratios_of
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.rules import unused_problems
 
 
 def check(design: Design) -> list[Problem]:
@@ -42,7 +43,10 @@ def check(design: Design) -> list[Problem]:
 def _check_job(design: Design) -> Iterator[Problem]:
     """What is wrong with a job on its NPUs."""
     yield from _check_degrees(design)
-    yield from kind_of(design.workload).problems(design)
+    kind = kind_of(design.workload)
+    yield from kind.problems(design)
+    if kind.jobs_by != "layers":
+        yield from unused_problems(design, ("stages", "layers"))
     yield from memory_problems(design)
 
 
@@ -58,6 +62,13 @@ def _check_jobs(design: Design) -> list[Problem]:
     shares, problems = shares_of(design)
     problems = [*problems, *_check_names(design), *_check_network(design), *_check_system(design)]
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
+    if problems:
+        return problems
+    for number, job in enumerate(design.jobs or ()):
+        if job.parallelism.solves:
+            key = "stages" if job.parallelism.solves_stages else "recompute"
+            expected, fix = "numbers where several jobs run", "solve each job as a design of its own first"
+            problems.append(Problem(("jobs", number, "parallelism", key), expected, "solve", fix))
     if problems:
         return problems
     for share in shares:

@@ -46,7 +46,7 @@ def layer_kept(shapes: Shapes, kind: LayerKind | None = None) -> Terms:
         return {"layer input": shapes.hidden_bytes / shapes.shared}
     terms = _attention_kept(shapes) | (_experts_kept(shapes) if kind.experts else _dense_kept(shapes))
     if kind.recompute == "selective":
-        for module in shapes.parallelism.recomputed_modules:
+        for module in kind.recomputed_modules(shapes):
             for name in RECOMPUTED[module]:
                 terms.pop(name, None)
     return terms

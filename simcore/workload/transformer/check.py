@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.sharding import sharding_problems
+from simcore.workload.transformer.check_layers import layer_problems, missing_modules
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
 from simcore.workload.transformer.stages import end_layers
@@ -22,7 +24,7 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
         yield from rule(design)
     yield from expert_problems(design, model)
-    for rule in (_context, _expert_tokens, _stages, _switches):
+    for rule in (_context, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
 
 
@@ -62,7 +64,8 @@ def _even_stages(design: Design) -> Iterator[Problem]:
     model, p = _workload(design).model, design.parallelism
     stages = p.pipeline * p.interleave
     given = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
-    if stages - (len(given) if p.interleave > 1 else 0) > model.layers:  # a chunk at either end may have no layer
+    bare = (min(stages - 1, 2) if p.stages is not None else len(given)) if p.interleave > 1 or p.stages else 0
+    if stages - bare > model.layers:  # a virtual stage at either end may have no layer
         yield Problem(
             ("parallelism", "pipeline"),
             f"at most {model.layers} stages, one a layer",
@@ -71,7 +74,7 @@ def _even_stages(design: Design) -> Iterator[Problem]:
             rule="stages have layers",
             violation=stages / model.layers - 1,
         )
-    elif p.interleave > 1 and not given and model.layers % stages:
+    elif p.interleave > 1 and not given and p.stages is None and model.layers % stages:
         yield Problem(
             ("parallelism", "interleave"),
             f"pipeline x interleave that divides the layers ({model.layers})",
@@ -278,12 +281,15 @@ def _expert_overlap(design: Design) -> Iterator[Problem]:
     elif p.pipeline > 1 and p.interleave == 1:
         expected = "false under a pipeline without interleave, where a pass waits for the one before it"
         yield Problem(path, expected, "true", "use interleave >= 2", rule=rule)
-    elif p.recompute == "full":
+    elif _recomputes_whole(p):
         expected = "false with recompute full, whose all-to-alls travel once more"
         yield Problem(path, expected, "true", "use recompute: selective, or none", rule=rule)
 
 
-_OF_EXPERTS = ("moe", "moe_act")
+def _recomputes_whole(p: Parallelism) -> bool:
+    """Whether layers recompute all of themselves, or may."""
+    ways = {p.recompute} if p.layers is None else {its.recompute or p.recompute for its in p.layers}
+    return "full" in ways or ("solve" in ways and p.recompute_modules is None)
 
 
 def _recomputed_modules(design: Design) -> Iterator[Problem]:
@@ -293,18 +299,12 @@ def _recomputed_modules(design: Design) -> Iterator[Problem]:
         return
     path: Path = ("parallelism", "recompute_modules")
     rule = "modules to recompute"
-    if p.recompute != "selective":
+    if not {p.recompute, *(its.recompute for its in p.layers or ())} & {"selective", "solve"}:
         found = ", ".join(p.recompute_modules)
         yield Problem(path, "nothing unless recompute is selective", found, "use recompute: selective", rule=rule)
         return
-    moe = model.mixture_of_experts
-    for name in sorted(p.recomputed_modules):
-        if name == "mla_up_proj" and model.latent_attention is None:
-            yield Problem(path, "modules of the model, which has no latent_attention", name, "leave it out", rule=rule)
-        elif name in _OF_EXPERTS and moe is None:
-            yield Problem(path, "modules of the model, which has no experts", name, "leave it out", rule=rule)
-        elif name == "shared_experts" and not (moe and moe.shared_feed_forward):
-            yield Problem(path, "modules of the model, which has no shared experts", name, "leave it out", rule=rule)
+    for name, lacking in missing_modules(model, p.recomputed_modules):
+        yield Problem(path, f"modules of the model, which has no {lacking}", name, "leave it out", rule=rule)
 
 
 def _switches(design: Design) -> Iterator[Problem]:

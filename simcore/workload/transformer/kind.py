@@ -18,7 +18,7 @@ from simcore.workload.transformer.known_layers import Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
-from simcore.workload.transformer.stages import stage_runs
+from simcore.workload.transformer.stages import open_kinds, stage_runs
 
 
 class TransformerTraining(WorkloadKind):
@@ -51,11 +51,15 @@ class TransformerTraining(WorkloadKind):
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""
         workload = TransformerWorkload.of(design.workload)
-        known = layers_of(shapes_of(design))
-        runs = stage_runs(workload.model, design.parallelism, workload.sequence)
+        model, sequence = workload.model, workload.sequence
+        known, p = layers_of(shapes_of(design)), design.parallelism
+        if p.solves:
+            plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
+            return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
+        runs = stage_runs(model, p, sequence)
         kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
-        return LayersAlone(workload.model.layers, fewest, tuple(kinds), _operators)
+        return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
 
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """See `WorkloadKind.repeated`: also layers."""

@@ -19,8 +19,14 @@ class LayerKind(NamedTuple):
     experts: bool = False
     """Whether its feed-forward half consists of experts."""
     recompute: str = "none"
+    modules: frozenset[str] | None = None
+    """What it recomputes where that is selective; what the design says unless given."""
     windowed: bool = False
     """Whether it attends to the model's window instead of the whole sequence."""
+
+    def recomputed_modules(self, shapes: Shapes) -> frozenset[str]:
+        """What it recomputes where that is selective."""
+        return shapes.parallelism.recomputed_modules if self.modules is None else self.modules
 
 
 def usual_kind(shapes: Shapes) -> LayerKind:
@@ -54,7 +60,7 @@ def _recomputed(shapes: Shapes, kind: LayerKind, pieces: tuple[Piece, ...]) -> t
     if kind.recompute == "full":
         return forwards_of(pieces)
     if kind.recompute == "selective":
-        chosen = shapes.parallelism.recomputed_modules
+        chosen = kind.recomputed_modules(shapes)
         return forwards_of([piece for piece in pieces if piece.modules & chosen])
     return ()
 
