@@ -277,8 +277,13 @@ def parts_of_layers(draw: st.DrawFn, context: int) -> Document:
 
 
 @st.composite
-def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
-    """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
+def trainings(
+    draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3), parts: bool = False
+) -> Design:
+    """Designs of a training iteration whose degrees are powers of two, so that any placement divides.
+
+    With `parts` layers have what plain ones lack: windows, norms, biases.
+    """
     sizes = draw(st.lists(st.sampled_from([2, 4, 8]), min_size=1, max_size=3))
     npus = math.prod(sizes)
     tensor = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus % d == 0]))
@@ -318,7 +323,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
                     "kv_heads": draw(st.sampled_from([8, 16])),
-                    **parts_of_layers(draw, context),
+                    **(parts_of_layers(draw, context) if parts else {}),
                 },
                 "global_batch": data * microbatch * microbatches,
                 "precision": "fp16",

@@ -65,6 +65,14 @@ def _solved(design: Design) -> Iterator[Problem]:
         path = ("parallelism", "recompute_layers")
         expected = "nothing beside stages: {solve: true}"
         yield Problem(path, expected, str(p.recompute_layers), "use recompute: solve", rule="what is solved")
+    workload = TransformerWorkload.of(design.workload)
+    windowed = workload.model.windowed_layers(workload.sequence)
+    ways = {p.recompute, *(its.recompute for its in p.layers or ())}
+    if "solve" in ways and 0 < windowed < workload.model.layers:
+        expected = "a way that is given where some layers have windows: their attention takes less to do again"
+        yield Problem(
+            ("parallelism", "recompute"), expected, "solve", "use none, selective or full", rule="what is solved"
+        )
     if memory is not None and memory.expanded is not None:
         path = _STAGES if p.solves_stages else ("parallelism", "recompute")
         expected = "numbers beside cluster.memory.expanded: stages are solved for the NPU's own memory"

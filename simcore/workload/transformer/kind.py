@@ -51,15 +51,15 @@ class TransformerTraining(WorkloadKind):
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""
         workload = TransformerWorkload.of(design.workload)
+        model, sequence = workload.model, workload.sequence
         known, p = layers_of(shapes_of(design)), design.parallelism
         if p.solves:
-            plain = {kind for listed in open_kinds(workload.model, p, workload.sequence) for kind in listed}
-            alone = tuple((known, kind) for kind in sorted(plain, key=repr))
-            return LayersAlone(workload.model.layers, 0, alone, _operators)
-        runs = stage_runs(workload.model, p, workload.sequence)
+            plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
+            return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
+        runs = stage_runs(model, p, sequence)
         kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
-        return LayersAlone(workload.model.layers, fewest, tuple(kinds), _operators)
+        return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
 
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """See `WorkloadKind.repeated`: also layers."""

@@ -19,10 +19,10 @@ class LayerKind(NamedTuple):
     experts: bool = False
     """Whether its feed-forward half consists of experts."""
     recompute: str = "none"
-    windowed: bool = False
-    """Whether it attends to the model's window instead of the whole sequence."""
     modules: frozenset[str] | None = None
     """What it recomputes where that is selective; what the design says unless given."""
+    windowed: bool = False
+    """Whether it attends to the model's window instead of the whole sequence."""
 
     def recomputed_modules(self, shapes: Shapes) -> frozenset[str]:
         """What it recomputes where that is selective."""

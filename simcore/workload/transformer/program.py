@@ -108,7 +108,8 @@ def shapes_of(design: Design) -> Shapes:
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
-    kinds = [kind for _, kind in sorted(place_parts(p, stage_runs(workload.model, p, workload.sequence)))]
+    runs = stage_runs(workload.model, p, workload.sequence)
+    kinds = [kind for _, kind in sorted(place_parts(p, runs))]
     unique = list(dict.fromkeys(kinds))
     builder = PartBuilder(design, shapes_of(design))
     parts = tuple(builder.part(kind) for kind in unique)
@@ -264,7 +265,7 @@ class PartBuilder:
 
     def layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
-        plain = kind._replace(recompute="none", modules=None)
+        plain = kind._replace(recompute="none")
         again = self.layers.kept(plain) - self.layers.kept(kind)
         return activations.layer_transient(self.shapes, kind) + again
 

@@ -17,7 +17,6 @@ from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.model import Transformer
-from simcore.workload.transformer.window import Window
 
 Runs = tuple[tuple[LayerKind, int], ...]
 """Layers of a virtual stage: so many of one kind, then so many of another."""
@@ -77,18 +76,18 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
 def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
     """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
 
-    Windows count where a sequence of so many tokens is longer. Layers that differ (`parallelism.layers`) are as their
-    range says.
+    Layers that differ (`parallelism.layers`) are as their range says. Windows count where a sequence of so many tokens
+    is longer.
     """
     out: list[Runs] = []
     layer = 0
-    window = model.window_of(sequence)
     if p.layers is not None:
-        kinds = layer_kinds(model, p.layers, p.recompute, window)
+        kinds = layer_kinds(model, p.layers, p.recompute, sequence)
         for count in stage_layers(model, p):
             out.append(_grouped(kinds[layer : layer + count]))
             layer += count
         return out
+    window = model.window_of(sequence)
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
@@ -109,28 +108,31 @@ def has_experts(model: Transformer, layer: int) -> bool:
 
 @lru_cache(maxsize=512)
 def layer_kinds(
-    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, window: Window | None
+    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, sequence: int
 ) -> tuple[LayerKind, ...]:
     """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute` says."""
     found: dict[int, LayerKind] = {}
+    window = model.window_of(sequence)
     for its in ranges:
         how = its.recompute or recompute
         modules = frozenset(its.recompute_modules) if its.recompute_modules and how == "selective" else None
         for first, last in its.spans:
-            for i in range(first, last + 1):
-                found[i] = LayerKind(has_experts(model, i), how, window is not None and window.covers(i), modules)
+            found |= {
+                i: LayerKind(has_experts(model, i), how, modules, window is not None and window.covers(i))
+                for i in range(first, last + 1)
+            }
     return tuple(found[layer] for layer in range(model.layers))
 
 
 def open_kinds(model: Transformer, p: Parallelism, sequence: int) -> tuple[list[LayerKind], list[LayerKind]]:
     """The kind of each layer if it does not recompute where that is to be solved, and if it does."""
-    ranges = p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),)
-    given = layer_kinds(model, ranges, p.recompute, model.window_of(sequence))
+    given = layer_kinds(model, p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),), p.recompute, sequence)
     modules = frozenset(p.recompute_modules) if p.recompute_modules else None
     again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
     plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
-    anew = [again._replace(experts=kind.experts, windowed=kind.windowed) for kind in given]
-    return plain, [new if kind.recompute == "solve" else kind for kind, new in zip(given, anew, strict=True)]
+    return plain, [
+        again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given
+    ]
 
 
 def _grouped(kinds: Iterable[LayerKind]) -> Runs:
@@ -152,7 +154,7 @@ class _Experts(NamedTuple):
 def _runs(count: int, experts: _Experts, windowed: tuple[bool, ...], recomputed: int, how: str) -> Runs:
     """Of `count` layers the first `recomputed` are recomputed; some have `experts`, some are `windowed`."""
     kinds = [
-        LayerKind(experts.at(i), how if i < recomputed else "none", bool(windowed and windowed[i]))
+        LayerKind(experts.at(i), how if i < recomputed else "none", windowed=bool(windowed and windowed[i]))
         for i in range(count)
     ]
     return _grouped(kinds)

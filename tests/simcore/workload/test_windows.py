@@ -123,6 +123,15 @@ def test_a_ring_passes_every_key_and_so_has_no_windows() -> None:
     one({"tokens": 1024}, {"context": 2}, npus=2)  # no sequence is longer
 
 
+def test_stages_are_solved_for_layers_that_alternate_but_not_which_of_them_recompute() -> None:
+    design = one({"tokens": 64, "full_every": 2}, {"pipeline": 2, "stages": {"solve": True}}, npus=2)
+    even = one({"tokens": 64, "full_every": 2}, {"pipeline": 2}, npus=2)
+    assert simulate(design).iteration_time_s <= simulate(even).iteration_time_s
+    with pytest.raises(InputError, match="a way that is given where some layers have windows"):
+        one({"tokens": 64, "full_every": 2}, {"pipeline": 2, "recompute": "solve"}, npus=2)
+    one({"tokens": 64}, {"pipeline": 2, "recompute": "solve"}, npus=2)
+
+
 def served(window: dict[str, Any] | None, **its: Any) -> Design:
     sizes = {"hidden": 512, "layers": 6, "heads": 8, "kv_heads": 2, "vocabulary": 1024, "position": "rotary"}
     workload = {
