@@ -25,8 +25,17 @@ def tensor(storage: int) -> list[Any]:
 def node(number: int, name: str, parent: int, record: int, takes: list[int], gives: list[int], **more: Any) -> Any:
     attributes = [{"name": "rf_id", "type": "uint64", "value": record}]
     attributes += [{"name": key, "type": "string", "value": value} for key, value in more.items()]
-    sides = [{"values": [tensor(s) for s in side], "types": ["Tensor(c10::BFloat16)"] * len(side)} for side in (takes, gives)]
-    return {"id": number, "name": name, "ctrl_deps": parent, "inputs": sides[0], "outputs": sides[1], "attrs": attributes}
+    sides = [
+        {"values": [tensor(s) for s in side], "types": ["Tensor(c10::BFloat16)"] * len(side)} for side in (takes, gives)
+    ]
+    return {
+        "id": number,
+        "name": name,
+        "ctrl_deps": parent,
+        "inputs": sides[0],
+        "outputs": sides[1],
+        "attrs": attributes,
+    }
 
 
 def all_reduce(number: int, record: int, storage: int, group: str) -> list[Any]:
@@ -98,6 +107,8 @@ def timeline(rank: int = 0) -> dict[str, Any]:
     return {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": [*flows, *events]}
 
 
-def write_pair(folder: Path, rank: int, host: dict[str, Any] | None = None, times: dict[str, Any] | None = None) -> None:
+def write_pair(
+    folder: Path, rank: int, host: dict[str, Any] | None = None, times: dict[str, Any] | None = None
+) -> None:
     (folder / f"host.{rank}.json").write_text(json.dumps(host or host_trace()))
     (folder / f"kineto.{rank}.json").write_text(json.dumps(times or timeline(rank)))

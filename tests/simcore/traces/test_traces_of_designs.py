@@ -178,7 +178,9 @@ def test_drawn_traces_run_to_their_end_and_agree_with_their_distribution(tmp_pat
     summary = summarise(traces, "run")
     assert summary.anomalies == ()
     assert traces.groups == {1: (0, 1, 2, 3), 2: (4, 5, 6, 7)}
-    gathered = {integer_of(node, "comm_size") for trace in traces.ranks for node in trace if kind_of(node) == "all_gather"}
+    gathered = {
+        integer_of(node, "comm_size") for trace in traces.ranks for node in trace if kind_of(node) == "all_gather"
+    }
     assert gathered == {1 << 20, 4 << 20}
     assert summary.operators["compute"] == 8 * 41  # and what waits for the last reductions
     assert play(traces, tmp_path, (8,), recorded_times=True).finish_ns > 40 * 100_000
@@ -226,7 +228,10 @@ def test_the_longest_path_is_that_of_the_durations() -> None:
 @pytest.mark.parametrize(
     ("trace", "found"),
     [
-        ((compute_node(0, 1, (1,)), compute_node(1, 1, (0,))), "expected dependencies without a circle, got nodes 0, 1"),
+        (
+            (compute_node(0, 1, (1,)), compute_node(1, 1, (0,))),
+            "expected dependencies without a circle, got nodes 0, 1",
+        ),
         ((compute_node(0, 1, (9,)),), "got node 0 after node 9, which is not there"),
         ((compute_node(0, 1), compute_node(0, 1)), "expected every node id once, got one id twice"),
     ],
