@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from simcore.graph import Graph
 
 
 class Waits(IntEnum):
@@ -40,6 +43,10 @@ class Category(IntEnum):
     DATA = 4
     PIPELINE = 5
     OPTIMIZER = 6
+    UNGROUPED = 7
+    """Communication of groups whose parallelism is not known: those of a trace."""
+    OTHER = 8
+    """Neither computing nor waiting for communication: an NPU that waits for its host."""
 
 
 GROUP_CATEGORY = {
@@ -78,6 +85,8 @@ class Compute(NamedTuple):
     """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
     pieces: int = 1
     """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
+    recorded: float | None = None
+    """Time that was measured [s], where it does not follow from the NPU."""
 
 
 class Start(NamedTuple):
@@ -184,6 +193,8 @@ class Program:
     trained: bool = True
     """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
 
+    graph: Graph | None = None
+    """What happens after what, where that is an explicit graph; segments then only list its operators."""
     cache: tuple[float, ...] | None = None
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
 

@@ -10,14 +10,17 @@ from simcore.check.check import check
 from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
+from simcore.design.dimension import block_of
 from simcore.design.jobs import shares_of
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import Timing, Trace, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import find_sharing, links_of
+from simcore.engine.graph.run import time_graph
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
+from simcore.graph import Graph
 from simcore.jobs.play import play_jobs
 from simcore.jobs.result import result_of_jobs
 from simcore.memory.expanded import capacity, fits
@@ -34,6 +37,7 @@ from simcore.system.chunks import PICOSECONDS
 from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
+from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
 
 Engine = Callable[[Design], Result]
@@ -81,7 +85,10 @@ def _simulate_jobs(design: Design, engine: str) -> Result:
 
 def _simulate_by_choice(design: Design) -> Result:
     """The result of the fast engine where it is exact, else of the flow engine; and why."""
-    reasons = find_sharing(design)
+    graph = program_of(design).graph
+    if graph is not None:
+        _refuse_shared_links(design, graph)
+    reasons = find_sharing(design) if graph is None else ()
     result = _simulate_flow(design) if reasons else simulate_traced(design, trace=False)[0]
     return replace(result, engine_reason="; ".join(reasons) or _NOTHING_SHARED)
 
@@ -111,6 +118,8 @@ def _simulate_reference(design: Design, engine: str) -> Result:
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, reference.time_collective(design, single, links), None, engine)
+    if program.graph is not None:
+        return _result(design, reference.time_graph(design, program.graph), program, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
     first = (
@@ -132,10 +141,12 @@ def _simulate_packets(design: Design) -> Result:
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
     if engine == "packets":
+        if problems := _unplayable_graph(design, engine):
+            return problems
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
         return packet_problems(design)
-    problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
+    problems = _unplayable_jobs(design, engine) if design.jobs is not None else _unplayable_graph(design, engine)
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -175,6 +186,30 @@ def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
     ]
 
 
+def _unplayable_graph(design: Design, engine: str) -> list[Problem]:
+    """What keeps an engine from playing an explicit graph."""
+    if design.jobs is not None or not kind_of(design.workload).explicit:
+        return []
+    path, graph = ("workload", "trace"), program_of(design).graph
+    if engine not in ("fast", "reference"):
+        expected = f"a workload that is no trace (engine '{engine}' plays no explicit graphs)"
+        return [Problem(path, expected, "a trace", "use engine 'fast' or 'reference'")]
+    if engine == "fast" and graph is not None and graph.uneven:
+        expected = "groups whose ranks all do the same (engine 'fast' plays one of them)"
+        return [Problem(path, expected, graph.uneven, "use engine 'reference'")]
+    return []
+
+
+def _refuse_shared_links(design: Design, graph: Graph) -> None:
+    """Raise `InputError` where NPUs that do different things share links of a graph's cluster."""
+    shared = [number for number, d in enumerate(design.cluster.dimensions) if block_of(d).shares]
+    if len(graph.classes) > 1 and shared:
+        expected = "links of its own for each NPU where ranks of a trace do different things"
+        found = f"links that NPUs share in cluster.dimensions[{shared[0]}]"
+        fix = "use another topology, or engine 'fast', which counts every phase as if it had them alone"
+        raise InputError([Problem(("cluster", "dimensions", shared[0]), expected, found, fix)])
+
+
 def _refuse_unplayable(design: Design, engine: str) -> None:
     """Raise `InputError` for what an engine cannot play."""
     if problems := find_unplayable(design, engine):
@@ -187,6 +222,8 @@ def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace |
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, time_collective(design, single), None, "fast"), None
+    if program.graph is not None:
+        return _result(design, time_graph(design, program.graph), program, "fast"), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
     first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
@@ -211,22 +248,22 @@ def _result(
         capital=cost.total,
         peak=drawn.peak,
         network=cost.network,
-        samples=None if program is None else program.tokens,
-        flops=None if program is None else program.model_flops,
+        samples=None if program is None else _known(program, program.tokens),
+        flops=None if program is None else _known(program, program.model_flops),
     )
     result = Result(
         iteration_time_s=seconds,
-        iteration_time_interval_s=None if program is None else interval(design, seconds),
+        iteration_time_interval_s=None if program is None or program.graph else interval(design, seconds),
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
         exposed_communication_s=exposed_in(spent),
         bubble_s=timing.bubble / PICOSECONDS,
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
-        other_s=0.0,
+        other_s=spent.get(Category.OTHER, 0.0),
         memory_bytes=memory,
         memory_capacity_bytes=capacity(design),
-        fits=memory is None or fits(design, memory),
+        fits=None if kind_of(design.workload).explicit else memory is None or fits(design, memory),
         network=use_in(design, timing, seconds),
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
@@ -251,6 +288,11 @@ def _result(
         **_trained(design, figures, seconds),
     )
     return with_measured(design, result)
+
+
+def _known(program: Program, figure: float) -> float | None:
+    """A figure of a Program; of a graph, which may not say it, None instead of 0."""
+    return None if program.graph is not None and not figure else figure
 
 
 def _owned(figures: Figures) -> dict[str, Any]:

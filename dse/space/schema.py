@@ -125,6 +125,8 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
         spec["properties"][key]["anyOf"][:0] = [rows, {"type": "string"}]
         spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section(_models(name)))}, _HOLE]}
         spec["required"] = [other for other in spec["required"] if other != key]
+    for key in next((form.files for form in KINDS.values() if form.section.__name__ == name), {}):
+        spec["properties"][key]["anyOf"].insert(0, {"type": "string"})
     if name == "ComputeModel":
         spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
     if name == "Parallelism":

@@ -18,7 +18,7 @@ import numpy as np
 
 from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
-from dse.space.constraint import Constraint, parse_constraints
+from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
@@ -41,7 +41,13 @@ from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_FATAL_RULES = (
+    "degrees multiply to the NPUs",
+    "kind of workload",
+    "operator times",
+    "ranks are NPUs",
+    "recorded times",
+)
 _GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
 """Keys of a workload that metrics need, and how to give them."""
 
@@ -138,7 +144,7 @@ def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
     data, problems = include_files(document.data, document.source or None)
     objectives = _objectives(data.get("objectives"), problems)
-    constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
+    constraints = parse_constraints(data.get("constraints", usual_constraints(data)), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
     of_futures: list[Problem] = []
@@ -351,6 +357,7 @@ def _unanswerable_problems(
                 objective.value(metrics, document)
             except Refusal as refusal:
                 yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
+    yield from memory_problems(constraints, document)
     for index, constraint in enumerate(constraints):
         try:
             constraint.measure_violation(metrics, document)

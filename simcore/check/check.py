@@ -57,6 +57,7 @@ def _check_jobs(design: Design) -> list[Problem]:
     """Every problem of a design of several jobs: of its cluster, and of each of them alone on its share."""
     shares, problems = shares_of(design)
     problems = [*problems, *_check_names(design), *_check_network(design), *_check_system(design)]
+    problems += _check_explicit(design)
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
     if problems:
         return problems
@@ -71,6 +72,14 @@ def _at_job(problem: Problem, share: JobShare) -> Problem:
     if problem.path[:1] in (("workload",), ("parallelism",)):
         return replace(problem, path=("jobs", share.number, *problem.path))
     return replace(problem, found=f"{problem.found} ({share.name}, which has {len(share.npus)} NPUs)")
+
+
+def _check_explicit(design: Design) -> Iterator[Problem]:
+    """Jobs repeat their iterations, which an explicit graph does not."""
+    for number, job in enumerate(design.jobs or ()):
+        if kind_of(job.workload).explicit:
+            fix = "play the trace as a design of its own"
+            yield Problem(("jobs", number, "workload"), "a workload that is no trace", "one", fix)
 
 
 def _check_names(design: Design) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ from simcore.design.npu import parse_npu
 from simcore.design.software import NamedSoftware, Software
 from simcore.design.workload import KINDS
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Path, Problem, format_path, suggest_nearest
+from simcore.document.problem import InputError, Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.document.text import Document, parse_document, read_document
 
 SUFFIXES = (".csv", ".yaml", ".yml")
@@ -45,6 +45,33 @@ def _row_of(path: Path) -> type[BaseModel] | None:
     if path[0] == "workload":
         known = {key: row for form in KINDS.values() for key, row in form.rows.items()}
     return next((row for key, row in known.items() if _is_path_of(path, key)), None)
+
+
+def _finder_of(path: Path) -> Callable[[str, FilePath], Mapping[str, str]] | None:
+    """What finds the files that are named at a path, and stay where they are; None where none may be."""
+    if path[0] != "workload" or len(path) < 2:
+        return None
+    found = {key: find for form in KINDS.values() for key, find in form.files.items()}
+    return next((find for key, find in found.items() if _is_path_of(path, key)), None)
+
+
+def _find_named(
+    find: Callable[[str, FilePath], Mapping[str, str]],
+    name: str,
+    path: Path,
+    source: str | None,
+    problems: list[Problem],
+) -> Any:
+    """What a document has in the place of a name; what is wrong is added to `problems`, and the name stays."""
+    if source is None or not FilePath(source).is_file():
+        expected, fix = "a path in a document that is a file", "it is relative to the document"
+        problems.append(Problem(path, expected, f"'{name}' in one that is none", fix))
+        return name
+    try:
+        return dict(find(name, FilePath(source).resolve().parent))
+    except Refusal as refusal:
+        problems.append(refusal.at(path))
+        return name
 
 
 def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
@@ -73,6 +100,9 @@ def _include_value(value: Any, path: Path, source: str | None, problems: list[Pr
         part = _part_of(path)
         if part is not None and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
             return _read_part(value, part, path, source, problems)
+        find = _finder_of(path) if isinstance(value, str) else None
+        if find is not None:
+            return _find_named(find, value, path, source, problems)
         row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
         if row is None:
             return value

@@ -21,12 +21,13 @@ def program_of(design: Design) -> Program:
     if design.jobs is not None:
         expected, fix = "a design of one job", "give each job as a design of its own"
         raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
-    return apply_expanded_memory(design, workload_program(design))
+    program = workload_program(design)
+    return program if program.graph else apply_expanded_memory(design, program)
 
 
 @once
 def memory_needed(design: Design) -> Memory | None:
-    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held.
+    """Memory of the fullest stage of a design; None of a collective, which holds nothing, or a trace: nobody knows.
 
     Of several jobs it is that of the one that needs the most.
     """
@@ -34,4 +35,4 @@ def memory_needed(design: Design) -> Memory | None:
         of_jobs = [memory_needed(share.design) for share in shares_of(design)[0]]
         return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
     program = program_of(design)
-    return None if program.single else memory_of(design, program)
+    return None if program.single or program.graph else memory_of(design, program)

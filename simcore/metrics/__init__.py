@@ -23,6 +23,7 @@ from simcore.metrics.figures import Figures, Number
 from simcore.power.draw import peak_watts, rack_watts, rest_watts
 from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result, fairness, worst_slowdown
+from simcore.workload.base import kind_of
 
 
 def _of_memory(part: str) -> Metric:
@@ -130,7 +131,11 @@ _OWN = {
         "B", scope="npus", read=lambda r: r.memory_capacity_bytes, before=lambda d, m: capacity(d)
     ),
     "fits": Metric(
-        "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
+        "",
+        "more",
+        scope="job",
+        read=lambda r: None if r.fits is None else float(r.fits),
+        before=lambda d, m: None if kind_of(d.workload).explicit else float(m is None or fits(d, m)),
     ),
     "orderable": Metric(
         "",

@@ -22,11 +22,13 @@ class ExposedCommunication:
     pipeline: float = 0.0
     expert: float = 0.0
     context: float = 0.0
+    ungrouped: float = 0.0
+    """Of a trace, whose groups do not say what they are for."""
 
     @property
     def total(self) -> float:
         """All groups [s]."""
-        return self.tensor + self.data + self.pipeline + self.expert + self.context
+        return self.tensor + self.data + self.pipeline + self.expert + self.context + self.ungrouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class Result:
     other_s: float
     memory_bytes: Memory | None
     memory_capacity_bytes: float
-    fits: bool
+    fits: bool | None
+    """Whether memory holds it; None of a trace, which does not say what it needs."""
     network: tuple[DimensionUse, ...]
     network_utilization: float
     cost: Cost
@@ -213,6 +216,8 @@ class Result:
         for key in ("metrics", "order_notes", "fallbacks"):
             if not document[key]:
                 del document[key]
+        if not document["exposed_communication_s"]["ungrouped"]:
+            del document["exposed_communication_s"]["ungrouped"]
         for holder in (document, document["memory_bytes"] or {}):
             for key in _OF_SOME.intersection(holder):
                 if holder[key] is None:

@@ -39,8 +39,10 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
     groups = kind.groups(design.workload)
     if groups is not None:
         return _side_by_side(groups, design.cluster.dimensions[0].size), []
-    degrees = kind.degrees(design)
     sizes = [dimension.size for dimension in design.cluster.dimensions]
+    if (placed := kind.placement(design)) is not None:
+        return {group: _mark_crossing(taken, sizes) for group, taken in placed.items()}, []
+    degrees = kind.degrees(design)
     slices: Placement = {}
     problems: list[Problem] = []
     dimension, stride = 0, 1

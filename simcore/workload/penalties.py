@@ -41,6 +41,8 @@ SUMS_IN_16_BITS = (
 def unmodelled_penalties(design: Design) -> tuple[str, ...]:
     """What a checked design is known to pay in loss or tokens that no metric counts, a sentence each."""
     workload = design.workload
+    if unknown := kind_of(workload).unmodelled(design):
+        return unknown
     if not workload.computes or not kind_of(workload).trained:
         return ()
     narrow = OF_PRECISION.get(workload.precision)

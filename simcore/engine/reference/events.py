@@ -13,6 +13,7 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
+from simcore.graph import Action, Rank
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
@@ -37,6 +38,8 @@ def count_all(counter: EventCounter) -> int:
         return round(
             rows * sum(n * counter.count_collective(single.kind, name, single.size) for name, n in sizes.items())
         )
+    if program.graph is not None:
+        return round(sum(counter.count_rank(rank) for rank in program.graph.ranks))
     each_stage = [counter.count_stage(program, stage) for stage in range(program.stages)]
     return round(design.cluster.npus // program.stages * sum(each_stage))
 
@@ -60,6 +63,20 @@ class EventCounter:
                 elif isinstance(operator, Start):
                     events += times * self.count_collective(operator.kind, operator.group, operator.size)
         return events + self._count_sends(program)
+
+    def count_rank(self, rank: Rank) -> float:
+        """Events of one NPU of an explicit graph."""
+        table, placement = rank.table, self.placement
+        events = float(table.nodes)
+        for number in table.operands[table.actions == Action.COLLECTIVE].tolist():
+            kind, group, size = table.collectives[number]
+            if placement[rank.groups[group]]:
+                events += self.count_collective(kind, rank.groups[group], size)
+        hops = (1,) * len(placement["all"])
+        for slot in table.operands[table.actions == Action.SEND].tolist():
+            size = table.sizes[slot]
+            events += self.count_split("all", self.chunker.split_message(placement["all"], hops, size))
+        return events
 
     def count_collective(self, kind: str, group: str, size: float) -> float:
         """Events of one member of a collective."""
