@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from simcore.astra.files.chakra import Attribute, NodeType, TraceNode, int_attribute, text_attribute
+from simcore.astra.files.nanoseconds import IN_NANOSECONDS
 from simcore.traces.base import Trace, TraceSet, group_of, integer_of, kind_of
 from simcore.traces.graph import graph_of
 
 KEPT = (
     *("is_cpu_op", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "involved_dim", "pg_name"),
-    *("num_ops", "tensor_size"),
+    *("num_ops", "tensor_size", IN_NANOSECONDS),
 )
 """Attributes that a simulation reads, and that name nothing."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simcore.astra.files.export import differences, export_files
 from simcore.check.load import load_design
 from simcore.traces.base import Request, TraceSet
+from simcore.traces.export import differences, export_files
 
 
 class DesignSource:

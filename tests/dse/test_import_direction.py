@@ -108,6 +108,7 @@ ORDER = {
             "family",
             "compiling",
             "compiled",
+            "astra",
             "document",
             "catalog",
             "network",
@@ -133,7 +134,7 @@ ORDER = {
             "layout",
             "check",
         ),
-        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra", "traces"),
+        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),

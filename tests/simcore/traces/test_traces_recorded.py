@@ -14,7 +14,7 @@ from simcore.traces.show import summarise
 ASKED = [
     ("all_gather", 8192), ("reduce_scatter", 16384), ("all_reduce", 265728), ("all_reduce", 134144), ("all_reduce", 4),
 ]  # fmt: skip
-"""What `record.py` asks for: 2048 floats a rank gathered, 4096 scattered, the two buckets of 99,968 parameters, a loss."""
+"""What `record.py` asks for: 2048 floats a rank gathered, 4096 scattered, two buckets of 99,968 parameters, a loss."""
 
 
 @pytest.fixture(scope="module")
