@@ -37,6 +37,7 @@ COMMANDS = {
     "calibrate": "fit a device's efficiency curve to measured iterations",
     "calibrate-fabric": "fit a machine's network to what nccl-tests or rccl-tests printed",
     "astra": "run ASTRA-sim's own input files",
+    "trace": "make, summarise, draw and share Chakra traces",
 }
 DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."
 EPILOG = """examples:

@@ -108,6 +108,7 @@ ORDER = {
             "family",
             "compiling",
             "compiled",
+            "astra",
             "document",
             "catalog",
             "network",
@@ -132,7 +133,7 @@ ORDER = {
             "engine",
             "check",
         ),
-        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
+        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simcore.astra.files.chakra import CommType, NodeType, TraceNode
+from simcore.astra.files.nanoseconds import IN_NANOSECONDS
 from simcore.document.problem import Refusal
 from simcore.graph import Action, Collective, Ints, NodeTable
 from simcore.program import Compute
@@ -148,11 +149,12 @@ class _Reader:
             return Action.HOST, max(1, self._recorded_ns(node) * 1000)
         flops, moved = self._number(node, "num_ops", 0), self._number(node, "tensor_size", 0)
         key: tuple[float, float, float | None]
+        in_ns = bool(node.get(IN_NANOSECONDS))
         if self.recorded:
-            key = (0.0, 0.0, self._recorded_ns(node) / 1e9)
+            key = (0.0, 0.0, (flops if in_ns else self._recorded_ns(node)) / 1e9)
         elif not flops and not moved and not node.duration_us:
             return Action.NOTHING, 0
-        elif not flops and not moved:
+        elif in_ns or (not flops and not moved):
             fix = "name the NPU on which it was recorded: 'recorded_on: NAME'"
             raise self._refusal(node, "num_ops or tensor_size of a computing node", "a recorded time alone", fix)
         else:

@@ -9,7 +9,6 @@ import pytest
 from designs import dimension, model, training
 from test_experts import MOE, flops, issued, one
 
-from simcore.astra.files.export import export
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.collective.routed import Routing
@@ -20,6 +19,7 @@ from simcore.memory.plan import memory_of
 from simcore.program import Compute, Start, Waits
 from simcore.simulate import simulate
 from simcore.system.placement import place
+from simcore.traces.export import export
 from simcore.workload.transformer.activations import RECOMPUTED, layer_kept
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.layer import LayerKind, layer_passes
