@@ -285,7 +285,10 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
         each = layers // (pipeline * interleave)
         ends = {"stages": [each - 1, *[each] * (pipeline * interleave - 2), each + 1]}
         ways = draw(st.permutations(["none", "selective", "full"]))
-        ends["layers"] = [{"layers": f"0, 5-{layers - 1}", "recompute": ways[0]}, {"layers": "1-4", "recompute": ways[1]}]
+        ends["layers"] = [
+            {"layers": f"0, 5-{layers - 1}", "recompute": ways[0]},
+            {"layers": "1-4", "recompute": ways[1]},
+        ]
     dimensions, algorithms = draw(networks(sizes))
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
