@@ -197,6 +197,8 @@ class Result:
     """Of a cluster that runs several jobs: each of them."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
+    stage: int | None = None
+    """The pipeline stage that finishes last, whose NPU the breakdown tells of; None where there are no stages."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -239,6 +241,7 @@ class Result:
 _OF_SOME = {
     "traffic",
     "engine_reason",
+    "stage",
     "kv_cache",
     "expanded",
     "tokens_to_train",
