@@ -311,6 +311,7 @@ def _result(
         power=drawn,
         perf_per_cost=figures.perf_per_cost,
         engine=engine,
+        stage=None if program is None or program.stages == 1 else timing.stage,
         npus=design.cluster.npus,
         racks=racks(design),
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,

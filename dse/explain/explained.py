@@ -107,7 +107,7 @@ class Compared:
 def explain(design: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Explained:
     """A design explained: its parts, and what single steps of its common keys change, at most `budget` of them.
 
-    Raises `InputError` where engine `fast` cannot play the design.
+    Raises `InputError` where engine `auto` cannot play the design.
     """
     side = Side(design, simulate(design))
     document, steps = side.document, steps_of(side.document)
@@ -122,7 +122,7 @@ def explain(design: Design, budget: int = BUDGET, progress: Progress = be_silent
 def explain_against(design: Design, other: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Compared:
     """A design explained against another one; `budget` limits the simulations of changes.
 
-    Raises `InputError` where engine `fast` cannot play one of them.
+    Raises `InputError` where engine `auto` cannot play one of them.
     """
     one, two = Side(design, simulate(design)), Side(other, simulate(other))
     changes = changes_between(one.document, two.document)
@@ -140,8 +140,10 @@ def explain_against(design: Design, other: Design, budget: int = BUDGET, progres
 
 
 def _design_json(side: Side, parts: tuple[Part, ...]) -> dict[str, Any]:
-    operators = [asdict(use) for use in operators_of(side.design)]
-    collectives = [{**asdict(use), "category": use.category.name.lower()} for use in collectives_of(side.design)]
+    stage = side.result.stage or 0
+    operators = [asdict(use) for use in operators_of(side.design, stage)]
+    uses = collectives_of(side.design, stage)
+    collectives = [{**asdict(use), "category": use.category.name.lower()} for use in uses]
     return {
         "design": side.as_json(),
         "parts": [asdict(part) for part in parts],

@@ -32,7 +32,8 @@ class Part:
 
 def explain_parts(design: Design, result: Result) -> tuple[Part, ...]:
     """The parts that take any time, the longest first; their seconds add up to the iteration."""
-    operators, collectives = operators_of(design), collectives_of(design)
+    stage = result.stage or 0
+    operators, collectives = operators_of(design, stage), collectives_of(design, stage)
     parts = []
     for name, seconds in breakdown(result).items():
         if seconds:

@@ -49,7 +49,21 @@ def describe_jobs(jobs: Sequence[JobResult]) -> list[str]:
     said = f"Fairness {fairness(jobs):.3f}: 1 where all are slowed alike, 1/{len(jobs)} where one alone makes progress."
     told = ["The jobs share no links." if all(job.iterations == 1 for job in jobs) else said]
     for job in jobs:
+        if told_of := _describe_training(job):
+            told.append(f"{clean_text(job.name)}: {told_of}.")
         if not job.fits:
             needed = format_with_unit(job.memory_reserved_bytes, "B")
             told.append(f"{clean_text(job.name)} does not fit: it needs {needed} on each NPU.")
     return told
+
+
+def _describe_training(job: JobResult) -> str:
+    """How long a job trains, and for how much; empty where neither is known."""
+    parts = []
+    if job.goodput is not None and job.goodput < 1.0:
+        parts.append(f"goodput {format_percent(job.goodput)}")
+    if job.time_to_train_s is not None:
+        parts.append(f"{format_with_unit(job.time_to_train_s, 's')} to train")
+    if job.cost_to_train is not None:
+        parts.append(f"{format_with_unit(job.cost_to_train, '$')} by its share of the cluster")
+    return ", ".join(parts)

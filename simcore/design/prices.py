@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
 from simcore.design.part import PartPrice
 from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.problem import Refusal
 from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money, PowerPrice
 from simcore.document.ranges import Ranges
 
@@ -73,6 +74,14 @@ class PriceList(Frozen):
     ranges: Ranges = {}
     """By key or dotted path: between which multiples of what is said nine of ten cases lie."""
     sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Self:
+        if self.network and self.by_parts:
+            both = ", ".join(["network", *(key for key in ("nodes", "parts") if getattr(self, key))])
+            fix = "drop one of them; a list with a 'base' has what that one has"
+            raise Refusal("prices of a network by its bandwidth, or of nodes and parts by the piece", both, fix)
+        return self
 
     @property
     def by_parts(self) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.engine.fast.iteration import block_issues, time_program
+from simcore.engine.fast.iteration import block_issues
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
-from simcore.program import GROUP_CATEGORY, Category, Compute, Program
+from simcore.program import GROUP_CATEGORY, Category, Compute
 from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
@@ -50,15 +50,18 @@ class CollectiveUse:
     """Time that each dimension serves them [s]."""
 
 
-def operators_of(design: Design) -> tuple[OperatorUse, ...]:
-    """The operators of the stage that finishes last, those that take longest first; none of a single collective."""
+def operators_of(design: Design, stage: int = 0) -> tuple[OperatorUse, ...]:
+    """The operators of a pipeline stage, those that take longest first; none of a single collective.
+
+    A result tells of its `stage`, the one that finishes last in its engine.
+    """
     program = program_of(design)
     if program.single is not None:
         return ()
     time = times_of(design).seconds
     seconds: dict[tuple[str, str], float] = {}
     flops: dict[tuple[str, str], float] = {}
-    for segment, times in program.segments_of(_last_stage(design, program)):
+    for segment, times in program.segments_of(stage):
         for operator in segment.operators:
             if isinstance(operator, Compute) and operator.category == Category.COMPUTE:
                 key = _DIRECTION.sub("", operator.name), operator.kind
@@ -69,8 +72,8 @@ def operators_of(design: Design) -> tuple[OperatorUse, ...]:
     return tuple(sorted(found, key=lambda use: (-use.seconds, use.name)))
 
 
-def collectives_of(design: Design) -> tuple[CollectiveUse, ...]:
-    """The collectives and messages of the stage that finishes last, those that occupy a dimension longest first.
+def collectives_of(design: Design, stage: int = 0) -> tuple[CollectiveUse, ...]:
+    """The collectives and messages of a pipeline stage, those that occupy a dimension longest first.
 
     Of a single collective that one, over its first group.
     """
@@ -81,7 +84,7 @@ def collectives_of(design: Design) -> tuple[CollectiveUse, ...]:
         issues = {lowering.collective(program.single.kind, group, program.single.size): 1}
     else:
         choices = lower_schedule(lowering, program)
-        stage, split = _last_stage(design, program), ORDERS[program.schedule].splits
+        split = ORDERS[program.schedule].splits
         issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split, program.updates)
     dimensions = len(design.cluster.dimensions)
     uses: dict[tuple[str, str], CollectiveUse] = {}
@@ -102,7 +105,3 @@ def collectives_of(design: Design) -> tuple[CollectiveUse, ...]:
 
 def _category(group: str) -> Category:
     return GROUP_CATEGORY.get(group, Category.DATA)
-
-
-def _last_stage(design: Design, program: Program) -> int:
-    return time_program(design, program, place(design)[0])[0].stage

@@ -27,7 +27,7 @@ from simcore.workload.staleness import staleness_of
 
 def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> Result:
     """The result of several jobs on one cluster."""
-    jobs = tuple(_job_result(job) for job in played)
+    jobs = tuple(_job_result(design, job) for job in played)
     slowest = max(played, key=lambda job: job.together.total)
     seconds, spent = slowest.together.total / PICOSECONDS, _spent(slowest.together)
     drawn, cost, order = draw_of(design, _mean_activity(design, played)), cluster_cost(design), order_of(design.cluster)
@@ -94,11 +94,12 @@ def _program(job: PlayedJob) -> Program | None:
     return None if program.single else program
 
 
-def _job_result(job: PlayedJob) -> JobResult:
+def _job_result(design: Design, job: PlayedJob) -> JobResult:
     own, program, timing = job.share.design, _program(job), job.together
     seconds, spent, memory = timing.total / PICOSECONDS, _spent(timing), memory_needed(own)
     rate = None if program is None or not program.tokens else program.tokens / seconds
     peak = own.cluster.npus * own.cluster.npu.rate(own.workload.precision) if program else 0.0
+    figures = _figures_of(design, job, program)
     return JobResult(
         name=job.share.name,
         npus=own.cluster.npus,
@@ -114,6 +115,28 @@ def _job_result(job: PlayedJob) -> JobResult:
         compute_s=spent.get(Category.COMPUTE, 0.0),
         exposed_communication_s=exposed_in(spent).total,
         bubble_s=timing.bubble / PICOSECONDS,
+        cost=figures.capital,
+        goodput=figures.goodput,
+        time_to_train_s=figures.time_to_train,
+        cost_to_train=figures.cost_to_train,
+    )
+
+
+def _figures_of(design: Design, job: PlayedJob, program: Program | None) -> Figures:
+    """The figures of a job: prices and draw are its share of a cluster that does what it does."""
+    own, seconds, cost = job.share.design, job.together.total / PICOSECONDS, cluster_cost(design)
+    share = own.cluster.npus / design.cluster.npus
+    drawn = draw_of(design, activity_in(own, job.together, program, _spent(job.together)))
+    return Figures.of(
+        own,
+        seconds=seconds,
+        power=share * drawn.mean,
+        energy=share * drawn.mean * seconds,
+        capital=share * cost.capital,
+        peak=share * drawn.peak,
+        network=share * cost.network,
+        samples=None if program is None else program.tokens,
+        flops=None if program is None else program.model_flops,
     )
 
 

@@ -31,6 +31,14 @@ class JobResult:
     compute_s: float
     exposed_communication_s: float
     bubble_s: float
+    cost: float = 0.0
+    """Its share of the price of the cluster, by its NPUs [$]; that of NPUs of no job is nobody's."""
+    goodput: float | None = None
+    """Share of the time in which work is done that lasts: of its own NPUs' failures; None where nothing is trained."""
+    time_to_train_s: float | None = None
+    """Of the tokens that it needs, beside the others all the while, with what failures take."""
+    cost_to_train: float | None = None
+    """By its share of what the cluster costs to own, and what it draws [$]."""
 
     @property
     def slowdown(self) -> float:

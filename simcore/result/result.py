@@ -214,6 +214,8 @@ class Result:
     """Of a cluster that runs several jobs: each of them."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
+    stage: int | None = None
+    """The pipeline stage that finishes last, whose NPU the breakdown tells of; None where there are no stages."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -259,6 +261,7 @@ _OF_SOME = {
     "staleness",
     "traffic",
     "engine_reason",
+    "stage",
     "kv_cache",
     "expanded",
     "tokens_to_train",

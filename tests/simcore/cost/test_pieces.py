@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+from dse.space.space import space_from
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.cost.bill import GROUPS
@@ -14,6 +16,7 @@ from simcore.cost.price import cluster_cost, network_cost, racks
 from simcore.design.design import Design
 from simcore.design.prices import PriceList
 from simcore.document.problem import InputError
+from simcore.document.text import parse_document
 
 COLLECTIVE = {"collective": "all_reduce", "size": "1 GB"}
 
@@ -234,3 +237,12 @@ def test_a_network_that_reduces_is_built_of_switches_that_do() -> None:
     assert switches(in_network=True) == {"qm9700"}
     with pytest.raises(InputError, match=r"dimensions\[1\].switch: expected a switch that reduces, as in_network says"):
         of_nodes(16, in_network=True, switch="sn5600-400g")
+
+
+def test_a_list_that_prices_bandwidth_and_parts_is_refused_in_designs_and_in_holes() -> None:
+    both = {"base": "street-2025", "network": {"node": {"link": "8 $/(GB/s)"}}}
+    with pytest.raises(InputError, match="or of nodes and parts by the piece, got network, nodes, parts; drop one"):
+        of_nodes(16, cost=both)
+    document = {**of_nodes(16).document(), "cost": {"choice": ["street-2025", both]}}
+    with pytest.raises(InputError, match=r"cost\.choice\[1\]: .*got network, nodes, parts"):
+        space_from(parse_document(yaml.safe_dump({**document, "objectives": {"minimize": ["cost.total"]}})), "both")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dse.explain.explained import explain
 from simcore.check.load import load_design
 from simcore.design.design import Design
 from simcore.engine.anatomy import collectives_of, operators_of
@@ -42,12 +43,14 @@ DESIGNS = [
 @pytest.mark.parametrize("index", range(len(DESIGNS)))
 def test_operators_add_up_to_the_time_computed(index: int) -> None:
     result = simulate(DESIGNS[index])
-    assert sum(use.seconds for use in operators_of(DESIGNS[index])) == pytest.approx(result.compute_s, rel=1e-6)
+    uses = operators_of(DESIGNS[index], result.stage or 0)
+    assert sum(use.seconds for use in uses) == pytest.approx(result.compute_s, rel=1e-6)
 
 
 @pytest.mark.parametrize("index", range(len(DESIGNS)))
 def test_collectives_keep_each_dimension_busy_as_long_as_the_result_says(index: int) -> None:
-    uses, result = collectives_of(DESIGNS[index]), simulate(DESIGNS[index], "fast")
+    result = simulate(DESIGNS[index], "fast")
+    uses = collectives_of(DESIGNS[index], result.stage or 0)
     for place, dimension in enumerate(result.network):
         assert sum(use.busy[place] for use in uses) == pytest.approx(dimension.busy_s)
 
@@ -66,3 +69,33 @@ def test_a_single_collective_has_no_operators_and_itself() -> None:
     assert operators_of(alone) == ()
     (use,) = collectives_of(alone)
     assert (use.kind, use.count, use.bytes) == ("all_reduce", 1, 2**30)
+
+
+def test_what_is_inside_is_of_the_stage_that_the_engine_found_last() -> None:
+    """An NPU of stage 1 is three times slower, so that stage 1 is last, and not stage 0 as where all are alike."""
+    alike = load_design(
+        {
+            "workload": {
+                "model": {"layers": 8, "hidden": 1024, "heads": 8, "vocabulary": 1000, "sequence_length": 256},
+                "global_batch": 16,
+            },
+            "parallelism": {"pipeline": 2, "data": 2, "schedule": "zbv", "interleave": 2},
+            "cluster": {
+                "npu": "a100-80gb",
+                "dimensions": [
+                    {"topology": "switch", "size": 4, "bandwidth": "5 GB/s", "latency": "1 us", "tier": "node"}
+                ],
+            },
+            "software": RIGID,
+        }
+    )
+    slow = alike.with_("cluster.stragglers", [{"npu": 2, "slowdown": 3.0}])
+    assert simulate(alike).stage == 0
+    result = simulate(slow)
+    assert (result.engine, result.stage) == ("flow", 1)
+    seconds = [sum(use.seconds for use in operators_of(slow, stage)) for stage in (0, 1)]
+    assert 3 * seconds[1] == pytest.approx(result.compute_s, rel=1e-4)
+    assert seconds[0] != pytest.approx(seconds[1], rel=1e-4)
+    assert [use["seconds"] for use in explain(slow, budget=0).as_json()["operators"]] == [
+        use.seconds for use in operators_of(slow, 1)
+    ]

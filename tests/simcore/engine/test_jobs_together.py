@@ -25,6 +25,8 @@ TRAINING = {
     "parallelism": {"tensor": 2},
 }
 
+FAILING = {"base": "llama3", "mtbf": {"npu": "200 h"}}
+
 
 def design(*jobs: dict[str, Any], outer: dict[str, Any] = CLOS, **system: Any) -> Design:
     listed = [{"name": f"job {number}", **job} for number, job in enumerate(jobs)]
@@ -130,3 +132,35 @@ def test_fairness_is_one_where_all_are_slowed_alike_and_falls_to_one_of_n() -> N
     assert fairness(slowed(1.0, 2.0)) == pytest.approx(1.5**2 / (2 * 1.25))
     assert worst_slowdown(slowed(1.0, 2.0)) == 2.0
     assert (fairness([]), worst_slowdown([])) == (1.0, 1.0)
+
+
+def test_each_job_has_what_its_training_takes_and_costs() -> None:
+    workload = {**TRAINING["workload"], "training_tokens": 1e9}
+    job = {**TRAINING, "workload": workload, "npus": 8}
+    whole = design({**job, "placement": "packed"}, {**job}).with_("reliability", FAILING)
+    result, (share, _) = simulate(whole), shares_of(whole)[0]
+    alone = simulate(share.design)
+    for told in result.jobs:
+        assert told.slowdown == 1.0
+        assert told.goodput == pytest.approx(alone.goodput, rel=1e-12)
+        assert told.time_to_train_s == pytest.approx(alone.time_to_train_s, rel=1e-12)
+        assert told.cost_to_train is not None
+    assert sum(told.cost for told in result.jobs) == pytest.approx(result.cost.capital)
+    tokens = result.jobs[0].throughput_tokens_per_s
+    assert tokens is not None
+    goodput = result.jobs[0].goodput
+    assert goodput is not None
+    assert 0.1 < goodput < 1.0
+    assert result.jobs[0].time_to_train_s == pytest.approx(1e9 / tokens / goodput)
+
+
+def test_a_job_beside_another_trains_for_longer_and_pays_for_its_own_npus_alone() -> None:
+    workload = {**TRAINING["workload"], "training_tokens": 1e9}
+    job = {**TRAINING, "workload": workload}
+    result = simulate(design({**job, "nodes": [0, 4]}, {**GATHER, "nodes": [1, 2, 5, 6]}))
+    training, gathering = result.jobs
+    assert training.cost == pytest.approx(result.cost.capital / 4)
+    assert gathering.cost == pytest.approx(result.cost.capital / 2)
+    assert (gathering.goodput, gathering.time_to_train_s, gathering.cost_to_train) == (None, None, None)
+    tokens = 8 * 512 / training.iteration_time_s
+    assert training.time_to_train_s == pytest.approx(1e9 / tokens / (training.goodput or 1.0))
