@@ -241,7 +241,7 @@ def build_world(jobs: Sequence[Lowered], shared: SharedLinks | None, iterations:
 def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
     """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
     asked = np.zeros(len(capacities))
-    for rate, loads in streams:
+    for rate, loads, _ in streams:
         for link, count in loads:
             asked[link] += count * rate
     return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
@@ -292,7 +292,7 @@ def _patterns(
     """Which classes of a job have the same passages (`passages`); -1 of classes whose passages must be played."""
     collectives = np.array([not way.message for way in lowered.ways[0]], np.bool_)
     streams = ways[:, :, tables.STREAM]
-    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] < 1.0)
+    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] != 1.0)
     played: Flags = np.logical_or.reduce((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives, axis=1)
     found = []
     for pace, row, plays in zip(lowered.job.classes.slowdowns, streams >= 0, played, strict=True):

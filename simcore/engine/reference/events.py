@@ -13,6 +13,7 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
+from simcore.engine.reference.links import MOST_SEGMENTS
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
@@ -47,6 +48,7 @@ class EventCounter:
     def __init__(self, design: Design, placement: Placement, links: bool) -> None:
         self.design, self.placement, self.links = design, placement, links
         self.chunker = Chunker(design)
+        self.segments = MOST_SEGMENTS if design.cluster.switching == "interleaved" else 1
         self._known: dict[tuple[str, str, float], float] = {}
 
     def count_stage(self, program: Program, stage: int) -> float:
@@ -76,7 +78,7 @@ class EventCounter:
             for phase in path:
                 part = slices[phase.dimension]
                 if self.links:
-                    events += chunks * 2 * self._count_links(phase.dimension, phase.kind, part)
+                    events += chunks * 2 * self.segments * self._count_links(phase.dimension, phase.kind, part)
                 else:
                     events += chunks * (2 + 1 / part.members)
         return events
