@@ -95,24 +95,25 @@ def _simulate_by_choice(design: Design) -> Result:
     if graph is not None:
         _refuse_shared_links(design, graph)
     reasons = find_sharing(design) if graph is None else ()
-    result = _simulate_flow(design) if reasons else simulate_traced(design, trace=False)[0]
-    return replace(result, engine_reason="; ".join(reasons) or _NOTHING_SHARED)
+    if reasons:
+        return _simulate_flow(design, "; ".join(reasons))
+    return _simulate_fast(design, False, _NOTHING_SHARED)[0]
 
 
-def _simulate_flow(design: Design) -> Result:
+def _simulate_flow(design: Design, reason: str | None = None) -> Result:
     """The result of the flow engine; what finds no shared link is played by the code of the fast one."""
     _refuse_unplayable(design, "flow")
     program, shared = program_of(design), links_of(design)
     if not shared.links and not design.cluster.stragglers:
-        return replace(simulate_traced(design, trace=False)[0], engine="flow")
+        return replace(_simulate_fast(design, False, reason)[0], engine="flow")
     classes = find_classes(design, place(design)[0])
     timing, _ = flow.time_job(flow.Job(design, program, classes), shared)
     if program.single is not None:
-        return _result(design, timing, None, "flow")
+        return _result(design, timing, None, "flow", reason=reason)
     first = None
     if program.serves:
         first = flow.time_job(flow.Job(design, program.keep_chunks(1), classes), shared)[0].total
-    return _result(design, timing, program, "flow", first)
+    return _result(design, timing, program, "flow", first, reason)
 
 
 def _simulate_reference(design: Design, engine: str) -> Result:
@@ -239,17 +240,21 @@ def _refuse_unplayable(design: Design, engine: str) -> None:
 
 def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
+    return _simulate_fast(design, trace, None)
+
+
+def _simulate_fast(design: Design, trace: bool, reason: str | None) -> tuple[Result, Trace | None]:
     _refuse_unplayable(design, "fast")
     design = settle(design)
     program = program_of(design)
     if (single := program.single) is not None:
-        return _result(design, time_collective(design, single), None, "fast"), None
+        return _result(design, time_collective(design, single), None, "fast", reason=reason), None
     if program.graph is not None:
-        return _result(design, time_graph(design, program.graph), program, "fast"), None
+        return _result(design, time_graph(design, program.graph), program, "fast", reason=reason), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
     first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
-    return _result(design, timing, program, "fast", first), log
+    return _result(design, timing, program, "fast", first, reason), log
 
 
 def log_flows(design: Design) -> FlowLog | None:
@@ -268,9 +273,17 @@ def log_flows(design: Design) -> FlowLog | None:
 
 
 def _result(
-    design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
+    design: Design,
+    timing: Timing,
+    program: Program | None,
+    engine: str,
+    first_token: int | None = None,
+    reason: str | None = None,
 ) -> Result:
-    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
+    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served.
+
+    `reason`: why `auto` took the engine.
+    """
     further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
@@ -312,6 +325,7 @@ def _result(
         perf_per_cost=figures.perf_per_cost,
         engine=engine,
         stage=None if program is None or program.stages == 1 else timing.stage,
+        engine_reason=reason,
         npus=design.cluster.npus,
         racks=racks(design),
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,

@@ -3,8 +3,9 @@
 A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before
 and after it and no stream of another class slows one of its own, it always takes the same time, and serves the same
 ways at the same times after its beginning: its *runs*. So it is played and recorded once, for all classes that share
-links on the same ways, and then only waited for, while what all classes need of its links fits on them (`claims`). If it may not
-any more, it is played from its beginning up to now (`replay`), which nobody has felt, and goes on being played.
+links on the same ways, and then only waited for, while what all classes need of its links fits on them (`claims`). If
+it may not any more, it is played from its beginning up to now (`replay`), which nobody has felt, and goes on being
+played.
 """
 
 from __future__ import annotations

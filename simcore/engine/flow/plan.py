@@ -374,7 +374,7 @@ def _find_solos(lowered: Lowered, ways: Ints, alone: Floats) -> Ints:
     types = lowered.types_by_way[None]
     streams = ways[:, None, :, tables.STREAM]
     meets = streams >= 0
-    never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] < 1.0))
+    never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] != 1.0))
     found = np.where((types & meets).any(axis=2), tables.SOLO_UNMET, tables.SOLO)
     return np.where((types & never).any(axis=2), tables.NO_SOLO, found)
 
