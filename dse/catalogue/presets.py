@@ -29,7 +29,7 @@ from simcore.reliability.counts import Counts, failure_rate
 from simcore.workload.layer_table.document import LayerTable
 from simcore.workload.layer_table.program import rows_of
 from simcore.workload.recommender.document import Recommender
-from simcore.workload.transformer.counts import active_matrices, layers_by_kind, model_matrices
+from simcore.workload.transformer.counts import active_parameters, model_parameters
 from simcore.workload.transformer.model import Transformer
 
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -106,12 +106,11 @@ def _basis(source: str) -> str:
 
 def _tell_model(name: str) -> Told:
     model = preset(Transformer, "models", name)
-    total, moe = model_matrices(model), model.mixture_of_experts
+    total, moe = model_parameters(model), model.mixture_of_experts
     shape = f"{model.layers} layers of {model.hidden:,}"
     if moe is None:
         return f"{_count(total)} parameters, {shape}", _basis(model.source)
-    active = sum(count * active_matrices(model, experts) for experts, count in layers_by_kind(model))
-    size = f"{_count(total)} parameters, {_count(active + model.vocabulary * model.hidden)} active"
+    size = f"{_count(total)} parameters, {_count(active_parameters(model))} active"
     return f"{size}; {shape}, {moe.top_k} of {moe.experts} experts", _basis(model.source)
 
 

@@ -7,8 +7,9 @@ al. 2023, DeepSpeed-Ulysses, arXiv 2309.14509): all-to-alls before and after giv
 whole sequence. In both an NPU does 1 / c of the FLOPs.
 
 A fused kernel (*flash*; Dao et al. 2022, arXiv 2205.14135) reads queries, keys and values once, writes its output, and
-skips the half of the scores that the causal mask rules out, and those outside a layer's window; other kernels compute
-and mask them all. A ring passes every key to everyone: it works only where no window is shorter than the sequence.
+skips the half of the scores that the causal mask rules out, and the tiles outside a layer's window; other kernels
+compute and mask them all. A ring passes every key to everyone: it works only where no window is shorter than the
+sequence.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
     s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
     if p.flash_attention:
         query, value = model.qk_head_dim, model.v_head_dim
-        seen = _seen(shapes, keys, windowed)
+        seen = _computed(shapes, keys, windowed)
         flops = float(2 * heads * s * seen * (query + value))
         kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
         fused = (heads, s, seen, query), (heads, s, value, seen)
@@ -119,10 +120,10 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
     )
 
 
-def _seen(shapes: Shapes, keys: int, windowed: bool) -> float:
-    """Of `keys`, those that a token attends to on average: half of them under the causal mask, or its window."""
+def _computed(shapes: Shapes, keys: int, windowed: bool) -> float:
+    """Of `keys`, those whose scores are computed for a token: half of them under the causal mask, or a window's."""
     window = shapes.model.window_of(shapes.workload.sequence)
-    return window.seen(shapes.workload.sequence) if windowed and window else keys / 2
+    return window.computed(shapes.workload.sequence) if windowed and window else keys / 2
 
 
 def _product(shapes: Shapes, gemm: Compute) -> Compute:

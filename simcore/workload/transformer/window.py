@@ -14,6 +14,9 @@ from pydantic import Field
 
 from simcore.document.field import Count, Flag, Frozen, Natural
 
+TILE = 128
+"""Queries and keys of a tile of a fused kernel (Dao 2023, arXiv 2307.08691, section 3.3: 64 or 128 of either)."""
+
 
 class Window(Frozen):
     """Which layers attend to how many tokens."""
@@ -40,6 +43,14 @@ class Window(Frozen):
             whole, rest = divmod(sequence, w)
             return (whole * w * w + rest * rest) / (2 * sequence)
         return w - w * w / (2 * sequence)
+
+    def computed(self, sequence: int) -> float:
+        """Tokens whose scores a fused kernel computes for one, on average: whole tiles, which reach over the window.
+
+        `TILE` queries that go together need the keys of all their windows.
+        """
+        seen = self.seen(sequence)
+        return seen if self.chunked else min(seen + TILE, sequence / 2)
 
     def kept(self, context: int) -> int:
         """Of the tokens before one, those that a cache keeps for it."""
