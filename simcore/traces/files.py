@@ -16,7 +16,7 @@ from simcore.traces.base import Trace, TraceSet, refuse
 
 GROUPS = "comm_groups.json"
 MOST_RANKS = 100_000
-"""Ranks of which files are looked for at most."""
+"""Ranks of which files are written, or looked for, at most."""
 
 
 def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
@@ -25,6 +25,8 @@ def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
     Everything is written beside the place and then moved there, so that an error leaves nothing half-written.
     Raises `InputError` where traces of further ranks lie there already, which would be read with these.
     """
+    if len(traces.ranks) > MOST_RANKS:
+        refuse(str(prefix), f"at most {MOST_RANKS:,} ranks", f"{len(traces.ranks):,}")
     stale = [rank for rank in _ranks_there(prefix) if rank >= len(traces.ranks)]
     if stale:
         fix = "remove it, or write to another prefix"

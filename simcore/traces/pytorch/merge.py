@@ -132,7 +132,7 @@ class Merge:
         return heard
 
     def _launcher(self, event: Event, launch: Event | None, operators: dict[int, Event]) -> Draft | None:
-        """The operator that launched a kernel: of that external id, if it runs at the launch, else the innermost then."""
+        """The operator that launched a kernel: that of the external id if it runs at the launch, else the innermost."""
         external = launch.external if launch is not None and launch.external >= 0 else event.external
         named = self._of_event[id(operators[external])] if external in operators else None
         if launch is None or (named is not None and named.start <= launch.start <= named.end):
