@@ -183,7 +183,7 @@ def _disagreements(traces: TraceSet) -> Iterator[str]:
         if group.startswith("dimensions"):
             continue  # a group of each line along them: who is in which, the network says
         if group.isdecimal() and int(group) not in traces.groups:
-            yield f"group {group} is used by rank {min(by_rank)}, and its members are listed nowhere"
+            yield f"group {group} is used by rank {min(by_rank)}, and its members are listed nowhere (--groups FILE)"
             continue
         members = traces.groups[int(group)] if group.isdecimal() else tuple(range(len(traces.ranks)))
         for rank in sorted(set(by_rank) - set(members)):
