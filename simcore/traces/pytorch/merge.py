@@ -135,11 +135,11 @@ class Merge:
         """The operator that launched a kernel: that of the external id if it runs at the launch, else the innermost."""
         external = launch.external if launch is not None and launch.external >= 0 else event.external
         named = self._of_event[id(operators[external])] if external in operators else None
-        if launch is None or (named is not None and named.start <= launch.start <= named.end):
+        if launch is None or (named is not None and _runs_at(named, launch)):
             return named
         lane = self._threads.get(launch.thread, [])
         place = bisect_right(lane, launch.start, key=lambda draft: draft.start)
-        return next((draft for draft in reversed(lane[:place]) if launch.start <= draft.end), named)
+        return next((draft for draft in reversed(lane[:place]) if launch.start <= draft.end), None)
 
     def _device_communication(
         self, event: Event, op: HostOp | None, heard: set[int]
@@ -184,6 +184,10 @@ class Merge:
 
 def _in_group(wanted: Communication, group: str | None) -> Communication:
     return replace(wanted, group=group)
+
+
+def _runs_at(draft: Draft, launch: Event) -> bool:
+    return draft.lane == f"thread {launch.thread}" and draft.start <= launch.start <= draft.end
 
 
 def _is_inside(event: Event, runs: Sequence[Interval]) -> bool:
