@@ -170,8 +170,8 @@ of a native cluster instead:
   `active-chunks-per-dimension: 4` is four times as fast.
 - **An all-reduce over several dimensions scatters first here**: outer dimensions carry what is left. ASTRA-sim's
   `baseline` does all of it on each dimension.
-- **Groups that take part of a dimension are such parts here**, with the dimension's algorithm. In ASTRA-sim they are one
-  ring over the members, and each hop is charged on the lowest dimension that differs.
+- **Groups that take part of a dimension are such parts here**, with the dimension's algorithm. In ASTRA-sim they are
+  one ring over the members, and each hop is charged on the lowest dimension that differs.
 - **Messages go in chunks here, over one of the two links of a ring.**
 - **Double binary trees are pipelined here.**
 """
