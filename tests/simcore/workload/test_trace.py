@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from trace_files import compute, document, drawn_ranks, example, host, load, message, write_ranks
@@ -24,6 +25,8 @@ from simcore.engine.reference.graph import play_graph as play_reference
 from simcore.engine.trace import write_trace as write_trace_of
 from simcore.memory.plan import program_of
 from simcore.simulate import simulate
+from simcore.uncertainty.draws import Scenarios
+from simcore.uncertainty.iteration import estimate_times
 from simcore.workload.trace.files import read_ranks
 from simcore.workload.trace.read import read_trace
 
@@ -242,3 +245,11 @@ def test_a_space_of_a_trace_makes_no_condition_on_memory(tmp_path: Path) -> None
     path.write_text(yaml.safe_dump({**space, "parallelism": {"tensor": {"choice": [1, 2]}}}))
     with pytest.raises(InputError, match="who does what"):
         load_space(path)
+
+
+def test_scenarios_begin_at_the_bound_and_move_with_what_is_unknown(tmp_path: Path) -> None:
+    design = traced(tmp_path, drawn_ranks(random.Random(5), (2, 4), stages=True), (2, 4))
+    times = estimate_times(design, Scenarios(8)) / 1e12
+    assert times.shape == (9,)
+    assert times[0] == pytest.approx(bound(design)["iteration_time"], rel=1e-9)
+    assert np.ptp(times) > 0
