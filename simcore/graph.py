@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from simcore.program import Compute
 
 Ints = NDArray[np.int64]
 
@@ -55,7 +53,8 @@ class NodeTable:
     parents: Ints
     """How many nodes each one waits for."""
     names: tuple[str, ...]
-    computes: tuple[Compute, ...]
+    computes: tuple[Any, ...]
+    """Operators that compute (`simcore.program.Compute`)."""
     collectives: tuple[Collective, ...]
     sizes: tuple[float, ...]
     """Of messages [B], in the order of their nodes."""

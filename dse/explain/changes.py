@@ -113,7 +113,7 @@ def _simulated(design: Design, changes: tuple[Change, ...]) -> Tried:
         result = simulate(design)
     except InputError as error:
         return Tried(changes, None, str(error.problems[0]))
-    return Tried(changes, result, "" if result.fits else DOES_NOT_FIT)
+    return Tried(changes, result, DOES_NOT_FIT if result.fits is False else "")
 
 
 def _put(document: Any, path: Path, value: Any) -> None:

@@ -60,7 +60,7 @@ def _print_side(name: str, side: Side, console: Console) -> None:
         parts.append(format_with_unit(result.throughput_tokens_per_s, f"{result.throughput_counts}/s"))
     parts += [f"MFU {100 * result.mfu:.1f} %"] if result.mfu else []
     parts += [format_with_unit(result.cost.total, "$"), describe_power(result)]
-    parts += [] if result.fits else ["does not fit"]
+    parts += ["does not fit"] if result.fits is False else []
     _say(console, f"{', '.join(parts)}.")
     if told := describe_order(result):
         _say(console, told)

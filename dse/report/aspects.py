@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from dse.report.units import MISSING, clean_text, format_brief
@@ -93,7 +94,9 @@ def _workload(design: Document) -> str | None:
         return None
     if "collective" in work:
         return clean_text(f"{work['collective']} of {work.get('size')}")
-    named = next((work[key] for key in ("model", "layers", "trace") if key in work), None)
+    if isinstance(named := work.get("trace"), Mapping):
+        return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
+    named = next((work[key] for key in ("model", "layers") if key in work), None)
     return None if named is None else shorten_value(named)
 
 

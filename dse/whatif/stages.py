@@ -40,7 +40,7 @@ def memory_of_stages(document: Mapping[str, Any]) -> MemoryOfStages:
     design = design_from(document)
     fullest = memory_needed(design)
     if fullest is None:
-        raise InputError([Problem(("workload",), "a workload that holds something in memory", "a single collective")])
+        raise InputError([Problem(("workload",), "a workload of which it is known what it holds in memory", "another")])
     if not program_of(design).trained:
         return MemoryOfStages((StageMemory(0, design.parallelism.pipeline - 1, fullest),), capacity(design))
     return MemoryOfStages(tuple(_group(design)), capacity(design))

@@ -64,7 +64,7 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
     design = design_from(document)
     result, log = simulate_traced(design)
     if log is None:
-        problem = Problem(("workload",), "a workload with blocks to draw", "a single collective")
+        problem = Problem(("workload",), "a workload with blocks to draw", "one without", "dse simulate --trace")
         raise InputError([problem])
     rows = log.rows.tolist()
     blocks = [row for row in rows if row[0] == pipeline.BLOCK_LEVEL]

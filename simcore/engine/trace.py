@@ -4,7 +4,8 @@ One process a pipeline stage, or, of the flow engine, a class of NPUs. Its threa
 backward block of the iteration; *operators* shows what happens inside the first block of each kind and inside
 everything that overlaps with gradient reduction (equal blocks repeat, so they are not shown again), and with the flow
 engine inside all of them. That also has a thread for each dimension of the network, which shows the flows that it
-serves: whose they are, and at which share of the rate that they have alone. A single collective is one span.
+serves: whose they are, and at which share of the rate that they have alone. A single collective is one span;
+of an explicit graph each node is one, on a rank of each class.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Trace
 from simcore.engine.flow.spans import FlowLog
+from simcore.engine.graph.run import play_graph
+from simcore.engine.graph.tables import BEGAN, ENDED
+from simcore.graph import Action, Graph
+from simcore.memory.plan import program_of
 from simcore.program import Category
 from simcore.result import Result
 from simcore.schedule.base import block_name
@@ -32,7 +37,10 @@ def write_trace(design: Design, result: Result, log: Trace | FlowLog | None, pat
     """
     other = {"npus": result.npus, "iteration_time_s": result.iteration_time_s, "design": design.document()}
     lost = 0
-    if isinstance(log, FlowLog):
+    graph = program_of(design).graph if design.jobs is None else None
+    if graph is not None:
+        events = _node_events(design, graph)
+    elif isinstance(log, FlowLog):
         events, lost = _flow_events(log), log.lost
         other["spans_without_room"] = lost
     elif log is None:
@@ -42,6 +50,25 @@ def write_trace(design: Design, result: Result, log: Trace | FlowLog | None, pat
     text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other})
     path.write_text(text, encoding="utf-8")
     return lost
+
+
+def _node_events(design: Design, graph: Graph) -> list[Event]:
+    """The nodes of an explicit graph, of one NPU of each class."""
+    _, states = play_graph(design, graph)
+    events = []
+    for number, npu in enumerate(graph.classes):
+        events.append(_process_name(number, f"rank {npu}"))
+        table, first = graph.ranks[npu].table, graph.firsts[number]
+        for place, name in enumerate(table.names):
+            begin, end = states[first + place, BEGAN], states[first + place, ENDED]
+            if end > begin:
+                thread = _THREADS.get(Action(table.actions[place]), "network")
+                start = float(begin) / _PICOSECONDS_PER_MICROSECOND
+                events.append(_span(name, number, thread, start, float(end - begin) / _PICOSECONDS_PER_MICROSECOND))
+    return events
+
+
+_THREADS = {Action.COMPUTE: "NPU", Action.HOST: "host", Action.MEMORY: "memory"}
 
 
 def _flow_events(log: FlowLog) -> list[Event]:

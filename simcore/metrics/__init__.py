@@ -78,7 +78,7 @@ def _reserved(design: Design, memory: Memory | None) -> float:
 def _upper_time(design: Design, result: Result) -> float | None:
     from simcore.uncertainty.upper import upper_factor  # it lowers designs, which is above the metrics
 
-    if design.jobs is not None:
+    if design.jobs is not None or kind_of(design.workload).explicit:
         return None
     return result.iteration_time_s * upper_factor(design)
 

@@ -42,7 +42,8 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
         return _side_by_side(groups, design.cluster.dimensions[0].size), []
     sizes = [dimension.size for dimension in design.cluster.dimensions]
     if (placed := kind.placement(design)) is not None:
-        return {group: _mark_crossing(taken, sizes) for group, taken in placed.items()}, []
+        own = {group: tuple(GroupSlice(*part) for part in parts) for group, parts in placed.items()}
+        return {group: _mark_crossing(its, sizes) for group, its in own.items()}, []
     degrees = kind.degrees(design)
     slices: Placement = {}
     problems: list[Problem] = []

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from simcore.bounds.collective import CollectiveTime
+from simcore.bounds.graph import longest_of
 from simcore.bounds.iteration import IterationBound
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.graph.run import arguments
+from simcore.engine.graph.tables import pack_graph
 from simcore.memory.plan import program_of
 from simcore.program import Program
 from simcore.system.placement import place
@@ -33,6 +36,12 @@ def estimate_times(design: Design, draws: Draws) -> Floats:
             lowering.collective(alone.kind, group, alone.size)
         longest: Floats = np.maximum.reduce([network.time(key[0], split).least for key, (_, split) in lowering.keyed()])
         return longest
+    if program.graph is not None:
+        packed = pack_graph(program.graph, arguments(design, program.graph, lowering))
+        times = [network.time(key[0], split) for key, (_, split) in lowering.keyed()]
+        drawn_operators = DrawnOperators(design, draws).times(tuple(places.operators))
+        way: Floats = longest_of(packed, program.graph, times, drawn_operators.__getitem__)
+        return way + np.zeros(1 + draws.count)
     programs = lower_schedule(lowering, program).tolist()
     drawn = [network.time(key[0], split) for key, (_, split) in lowering.keyed()]
     operators = DrawnOperators(design, draws).times(tuple(places.operators))

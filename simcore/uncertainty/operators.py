@@ -72,6 +72,8 @@ class DrawnOperators:
 
     def _seconds(self, operator: Compute) -> Floats:
         kernel = self._alone.seconds(operator)
+        if operator.recorded is not None:
+            return np.full(1 + self.draws.count, kernel)
         seconds: Floats = kernel * np.exp(self._kernel_errors(operator, kernel))
         if operator.pieces == 1 and not self._launch.any():
             return seconds

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from simcore.design.design import Design
 from simcore.design.workload import KINDS, Workload, WorkloadForm, workload_tag
 from simcore.document.problem import Problem, Refusal
+from simcore.network import Slice
 from simcore.program import Operator, Program
 from simcore.schedule import SCHEDULES
 
@@ -102,7 +103,7 @@ class WorkloadKind(WorkloadForm, ABC):
         degrees = {"tensor": p.tensor, "context": p.context, "data": design.data, "pipeline": p.pipeline}
         return {group: degrees[group] for group in design.cluster.placement} | degrees
 
-    def placement(self, design: Design) -> dict[str, tuple[Any, ...]] | None:
+    def placement(self, design: Design) -> dict[str, tuple[tuple[int, Slice], ...]] | None:
         """The slices of every group, where the kind says itself who is where; None where degrees decide that."""
         return None
 

@@ -116,6 +116,7 @@ ORDER = {
             "schedule",
             "policy",
             "design",
+            "graph",
             "program",
         ),
         *(

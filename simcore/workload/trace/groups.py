@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from simcore.network import Slice
-from simcore.system.placement import GroupSlice
 
-Slices = tuple[GroupSlice, ...]
+Slices = tuple[tuple[int, Slice], ...]
+"""What a group takes of which dimension, innermost first."""
 
 
 def digits(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -35,13 +35,13 @@ def slices_of(members: Sequence[int], sizes: Sequence[int]) -> Slices | None:
         block = stride * len(here)
         if here != list(range(here[0], here[0] + block, stride)) or size % block or here[0] % block >= stride:
             return None
-        slices.append(GroupSlice(dimension, Slice(size, len(here), stride)))
-    return tuple(slices) if math.prod(where.part.members for where in slices) == len(members) else None
+        slices.append((dimension, Slice(size, len(here), stride)))
+    return tuple(slices) if math.prod(part.members for _, part in slices) == len(members) else None
 
 
 def everyone(sizes: Sequence[int]) -> Slices:
     """All of a cluster."""
-    return tuple(GroupSlice(number, Slice(size, size, 1)) for number, size in enumerate(sizes) if size > 1)
+    return tuple((number, Slice(size, size, 1)) for number, size in enumerate(sizes) if size > 1)
 
 
 def involved_with(rank: int, flags: Sequence[bool], sizes: Sequence[int]) -> tuple[int, ...]:
@@ -57,11 +57,11 @@ def involved_with(rank: int, flags: Sequence[bool], sizes: Sequence[int]) -> tup
 
 def name_of(slices: Slices, sizes: Sequence[int]) -> str:
     """What a group of such slices is called: `all`, or what it takes of which dimension."""
-    if math.prod(where.part.members for where in slices) == math.prod(sizes):
+    if math.prod(part.members for _, part in slices) == math.prod(sizes):
         return "all"
-    return " x ".join(_described(where) for where in slices)
+    return " x ".join(_described(dimension, part) for dimension, part in slices)
 
 
-def _described(where: GroupSlice) -> str:
-    apart = f", {where.part.stride} apart," if where.part.stride > 1 else ""
-    return f"{where.part.members}{apart} of dimension {where.dimension}"
+def _described(dimension: int, part: Slice) -> str:
+    apart = f", {part.stride} apart," if part.stride > 1 else ""
+    return f"{part.members}{apart} of dimension {dimension}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.graph import Action
+from simcore.network import Slice
 from simcore.program import Program
-from simcore.system.placement import Placement
 from simcore.workload.base import WorkloadKind
 from simcore.workload.trace.check import trace_problems
 from simcore.workload.trace.document import TraceWorkload
@@ -40,7 +40,7 @@ class TracePlay(WorkloadKind):
         """See `WorkloadKind.degrees`."""
         return {"all": design.cluster.npus}
 
-    def placement(self, design: Design) -> Placement:
+    def placement(self, design: Design) -> dict[str, tuple[tuple[int, Slice], ...]]:
         """See `WorkloadKind.placement`."""
         return dict(plan_of(design).slices)
 

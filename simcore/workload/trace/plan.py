@@ -19,7 +19,6 @@ from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.document.problem import Problem
 from simcore.graph import Action, Graph, Ints, NodeTable, Rank
-from simcore.system.chunks import distances_between
 from simcore.workload.trace.document import TraceWorkload
 from simcore.workload.trace.groups import Slices, digits, everyone, involved_with, name_of, slices_of
 from simcore.workload.trace.read import Group, RankTrace, Trace
@@ -150,7 +149,7 @@ class _Planner:
         """The class of each rank: those of one class become several until the other ends are alike as well."""
         places = [digits(npu, self.sizes) for npu in range(self.npus)]
         far: list[tuple[Hashable, ...]] = [
-            tuple(distances_between(places[npu], places[peer]) for peer in rank.peers) for npu, rank in enumerate(ranks)
+            tuple(_apart(places[npu], places[peer]) for peer in rank.peers) for npu, rank in enumerate(ranks)
         ]
         colours = _numbered([(id(rank.table), rank.groups, rank.partners, far[npu]) for npu, rank in enumerate(ranks)])
         while True:
@@ -184,6 +183,10 @@ class _Planner:
         if isinstance(group[0], bool):
             return involved_with(rank, [bool(flag) for flag in group], self.dimensions)
         return group
+
+
+def _apart(here: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(abs(a - b) for a, b in zip(here, there, strict=True))
 
 
 def _numbered(values: Sequence[Hashable]) -> tuple[int, ...]:

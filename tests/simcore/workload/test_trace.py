@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 from trace_files import compute, document, drawn_ranks, example, host, load, message, write_ranks
 
+from dse.space.space import load_space
 from simcore.astra.files.chakra import CommType, TraceNode, collective_node, write_trace
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
@@ -18,8 +22,11 @@ from simcore.document.problem import InputError
 from simcore.engine.graph.run import play_graph
 from simcore.engine.graph.tables import ENDED
 from simcore.engine.reference.graph import play_graph as play_reference
+from simcore.engine.trace import write_trace as write_trace_of
 from simcore.memory.plan import program_of
 from simcore.simulate import simulate
+from simcore.uncertainty.draws import Scenarios
+from simcore.uncertainty.iteration import estimate_times
 from simcore.workload.trace.files import read_ranks
 from simcore.workload.trace.read import read_trace
 
@@ -215,3 +222,34 @@ def test_a_group_of_ranks_that_differ_is_left_to_the_reference(tmp_path: Path) -
     slow = simulate(design, "reference")
     last = simulate(traced(tmp_path, [ranks[1]] * 2, (2,)))
     assert slow.iteration_time_s == last.iteration_time_s
+
+
+def test_a_timeline_has_every_node_of_a_rank_of_each_class(tmp_path: Path) -> None:
+    design = traced(tmp_path, drawn_ranks(random.Random(3), (2, 2), stages=True), (2, 2))
+    write_trace_of(design, simulate(design), None, tmp_path / "timeline.json")
+    spans = [span for span in json.loads((tmp_path / "timeline.json").read_text())["traceEvents"] if span["ph"] == "X"]
+    assert {span["pid"] for span in spans} == {0, 1}
+    last = max(span["ts"] + span["dur"] for span in spans)
+    assert last == pytest.approx(simulate(design).iteration_time_s * 1e6, rel=1e-9)
+
+
+def test_a_space_of_a_trace_makes_no_condition_on_memory(tmp_path: Path) -> None:
+    write_trace(tmp_path / "t.et", example())
+    space = {**document({"trace": "t.et", "ranks": [2, 2]}, (2, 2)), "system": {"chunks": {"choice": [1, 4]}}}
+    path = tmp_path / "space.yaml"
+    path.write_text(yaml.safe_dump(space))
+    assert load_space(path).constraints == ()
+    path.write_text(yaml.safe_dump({**space, "constraints": ["fits"]}))
+    with pytest.raises(InputError, match="no condition on memory"):
+        load_space(path)
+    path.write_text(yaml.safe_dump({**space, "parallelism": {"tensor": {"choice": [1, 2]}}}))
+    with pytest.raises(InputError, match="who does what"):
+        load_space(path)
+
+
+def test_scenarios_begin_at_the_bound_and_move_with_what_is_unknown(tmp_path: Path) -> None:
+    design = traced(tmp_path, drawn_ranks(random.Random(5), (2, 4), stages=True), (2, 4))
+    times = estimate_times(design, Scenarios(8)) / 1e12
+    assert times.shape == (9,)
+    assert times[0] == pytest.approx(bound(design)["iteration_time"], rel=1e-9)
+    assert np.ptp(times) > 0
