@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,16 +87,32 @@ def _convert(options: argparse.Namespace) -> int:
     from simcore.traces.base import Request
     from simcore.traces.sources import source_of
 
-    request = Request(options.source, options.timeline, options.group, options.dimensions, options.num_passes)
-    traces = source_of(options.source, options.kind).read(request)
+    source = source_of(options.source, options.kind)
+    with _watched("converting") as tell:
+        request = Request(options.source, options.timeline, options.group, options.dimensions, options.num_passes, tell)
+        traces = source.read(request)
     return _write(traces, options.out)
+
+
+@contextmanager
+def _watched(what: str) -> Iterator[Callable[[float], None]]:
+    """Show on stderr that something is being done; what is given hears the share that is done."""
+    from dse.door.display import Display
+
+    display = Display()
+    display.phase(what)
+    try:
+        yield lambda done: display.show(str, done)
+    finally:
+        display.close()
 
 
 def _write(traces: TraceSet, prefix: Path) -> int:
     """Write traces, and say on stderr what was written, how it is run, and what it leaves out."""
     from simcore.traces.files import write_traces
 
-    written = write_traces(traces, prefix)
+    with _watched("writing"):
+        written = write_traces(traces, prefix)
     nodes = sum(map(len, traces.ranks))
     print(f"wrote {len(traces.ranks)} ranks, {nodes:,} nodes, {len(written)} files: {prefix}.*", file=sys.stderr)
     for note in traces.notes:
@@ -111,12 +129,13 @@ def _show(options: argparse.Namespace) -> int:
     problems = file_problems("--graphml", options.graphml) + file_problems("--perfetto", options.perfetto)
     if problems:
         raise InputError(problems, "command line")
-    traces = read_traces(options.prefix, options.groups)
-    summary = summarise(traces, str(options.prefix))
-    if options.graphml is not None:
-        write_graphml(traces, options.graphml)
-    if options.perfetto is not None:
-        write_perfetto(traces, options.perfetto, str(options.prefix))
+    with _watched("reading"):
+        traces = read_traces(options.prefix, options.groups)
+        summary = summarise(traces, str(options.prefix))
+        if options.graphml is not None:
+            write_graphml(traces, options.graphml)
+        if options.perfetto is not None:
+            write_perfetto(traces, options.perfetto, str(options.prefix))
     if options.json:
         print(json.dumps(summary.document(), indent=2))
     else:
@@ -129,4 +148,6 @@ def _show(options: argparse.Namespace) -> int:
 def _generate(options: argparse.Namespace) -> int:
     from simcore.traces.generate import generate
 
-    return _write(generate(options.source, options.seed, options.sample), options.out)
+    with _watched("generating"):
+        traces = generate(options.source, options.seed, options.sample)
+    return _write(traces, options.out)

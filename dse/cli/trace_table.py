@@ -36,6 +36,8 @@ def print_summary(summary: Summary) -> None:
     console.print()
     if summary.collectives and not any(rank.communication_s for rank in ranks):
         say(console, "Communication has no times here, and counts none in the longest path.")
+    if summary.operators.get("compute") and not any(rank.compute_s for rank in ranks):
+        say(console, "Computation has no times here, but FLOPs and bytes, which an NPU turns into times.")
     if not summary.anomalies:
         say(console, "Sends and receives match, and the members of every group agree.")
     for anomaly in summary.anomalies:

@@ -6,7 +6,7 @@ A *trace* is the nodes of one rank (`simcore.astra.files.chakra.TraceNode`). A *
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -37,7 +37,8 @@ class Request:
     """What to convert: a file (or a pattern with `{rank}`), and what a source may need besides.
 
     `timeline` is the pattern of Kineto timelines, `group` the process group of collectives that name none,
-    `dimensions` the sizes of a network, innermost first, `passes` the iterations of a text workload.
+    `dimensions` the sizes of a network, innermost first, `passes` the iterations of a text workload. `tell` hears the
+    share that is done.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Request:
     group: str | None = None
     dimensions: tuple[int, ...] = ()
     passes: int = 1
+    tell: Callable[[float], None] = lambda done: None
 
 
 class Source(Protocol):

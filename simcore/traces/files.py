@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from simcore.traces.base import Trace, TraceSet, refuse
 
 GROUPS = "comm_groups.json"
 MOST_RANKS = 100_000
-"""Ranks of which files are looked for at most."""
+"""Ranks of which files are written, or looked for, at most."""
 
 
 def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
@@ -25,17 +26,24 @@ def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
     Everything is written beside the place and then moved there, so that an error leaves nothing half-written.
     Raises `InputError` where traces of further ranks lie there already, which would be read with these.
     """
+    if len(traces.ranks) > MOST_RANKS:
+        refuse(str(prefix), f"at most {MOST_RANKS:,} ranks", f"{len(traces.ranks):,}")
     stale = [rank for rank in _ranks_there(prefix) if rank >= len(traces.ranks)]
     if stale:
         fix = "remove it, or write to another prefix"
         refuse(f"{prefix}.{stale[0]}.et", f"traces of {len(traces.ranks)} ranks only", "a file of another rank", fix)
     prefix.parent.mkdir(parents=True, exist_ok=True)
-    names = []
+    names: list[str] = []
+    same: dict[int, Path] = {}
     with tempfile.TemporaryDirectory(dir=prefix.parent, prefix=".traces-") as folder:
         place = Path(folder)
         for rank, nodes in enumerate(traces.ranks):
             names.append(f"{prefix.name}.{rank}.et")
-            write_trace(place / names[-1], nodes)
+            first = same.setdefault(id(nodes), place / names[-1])
+            if first != place / names[-1]:
+                _share(first, place / names[-1])
+            else:
+                write_trace(first, nodes)
         documents = dict(traces.documents)
         if traces.groups:
             documents[GROUPS] = {str(number): list(members) for number, members in sorted(traces.groups.items())}
@@ -47,6 +55,14 @@ def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
     if not traces.groups:
         (prefix.parent / f"{prefix.name}.{GROUPS}").unlink(missing_ok=True)
     return tuple(prefix.parent / name for name in names)
+
+
+def _share(first: Path, path: Path) -> None:
+    """One file under two names, for ranks that do the same; a copy where the file system cannot."""
+    try:
+        os.link(first, path)
+    except OSError:
+        shutil.copyfile(first, path)
 
 
 def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
@@ -65,13 +81,18 @@ def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         refuse(f"{prefix}.{missing[0]}.et", f"a trace of each of {max(ranks) + 1} ranks", f"none of this{more}")
     known: dict[bytes, Trace] = {}
+    linked: dict[tuple[int, int], Trace] = {}  # by device and inode: links need no second look
     traces = []
     for rank in range(len(ranks)):
         path = prefix.with_name(f"{prefix.name}.{rank}.et")
-        content = _content(path)
-        if content not in known:
-            known[content] = _read_trace(path, content)
-        traces.append(known[content])
+        status = path.stat()
+        inode = status.st_dev, status.st_ino
+        if inode not in linked:
+            content = _content(path)
+            if content not in known:
+                known[content] = _read_trace(path, content)
+            linked[inode] = known[content]
+        traces.append(linked[inode])
     beside = prefix.with_name(f"{prefix.name}.{GROUPS}")
     place = groups or (beside if beside.is_file() else None)
     return TraceSet(tuple(traces), _read_groups(place) if place else {})

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from simcore.astra.files.chakra import NodeType
+from simcore.astra.files.chakra import NodeType, TraceNode
 from simcore.traces.base import COMMUNICATION, Trace, TraceSet, group_of, integer_of, kind_of
 from simcore.traces.graph import Graph, graph_of, schedule_of
 
@@ -153,13 +153,15 @@ def _anomalies(traces: TraceSet) -> tuple[str, ...]:
 def _unmatched(traces: TraceSet) -> Iterator[str]:
     """Sends that nobody receives, and receives that nobody sends, by ends, tag and size."""
     ends: dict[tuple[int, int, int, int], list[int]] = defaultdict(lambda: [0, 0])
+    messages: dict[int, list[TraceNode]] = {}
     for rank, trace in enumerate(traces.ranks):
-        for node in trace:
-            if node.type in (NodeType.COMM_SEND, NodeType.COMM_RECV):
-                sends = node.type is NodeType.COMM_SEND
-                other = integer_of(node, "comm_dst" if sends else "comm_src", -1)
-                key = (rank, other) if sends else (other, rank)
-                ends[*key, integer_of(node, "comm_tag"), integer_of(node, "comm_size")][not sends] += 1
+        if id(trace) not in messages:
+            messages[id(trace)] = [node for node in trace if node.type in (NodeType.COMM_SEND, NodeType.COMM_RECV)]
+        for node in messages[id(trace)]:
+            sends = node.type is NodeType.COMM_SEND
+            other = integer_of(node, "comm_dst" if sends else "comm_src", -1)
+            key = (rank, other) if sends else (other, rank)
+            ends[*key, integer_of(node, "comm_tag"), integer_of(node, "comm_size")][not sends] += 1
     for (source, target, tag, size), (sent, received) in sorted(ends.items()):
         if sent != received:
             yield (
@@ -181,7 +183,7 @@ def _disagreements(traces: TraceSet) -> Iterator[str]:
         if group.startswith("dimensions"):
             continue  # a group of each line along them: who is in which, the network says
         if group.isdecimal() and int(group) not in traces.groups:
-            yield f"group {group} is used by rank {min(by_rank)}, and its members are listed nowhere"
+            yield f"group {group} is used by rank {min(by_rank)}, and its members are listed nowhere (--groups FILE)"
             continue
         members = traces.groups[int(group)] if group.isdecimal() else tuple(range(len(traces.ranks)))
         for rank in sorted(set(by_rank) - set(members)):

@@ -91,7 +91,14 @@ def of_another_run(document: Any) -> None:
         event["args"].pop("Record function id", None)
 
 
+def with_a_group_of_one(document: Any) -> None:
+    node = next(n for n in document["nodes"] if n["name"] == "## process_group:init ##")
+    listed = json.loads(node["inputs"]["values"][0])
+    node["inputs"]["values"] = [json.dumps([*listed, {"pg_name": "5", "ranks": [0], "group_size": 1}])]
+
+
 BAD = [
+    (lambda: change("host.0.json.gz", with_a_group_of_one), "expected the name of its process group, got none, and"),
     (
         lambda: cut("host.0.json.gz"),
         "host.0.json.gz: expected an execution trace of PyTorch, got no JSON, or cut short",
@@ -125,6 +132,12 @@ def test_a_bad_recording_is_one_message_and_nothing_is_written(
     assert message in err
     assert err.startswith("dse trace: trace: 1 problem\n")
     assert not (folder / "out").exists()
+
+
+def test_the_group_of_collectives_that_name_none_can_be_said(folder: Path) -> None:
+    change("host.0.json.gz", with_a_group_of_one)
+    assert convert("--group", "0") == 0
+    assert not (folder / "out/run.comm_groups.json").exists()
 
 
 def test_an_execution_trace_without_its_timeline_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

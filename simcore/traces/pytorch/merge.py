@@ -7,6 +7,7 @@ devices, a collective is what gloo ran for it: its run takes the same tensors, o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -131,15 +132,14 @@ class Merge:
         return heard
 
     def _launcher(self, event: Event, launch: Event | None, operators: dict[int, Event]) -> Draft | None:
+        """The operator that launched a kernel: that of the external id if it runs at the launch, else the innermost."""
         external = launch.external if launch is not None and launch.external >= 0 else event.external
-        if external in operators:
-            return self._of_event[id(operators[external])]
-        if launch is None:
-            return None
-        around = [
-            draft for draft in self._threads.get(launch.thread, ()) if draft.start <= launch.start <= draft.end
-        ]  # fmt: skip
-        return max(around, key=lambda draft: draft.start, default=None)
+        named = self._of_event[id(operators[external])] if external in operators else None
+        if launch is None or (named is not None and _runs_at(named, launch)):
+            return named
+        lane = self._threads.get(launch.thread, [])
+        place = bisect_right(lane, launch.start, key=lambda draft: draft.start)
+        return next((draft for draft in reversed(lane[:place]) if launch.start <= draft.end), None)
 
     def _device_communication(
         self, event: Event, op: HostOp | None, heard: set[int]
@@ -186,8 +186,14 @@ def _in_group(wanted: Communication, group: str | None) -> Communication:
     return replace(wanted, group=group)
 
 
+def _runs_at(draft: Draft, launch: Event) -> bool:
+    return draft.lane == f"thread {launch.thread}" and draft.start <= launch.start <= draft.end
+
+
 def _is_inside(event: Event, runs: Sequence[Interval]) -> bool:
-    return any(start <= event.start and event.end <= end for start, end in runs)
+    """Whether an event lies in one of the intervals of its thread, which are in order and do not overlap."""
+    place = bisect_right(runs, (event.start, float("inf")))
+    return place > 0 and event.end <= runs[place - 1][1]
 
 
 def _matches(
@@ -199,10 +205,10 @@ def _matches(
     for draft in asked:
         assert draft.op is not None
         touched = draft.op.read | draft.op.written
-        fitting = [run for run in left if run[0].start >= draft.start and run[1] is not None and run[1].read & touched]
-        if fitting:
-            left.remove(fitting[0])
-            yield id(draft), fitting[0][0]
+        run = next((run for run in left if run[0].start >= draft.start and run[1] and run[1].read & touched), None)
+        if run is not None:
+            left.remove(run)
+            yield id(draft), run[0]
         else:
             open_drafts.append(draft)
     for draft in open_drafts:

@@ -46,8 +46,10 @@ class PyTorch:
             refuse(request.path, "the Kineto timeline of the same run", "none", fix)
         hosts = files_of(request.path, "execution traces")
         timelines = files_of(request.timeline, "timelines")
-        recorded = {rank: (read_host(path), read_timeline(timelines[rank])) for rank, path in hosts.items()
-                    if rank in timelines}  # fmt: skip
+        recorded = {}
+        for place, rank in enumerate(sorted(hosts.keys() & timelines.keys())):
+            request.tell(0.5 * place / len(hosts))
+            recorded[rank] = read_host(hosts[rank]), read_timeline(timelines[rank])
         world = max((max(host.world, timeline.world) for host, timeline in recorded.values()), default=1) or len(hosts)
         check_ranks(hosts, world, request.path)
         check_ranks(timelines, world, request.timeline)
@@ -56,7 +58,10 @@ class PyTorch:
             if timeline.rank not in (-1, rank):
                 refuse(str(timeline.path), f"the timeline of rank {rank}", f"that of rank {timeline.rank}")
         groups = merge_groups([(host.groups, timeline.groups) for host, timeline in ranks], world)
-        built = [_Rank(rank, *pair, groups, request.group) for rank, pair in enumerate(ranks)]
+        built = []
+        for rank, pair in enumerate(ranks):
+            request.tell(0.5 + 0.5 * rank / world)
+            built.append(_Rank(rank, *pair, groups, request.group))
         used = {number: members for rank in built for number, members in rank.used.items()}
         return TraceSet(tuple(rank.trace for rank in built), used, notes=_notes(built))
 

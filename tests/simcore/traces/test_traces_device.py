@@ -87,6 +87,18 @@ def test_a_kernel_without_an_external_id_belongs_to_the_operator_that_runs_at_it
     assert before(read(tmp_path), "mul") == {"aten::mul", "gemm"}
 
 
+def test_an_external_id_of_an_operator_that_does_not_run_at_the_launch_is_not_believed(tmp_path: Path) -> None:
+    times = timeline()
+    for entry in times["traceEvents"]:
+        if entry.get("cat") == "cuda_runtime":
+            entry["args"]["External id"] = 1012  # as older timelines have it, which repeat the correlation there
+    write_pair(tmp_path, 0, times=times)
+    write_pair(tmp_path, 1)
+    traces = read(tmp_path)
+    assert before(traces, "gemm") == {"aten::mm"}
+    assert before(traces, NCCL) == {"record_param_comms", "gemm"}
+
+
 def test_a_kernel_whose_launch_is_missing_keeps_its_time_and_is_counted(tmp_path: Path) -> None:
     times = timeline()
     times["traceEvents"].append(kernel("lost", 500, 40, 7, 99))

@@ -215,7 +215,7 @@ def test_sends_without_a_receive_and_groups_that_disagree_are_named() -> None:
         "rank 0 sends 5 B (tag 0) to rank 1 1 times, which receives it 0 times",
         "rank 0 sends 6 B (tag 0) to rank 1 0 times, which receives it 1 times",
         "group 1: collective 1 is all_reduce of 64 B on rank 0, all_reduce of 128 B on rank 1",
-        "group 2 is used by rank 1, and its members are listed nowhere",
+        "group 2 is used by rank 1, and its members are listed nowhere (--groups FILE)",
     )
 
 

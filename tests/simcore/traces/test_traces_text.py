@@ -11,6 +11,7 @@ from recorded_run import play
 from simcore import astra
 from simcore.document.problem import InputError
 from simcore.traces.base import Request, TraceSet, kind_of
+from simcore.traces.files import read_traces, write_traces
 from simcore.traces.text import TextSource
 
 WORKLOADS = Path(__file__).parents[1] / "astra" / "data" / "text_workloads"
@@ -62,6 +63,15 @@ def test_overlapping_collectives_on_two_dimensions_are_said_to_differ_and_are_sl
     traces = convert("vgg16", (4, 2))
     assert any("overlap" in note for note in traces.notes)
     assert play(traces, tmp_path, (4, 2)).finish_ns > 1.1 * play_text("vgg16", tmp_path, (4, 2))
+
+
+def test_ranks_that_do_the_same_share_one_file(tmp_path: Path) -> None:
+    traces = convert("gpt3", (8,))
+    write_traces(traces, tmp_path / "run")
+    assert len({path.stat().st_ino for path in tmp_path.glob("run.*.et")}) == 1
+    again = read_traces(tmp_path / "run")
+    assert again.ranks == traces.ranks
+    assert len({id(trace) for trace in again.ranks}) == 1
 
 
 def test_two_passes_write_each_operator_twice_and_wait_for_the_gradients_between(tmp_path: Path) -> None:
