@@ -216,6 +216,8 @@ class Result:
     """Why it was that engine, where `auto` chose it."""
     stage: int | None = None
     """The pipeline stage that finishes last, whose NPU the breakdown tells of; None where there are no stages."""
+    solved: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `parallelism` with the numbers that were solved for the design, as its document would give them."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -229,7 +231,7 @@ class Result:
             document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
         else:
             del document["jobs"]
-        for key in ("metrics", "order_notes", "fallbacks"):
+        for key in ("metrics", "order_notes", "fallbacks", "solved"):
             if not document[key]:
                 del document[key]
         if not document["exposed_communication_s"]["ungrouped"]:
